@@ -1,0 +1,164 @@
+//! Steps over the values of a text that is known to be JSON, without looking into them.
+//!
+//! Nothing here checks anything: on a text that the scanner did not accept the answers would be nonsense, though never
+//! out of bounds.
+
+/// The members of an object: each key, a string literal, and its value's text.
+pub(crate) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut cursor = Cursor { text: object, at: 0 };
+    cursor.skip_to_inside();
+    std::iter::from_fn(move || {
+        let key = cursor.item()?;
+        cursor.skip_to_inside(); // the colon
+        let value = cursor.item()?;
+        cursor.skip_to_inside(); // the comma or the end
+        Some((key, value))
+    })
+}
+
+/// The elements of an array: where each begins, and its text.
+pub(crate) fn elements(array: &[u8]) -> Elements<'_> {
+    let mut cursor = Cursor { text: array, at: 0 };
+    cursor.skip_to_inside();
+    Elements { cursor }
+}
+
+/// See [`elements`].
+#[derive(Clone)]
+pub(crate) struct Elements<'a> {
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Elements<'a> {
+    /// For an array whose text moved, or is held in another way: the elements from byte `at` on, which
+    /// [`position`](Self::position) gave.
+    pub(crate) fn resume(array: &'a [u8], at: usize) -> Self {
+        Self { cursor: Cursor { text: array, at } }
+    }
+
+    pub(crate) fn position(&self) -> usize {
+        self.cursor.at
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.cursor.skip_blanks();
+        let start = self.cursor.at;
+        let element = self.cursor.item()?;
+        self.cursor.skip_to_inside();
+        Some((start, element))
+    }
+}
+
+#[derive(Clone)]
+struct Cursor<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn skip_blanks(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Past an opening bracket, a comma or a colon, and the blanks around it.
+    fn skip_to_inside(&mut self) {
+        self.skip_blanks();
+        if let Some(b'{' | b'[' | b',' | b':') = self.peek() {
+            self.at += 1;
+            self.skip_blanks();
+        }
+    }
+
+    /// The value that begins here, or `None` if a bracket is closed or the text ends.
+    fn item(&mut self) -> Option<&'a [u8]> {
+        let start = self.at;
+        match self.peek()? {
+            b'}' | b']' => return None,
+            b'"' => self.skip_string(),
+            b'{' | b'[' => self.skip_container(),
+            _ => self.skip_scalar(),
+        }
+        Some(&self.text[start..self.at])
+    }
+
+    fn skip_string(&mut self) {
+        self.at += 1;
+        while let Some(special) = memchr::memchr2(b'"', b'\\', &self.text[self.at..]) {
+            self.at += special + 1;
+            if self.text[self.at - 1] == b'"' {
+                return;
+            }
+            self.at = (self.at + 1).min(self.text.len());
+        }
+        self.at = self.text.len();
+    }
+
+    fn skip_container(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => {
+                    self.skip_string();
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    fn skip_scalar(&mut self) {
+        let rest = &self.text[self.at..];
+        let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+        self.at += rest.iter().position(end).unwrap_or(rest.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_over_everything() {
+        let object = br#" { "a" : [1, {"b":"]}\""}] , "c\"":"\\" ,"d":-1.5e3,"e":{},"f" : null } "#;
+        let found: Vec<_> =
+            members(object).map(|(k, v)| (str::from_utf8(k).unwrap(), str::from_utf8(v).unwrap())).collect();
+        assert_eq!(
+            found,
+            [
+                (r#""a""#, r#"[1, {"b":"]}\""}]"#),
+                (r#""c\"""#, r#""\\""#),
+                (r#""d""#, "-1.5e3"),
+                (r#""e""#, "{}"),
+                (r#""f""#, "null"),
+            ]
+        );
+        assert_eq!(members(b"{}").count(), 0);
+        assert_eq!(members(b" { } ").count(), 0);
+
+        let array = br#" [ 1 ,"a,]" , [[],[]] ,{"x":[1,2]},true ] "#;
+        let found: Vec<_> = elements(array).collect();
+        for (start, element) in &found {
+            assert_eq!(&array[*start..*start + element.len()], *element);
+        }
+        let texts: Vec<_> = found.iter().map(|(_, element)| str::from_utf8(element).unwrap()).collect();
+        assert_eq!(texts, ["1", r#""a,]""#, "[[],[]]", r#"{"x":[1,2]}"#, "true"]);
+        assert_eq!(elements(b"[]").count(), 0);
+        assert_eq!(elements(b" [ ] ").count(), 0);
+    }
+}

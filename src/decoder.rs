@@ -1,0 +1,344 @@
+//! Bytes in, frames out.
+//!
+//! # The buffers
+//!
+//! Bytes come in at the end of `tail`. When there is a line end among them, all that stands before the last one is
+//! split off as `lines`, frozen, and gone through line by line; frames borrow from there, and owned ones share it:
+//!
+//! ```text
+//!  lines                                          tail
+//! ┌──────────────┬─────────────┬─────────────┐   ┌──────────────┬─ ─ ─ ─ ─
+//! │ ......... \n │ ....... \n  │ ....... \n  │   │ ..........   │ spare
+//! └──────────────┴─────────────┴─────────────┘   └──────────────┴─ ─ ─ ─ ─
+//!                ↑ next   ↑ searched                            ↑ tail_searched
+//! ```
+//!
+//! - `next <= searched <= lines.len()`: the lines before `next` have been given out, and between `next` and
+//!   `searched` there is no line end.
+//! - `tail_searched <= tail.len()`: there is no line end in `tail` before it.
+//!
+//! Both say where a search goes on, so that no byte is searched twice, however small the pieces it comes in. Fed
+//! `{"a":` and then `1}\n`, the first piece is searched once and found to hold no line end (`tail_searched = 5`); with
+//! the second the search begins at the `1`, and when the line is gone through it begins there again (`searched = 5`).
+
+use std::fmt;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::envelope;
+use crate::fault::Fault;
+use crate::message::{Frame, Position, Text};
+use crate::recover::Recovery;
+use crate::rules::Rules;
+
+/// How much buffer a decoder keeps between lines, unless told otherwise.
+const RETAINED: usize = 64 << 10;
+
+/// The least that is allocated.
+const SMALLEST: usize = 512;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Turns a stream of bytes, split anyhow, into frames and faults.
+///
+/// It does no I/O. Give it bytes with [`feed`](Self::feed), or let a reader fill its buffer by
+/// [`spare`](Self::spare); take frames with [`next_frame`](Self::next_frame) until there are none; and at the end of
+/// the stream call [`finish`](Self::finish).
+///
+/// ```
+/// use wireline::{Decoder, Frame, Message, Rules};
+///
+/// let mut decoder = Decoder::new(Rules::json_rpc());
+/// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"hello\"}\noops\n{\"jsonrpc\":\"2.0\",\"id\":1,\"met");
+///
+/// let Some(Ok(Frame::Message(Message::Notification(hello)))) = decoder.next_frame() else { panic!() };
+/// assert_eq!(hello.method(), "hello");
+///
+/// // A bad line is an item, not the end.
+/// let Some(Err(fault)) = decoder.next_frame() else { panic!() };
+/// assert_eq!((fault.line(), fault.offset(), fault.code()), (2, 35, -32700));
+///
+/// // The third line is not complete yet.
+/// assert!(decoder.next_frame().is_none());
+/// decoder.feed(b"hod\":\"bye\"}\n");
+/// let Some(Ok(Frame::Message(Message::Request(bye)))) = decoder.next_frame() else { panic!() };
+/// assert_eq!(bye.id().as_i64(), Some(1));
+/// ```
+///
+/// # Promises
+///
+/// - The frames and faults depend on the bytes alone, not on how they were split.
+/// - Each byte is searched for a line end once, and nothing is copied or allocated for a message.
+/// - No more is kept than the line limit and one read, as long as frames are taken before more is fed. A line beyond
+///   the limit is discarded as it comes in, and becomes one fault at its end.
+/// - A new decoder owns no heap. One that has given out its last line keeps at most 64 KiB, or what
+///   [`retain`](Self::retain) says.
+pub struct Decoder {
+    rules: Rules,
+    retained: usize,
+
+    lines: Bytes,
+    next: usize,
+    searched: usize,
+    /// What of `lines` was given out last.
+    last: Range<usize>,
+
+    tail: BytesMut,
+    tail_searched: usize,
+    /// The size of the allocation behind `tail`, at least.
+    allocated: usize,
+
+    /// Set while a line beyond the limit is being discarded.
+    discarding: Option<Box<Discarding>>,
+    finished: bool,
+    /// Of the line that comes next.
+    position: Position,
+}
+
+/// A line beyond the limit, of which the beginning is gone.
+struct Discarding {
+    recovery: Recovery,
+    /// How much of it is gone, and whether the last byte of that was a carriage return.
+    len: u64,
+    ends_in_return: bool,
+}
+
+/// Where a line was found.
+struct Line {
+    range: Range<usize>,
+    position: Position,
+}
+
+impl Decoder {
+    /// A decoder at the start of a stream.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            retained: RETAINED,
+            lines: Bytes::new(),
+            next: 0,
+            searched: 0,
+            last: 0..0,
+            tail: BytesMut::new(),
+            tail_searched: 0,
+            allocated: 0,
+            discarding: None,
+            finished: false,
+            position: Position { line: 1, offset: 0 },
+        }
+    }
+
+    /// How much buffer to keep between lines: 64 KiB unless set.
+    ///
+    /// With 0, a connection that waits for its next line owns no heap at all, and allocates when that comes.
+    #[must_use]
+    pub fn retain(mut self, bytes: usize) -> Self {
+        self.retained = bytes;
+        self
+    }
+
+    /// The rules that lines are judged by.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Takes the next bytes of the stream, any number of them.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        self.reserve(chunk.len());
+        self.tail.extend_from_slice(chunk);
+    }
+
+    /// The buffer that the next bytes of the stream are to be appended to, with room for at least `additional` more.
+    ///
+    /// Readers fill it without a copy in between: `reader.read_buf(decoder.spare(8192))` does with tokio. Only append:
+    /// what is in it already belongs to the line that is not complete yet.
+    pub fn spare(&mut self, additional: usize) -> &mut BytesMut {
+        self.reserve(additional);
+        &mut self.tail
+    }
+
+    /// The next frame or fault, or `None` until more bytes come, or for good after [`finish`](Self::finish).
+    pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
+        match self.next_line()? {
+            Ok(Line { range, position }) => {
+                let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
+                Some(Frame::judge(text, position, &self.rules))
+            }
+            Err(fault) => Some(Err(fault)),
+        }
+    }
+
+    /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// The line that the last frame or fault was made of, as it came, without its line end: for relays and logs.
+    ///
+    /// It is empty if the line was too long to be kept, and once more has been fed.
+    pub fn last_line(&self) -> &[u8] {
+        &self.lines[self.last.clone()]
+    }
+
+    /// How many bytes have come in that no frame or fault has been made of yet.
+    pub fn buffered(&self) -> usize {
+        self.lines.len() - self.next + self.tail.len()
+    }
+
+    /// The next line that is not blank, or the fault that a discarded one has become.
+    fn next_line(&mut self) -> Option<Result<Line, Fault>> {
+        loop {
+            if self.next == self.lines.len() && !self.refill() {
+                return None;
+            }
+            if self.discarding.is_some() {
+                match self.discard() {
+                    Some(fault) => return Some(Err(fault)),
+                    None => continue,
+                }
+            }
+            let line = self.take_line();
+            let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
+            if !self.rules.skip_blank_lines || !self.lines[line.range.clone()].iter().all(blank) {
+                return Some(Ok(line));
+            }
+        }
+    }
+
+    /// Moves what has come in to `lines`, up to the last line end, or all of it at the end of the stream or while a
+    /// line is being discarded. False if that is nothing.
+    fn refill(&mut self) -> bool {
+        self.drop_lines();
+        self.allocated = self.allocated.max(self.tail.capacity());
+        self.tail_searched = self.tail_searched.min(self.tail.len());
+
+        let complete = match memchr::memrchr(b'\n', &self.tail[self.tail_searched..]) {
+            Some(at) => self.tail_searched + at + 1,
+            None => {
+                let line_start = self.byte_order_mark(&self.tail);
+                // One more than the limit may yet turn out to be a carriage return before the line end.
+                if self.tail.len() - line_start > self.rules.max_line_len + 1 && self.discarding.is_none() {
+                    self.start_discarding(line_start);
+                }
+                if self.finished || self.discarding.is_some() { self.tail.len() } else { 0 }
+            }
+        };
+        if complete == 0 {
+            self.tail_searched = self.tail.len();
+            self.release();
+            // A line that is being discarded, of which nothing is at hand, ends with the stream all the same.
+            return self.finished && self.discarding.is_some();
+        }
+        self.lines = self.tail.split_to(complete).freeze();
+        self.searched = self.tail_searched;
+        self.tail_searched = self.tail.len();
+        true
+    }
+
+    /// The next line of `lines`, which has not been gone through yet.
+    fn take_line(&mut self) -> Line {
+        let end = memchr::memchr(b'\n', &self.lines[self.searched..]);
+        let (end, after) = match end {
+            Some(at) => (self.searched + at, self.searched + at + 1),
+            None => (self.lines.len(), self.lines.len()),
+        };
+        let start = self.next + self.byte_order_mark(&self.lines[self.next..end]);
+        let has_return = after > end && end > start && self.lines[end - 1] == b'\r';
+        let line = Line {
+            range: start..end - usize::from(has_return),
+            position: Position { offset: self.position.offset + (start - self.next) as u64, ..self.position },
+        };
+        self.position.line += 1;
+        self.position.offset += (after - self.next) as u64;
+        (self.next, self.searched, self.last) = (after, after, line.range.clone());
+        line
+    }
+
+    /// The length of the byte order mark that a line begins with, if it is the first of the stream.
+    fn byte_order_mark(&self, line: &[u8]) -> usize {
+        if self.position.offset == 0 && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+    }
+
+    fn start_discarding(&mut self, line_start: usize) {
+        let _ = self.tail.split_to(line_start);
+        self.position.offset += line_start as u64;
+        self.discarding = Some(Box::new(Discarding { recovery: Recovery::default(), len: 0, ends_in_return: false }));
+    }
+
+    /// Goes on discarding with what is in `lines`, of which all up to the first line end belongs to the line.
+    fn discard(&mut self) -> Option<Fault> {
+        let end = memchr::memchr(b'\n', &self.lines[self.searched..]).map(|at| self.searched + at);
+        let piece = &self.lines[self.next..end.unwrap_or(self.lines.len())];
+        let discarding = self.discarding.as_mut()?;
+        discarding.recovery.feed(piece);
+        discarding.len += piece.len() as u64;
+        if let Some(last) = piece.last() {
+            discarding.ends_in_return = *last == b'\r';
+        }
+        if end.is_none() && !(self.finished && self.tail.is_empty()) {
+            (self.next, self.searched) = (self.lines.len(), self.lines.len());
+            return None;
+        }
+        let Discarding { recovery, len, ends_in_return } = *self.discarding.take()?;
+        let line_len = len - u64::from(ends_in_return && end.is_some());
+        let fault =
+            Fault::new(envelope::too_long(recovery.finish(), &self.rules), self.position, line_len, &self.rules);
+        self.position.line += 1;
+        self.position.offset += len + u64::from(end.is_some());
+        let after = end.map_or(self.lines.len(), |end| end + 1);
+        (self.next, self.searched, self.last) = (after, after, 0..0);
+        Some(fault)
+    }
+
+    fn drop_lines(&mut self) {
+        self.lines = Bytes::new();
+        (self.next, self.searched, self.last) = (0, 0, 0..0);
+    }
+
+    /// Makes room for `additional` bytes at the end of `tail`, within what the rules bound.
+    fn reserve(&mut self, additional: usize) {
+        if self.next == self.lines.len() {
+            // Let go of it, so that its room can be used again.
+            self.drop_lines();
+        }
+        if self.tail.try_reclaim(additional) {
+            return;
+        }
+        // Twice what there is, so that a line that comes in bit by bit is copied a bounded number of times; but not
+        // beyond the longest line, so that the limit bounds the memory.
+        let len = self.tail.len();
+        let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
+        let capacity = (2 * len).min(longest).max(len + additional).max(SMALLEST);
+        let mut larger = BytesMut::with_capacity(capacity);
+        larger.extend_from_slice(&self.tail);
+        self.tail = larger;
+        self.allocated = self.tail.capacity();
+    }
+
+    /// Gives back the memory behind `tail` if it is more than is to be kept, and more than the line needs that is
+    /// coming in.
+    fn release(&mut self) {
+        if self.tail.is_empty() && self.allocated > self.retained {
+            self.tail = BytesMut::new();
+            self.allocated = 0;
+        } else if self.allocated / 4 > self.retained.max(self.tail.len()) {
+            self.tail = BytesMut::from(&self.tail[..]);
+            self.allocated = self.tail.capacity();
+        }
+    }
+}
+
+/// Says where it is in the stream, not what it holds.
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("rules", &self.rules)
+            .field("line", &self.position.line)
+            .field("offset", &self.position.offset)
+            .field("buffered", &self.buffered())
+            .field("discarding", &self.discarding.is_some())
+            .field("finished", &self.finished)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,326 @@
+//! The rules applied to one text: which message it is, or what is wrong with it.
+//!
+//! The kind of a message is decided by which members are there, never by whether they are of the right type: an `id`
+//! of the wrong type is a fault, and does not make a request a notification.
+
+use crate::cursor;
+use crate::decimal::Decimal;
+use crate::fault::FaultKind;
+use crate::hint::Hint;
+use crate::id::Id;
+use crate::recover::{Recovered, Recovery};
+use crate::rules::{Dialect, Rules};
+use crate::scan::{self, Flaw, Members, Root, Span};
+use crate::string;
+
+/// A text that passed.
+pub(crate) enum Verdict {
+    Message(Envelope),
+    /// An array with that many entries, none of them judged yet.
+    Batch {
+        len: usize,
+    },
+}
+
+/// A message's kind, and where its parts lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    pub(crate) kind: Kind,
+    /// Empty in a notification, and may be in an error.
+    pub(crate) id: Span,
+    /// Empty in a response.
+    pub(crate) method: Span,
+    /// The params, empty if there are none; the result; or the error.
+    pub(crate) payload: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Request,
+    Notification,
+    Result,
+    Error,
+}
+
+/// What is wrong with a text.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    pub(crate) kind: FaultKind,
+    /// Where in the text it shows.
+    pub(crate) at: usize,
+    pub(crate) hint: Option<Hint>,
+    pub(crate) id: Option<Id<'static>>,
+    /// Whether the text looks like a response, which must not be answered.
+    pub(crate) is_response: bool,
+}
+
+/// Judges a whole text, which is no longer than `rules` permits.
+#[inline]
+pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
+    let mut outline = Outline::default();
+    match scan::scan(rules.cpu, text, rules.max_depth, &mut outline) {
+        Some(Root::Object) => outline.judge(text, rules).map(Verdict::Message),
+        Some(Root::Array { len }) => match len {
+            _ if !rules.batches => Err(Complaint::about(FaultKind::BatchNotAllowed, text)),
+            0 => Err(Complaint::about(FaultKind::EmptyBatch, text)),
+            _ if len > rules.max_batch_len => Err(Complaint::about(FaultKind::BatchTooLong, text)),
+            _ => Ok(Verdict::Batch { len }),
+        },
+        Some(Root::Scalar) => Err(Complaint::about(FaultKind::NotAnObject, text)),
+        None => Err(Complaint::about_broken(text, rules)),
+    }
+}
+
+/// Judges an entry of a batch, which is JSON.
+pub(crate) fn judge_entry(text: &[u8], rules: &Rules) -> Result<Envelope, Complaint> {
+    let mut outline = Outline::default();
+    match scan::scan(rules.cpu, text, rules.max_depth, &mut outline) {
+        Some(Root::Object) => outline.judge(text, rules),
+        Some(_) => Err(Complaint::about(FaultKind::NotAnObject, text)),
+        None => Err(Complaint::about_broken(text, rules)),
+    }
+}
+
+/// What is wrong with a text that is longer than `rules` permits, given what was read of it.
+pub(crate) fn too_long(recovered: Recovered, rules: &Rules) -> Complaint {
+    Complaint::with_recovered(FaultKind::LineTooLong, rules.max_line_len, recovered, rules)
+}
+
+impl Complaint {
+    /// About a JSON text as a whole.
+    #[cold]
+    fn about(kind: FaultKind, text: &[u8]) -> Self {
+        let at = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
+        Self { kind, at, hint: None, id: None, is_response: false }
+    }
+
+    /// About a text that the scanner rejected.
+    #[cold]
+    fn about_broken(text: &[u8], rules: &Rules) -> Self {
+        let Some(defect) = scan::explain(text, rules.max_depth) else {
+            debug_assert!(false, "the scanner rejected what is fine");
+            return Self::about(FaultKind::UnexpectedByte, text);
+        };
+        // What stands before a flaw can be relied upon; what stands after it only if the flaw is within one token.
+        let readable = match defect.flaw {
+            Flaw::ByteOrderMark => &text[3..],
+            flaw if flaw.is_within_token() => text,
+            _ => &text[..defect.at],
+        };
+        let complaint = Self::with_recovered(defect.flaw.into(), defect.at, Recovery::of(readable), rules);
+        Self { hint: Hint::of(text, defect), ..complaint }
+    }
+
+    fn with_recovered(kind: FaultKind, at: usize, recovered: Recovered, rules: &Rules) -> Self {
+        let id = recovered.id.filter(|id| is_permitted_id(id.as_json().as_bytes(), Kind::Error, rules));
+        Self { kind, at, hint: None, id, is_response: recovered.is_response }
+    }
+}
+
+/// The members that matter.
+#[derive(Clone, Copy)]
+enum Name {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+impl Name {
+    /// The name that a key, a string literal, stands for.
+    #[inline(always)]
+    fn of(key: &[u8]) -> Option<Self> {
+        match key {
+            b"\"jsonrpc\"" => Some(Self::Jsonrpc),
+            b"\"id\"" => Some(Self::Id),
+            b"\"method\"" => Some(Self::Method),
+            b"\"params\"" => Some(Self::Params),
+            b"\"result\"" => Some(Self::Result),
+            b"\"error\"" => Some(Self::Error),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn of_escaped(key: &[u8]) -> Option<Self> {
+        [
+            (Self::Jsonrpc, "jsonrpc"),
+            (Self::Id, "id"),
+            (Self::Method, "method"),
+            (Self::Params, "params"),
+            (Self::Result, "result"),
+            (Self::Error, "error"),
+        ]
+        .into_iter()
+        .find_map(|(member, name)| string::says(key, name).then_some(member))
+    }
+}
+
+/// The values of the members that matter, empty where there is none, and the first thing wrong with a name.
+#[derive(Default)]
+struct Outline {
+    values: [Span; 6],
+    wrong_name: Option<(FaultKind, usize)>,
+    has_two_ids: bool,
+}
+
+impl Members for Outline {
+    #[inline(always)]
+    fn member(&mut self, text: &[u8], key: Span, value: Span) {
+        let literal = key.of(text);
+        let name = match Name::of(literal) {
+            Some(name) => name,
+            None if memchr::memchr(b'\\', literal).is_none() => return,
+            None => match Name::of_escaped(literal) {
+                Some(name) => name,
+                None => {
+                    if !string::is_decodable(literal) {
+                        self.wrong_name.get_or_insert((FaultKind::InvalidMemberName, key.start()));
+                    }
+                    return;
+                }
+            },
+        };
+        let slot = &mut self.values[name as usize];
+        if slot.is_empty() {
+            *slot = value;
+        } else {
+            self.has_two_ids |= matches!(name, Name::Id);
+            self.wrong_name.get_or_insert((FaultKind::DuplicateMember, key.start()));
+        }
+    }
+}
+
+impl Outline {
+    #[inline(always)]
+    fn value(&self, name: Name) -> Span {
+        self.values[name as usize]
+    }
+
+    #[inline(always)]
+    fn has(&self, name: Name) -> bool {
+        !self.value(name).is_empty()
+    }
+
+    #[inline(always)]
+    fn judge(&self, text: &[u8], rules: &Rules) -> Result<Envelope, Complaint> {
+        self.try_judge(text, rules).map_err(|(kind, at)| self.complain(kind, at, text, rules))
+    }
+
+    #[inline(always)]
+    fn try_judge(&self, text: &[u8], rules: &Rules) -> Result<Envelope, (FaultKind, usize)> {
+        let whole = |kind| (kind, text.iter().position(|&byte| byte == b'{').unwrap_or(0));
+        let at = |kind, name| (kind, self.value(name).start());
+
+        if let Some(wrong_name) = self.wrong_name {
+            return Err(wrong_name);
+        }
+        if !self.has(Name::Jsonrpc) {
+            return Err(whole(FaultKind::MissingVersion));
+        }
+        if !string::says(self.value(Name::Jsonrpc).of(text), "2.0") {
+            return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
+        }
+
+        let kind = match (self.has(Name::Method), self.has(Name::Result), self.has(Name::Error)) {
+            (true, false, false) if self.has(Name::Id) => Kind::Request,
+            (true, false, false) => Kind::Notification,
+            (false, true, false) => Kind::Result,
+            (false, false, true) => Kind::Error,
+            (false, false, false) => return Err(whole(FaultKind::MissingMethod)),
+            (true, true, _) | (false, true, true) => return Err(at(FaultKind::ConflictingMembers, Name::Result)),
+            (true, false, true) => return Err(at(FaultKind::ConflictingMembers, Name::Error)),
+        };
+
+        let id = self.value(Name::Id);
+        if self.has(Name::Id) {
+            if !is_permitted_id(id.of(text), kind, rules) {
+                return Err(at(FaultKind::InvalidId, Name::Id));
+            }
+        } else if matches!(kind, Kind::Result)
+            || (matches!(kind, Kind::Error) && !matches!(rules.dialect, Dialect::Mcp))
+        {
+            return Err(whole(FaultKind::MissingId));
+        }
+
+        let method = self.value(Name::Method);
+        let payload = match kind {
+            Kind::Request | Kind::Notification => {
+                let literal = method.of(text);
+                if literal[0] != b'"' || !string::is_decodable(literal) {
+                    return Err(at(FaultKind::InvalidMethod, Name::Method));
+                }
+                let params = self.value(Name::Params);
+                match (params.of(text).first(), rules.dialect) {
+                    (None | Some(b'{'), _) | (Some(b'['), Dialect::JsonRpc | Dialect::Acp) => params,
+                    (Some(b'n'), _) if rules.null_params => Span::default(),
+                    _ => return Err(at(FaultKind::InvalidParams, Name::Params)),
+                }
+            }
+            Kind::Result => {
+                let result = self.value(Name::Result);
+                if matches!(rules.dialect, Dialect::Mcp) && result.of(text)[0] != b'{' {
+                    return Err(at(FaultKind::InvalidResult, Name::Result));
+                }
+                result
+            }
+            Kind::Error => {
+                let error = self.value(Name::Error);
+                if !is_error_object(error.of(text)) {
+                    return Err(at(FaultKind::InvalidError, Name::Error));
+                }
+                error
+            }
+        };
+        Ok(Envelope { kind, id, method, payload })
+    }
+
+    #[cold]
+    fn complain(&self, kind: FaultKind, at: usize, text: &[u8], rules: &Rules) -> Complaint {
+        let json = self.value(Name::Id).of(text);
+        let readable = !self.has_two_ids && is_permitted_id(json, Kind::Error, rules);
+        Complaint {
+            kind,
+            at,
+            hint: None,
+            id: Id::checked(json).filter(|_| readable).map(Id::into_owned),
+            is_response: (self.has(Name::Result) || self.has(Name::Error)) && !self.has(Name::Method),
+        }
+    }
+}
+
+/// Whether `json`, a JSON text, may be the id of a message of that kind.
+#[inline]
+fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
+    match (json.first(), rules.dialect) {
+        (Some(b'"'), _) => string::is_decodable(json),
+        (Some(b'-' | b'0'..=b'9'), Dialect::JsonRpc) => true,
+        (Some(b'-' | b'0'..=b'9'), Dialect::Mcp | Dialect::Acp) => {
+            json.iter().all(u8::is_ascii_digit) || Decimal::new(json).is_integer()
+        }
+        (Some(b'n'), Dialect::JsonRpc) => true,
+        (Some(b'n'), Dialect::Acp) => kind != Kind::Result,
+        _ => false,
+    }
+}
+
+/// Whether `json`, a JSON text, is an object with `code` and `message`, and each of its three members at most once.
+fn is_error_object(json: &[u8]) -> bool {
+    let mut seen = [false; 3];
+    let fine = json[0] == b'{'
+        && cursor::members(json).all(|(key, value)| {
+            let (place, fits) = if string::says(key, "code") {
+                (0, matches!(value[0], b'-' | b'0'..=b'9') && Decimal::new(value).is_integer())
+            } else if string::says(key, "message") {
+                (1, value[0] == b'"')
+            } else if string::says(key, "data") {
+                (2, true)
+            } else {
+                return string::is_decodable(key);
+            };
+            fits && !std::mem::replace(&mut seen[place], true)
+        });
+    fine && seen[0] && seen[1]
+}

@@ -1,0 +1,137 @@
+//! What a line that is no message looks like.
+
+use std::fmt;
+
+use crate::scan::{Defect, Flaw};
+
+/// What a faulty line looks like: a guess at the mistake behind it, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Hint {
+    /// A `Content-Length` or `Content-Type` header: the peer frames its messages as language servers do.
+    ContentLengthHeader,
+    /// The first line of an HTTP request or response.
+    HttpRequest,
+    /// UTF-16 text.
+    Utf16,
+    /// JSON that was printed over several lines, of which this is one.
+    PrettyPrinted,
+    /// Two values or more on one line, as if a line end were missing.
+    SeveralValues,
+    /// `NaN`, `Infinity` or `undefined` where JSON has no such value.
+    NotANumber,
+    /// Text that was meant for people, such as a log line or a debug print.
+    LogText,
+}
+
+impl Hint {
+    /// All there are.
+    pub const ALL: &'static [Self] = &[
+        Self::ContentLengthHeader,
+        Self::HttpRequest,
+        Self::Utf16,
+        Self::PrettyPrinted,
+        Self::SeveralValues,
+        Self::NotANumber,
+        Self::LogText,
+    ];
+
+    /// A short name in kebab case, which stays as it is: for logs and machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ContentLengthHeader => "content-length-header",
+            Self::HttpRequest => "http-request",
+            Self::Utf16 => "utf-16",
+            Self::PrettyPrinted => "pretty-printed",
+            Self::SeveralValues => "several-values",
+            Self::NotANumber => "not-a-number",
+            Self::LogText => "log-text",
+        }
+    }
+
+    /// What `line`, which has this defect, looks like.
+    pub(crate) fn of(line: &[u8], defect: Defect) -> Option<Self> {
+        let text = line.trim_ascii();
+        if is_utf16(line) {
+            return Some(Self::Utf16);
+        }
+        if starts_with_any(text, &["content-length:", "content-type:"]) {
+            return Some(Self::ContentLengthHeader);
+        }
+        if is_http(text) {
+            return Some(Self::HttpRequest);
+        }
+        if defect.flaw == Flaw::InvalidLiteral && is_not_a_number(line, defect.at) {
+            return Some(Self::NotANumber);
+        }
+        if is_part_of_pretty_printed(text, defect) {
+            return Some(Self::PrettyPrinted);
+        }
+        match (text.first()?, defect.flaw) {
+            (b'{' | b'[', Flaw::TrailingData) if matches!(line[defect.at], b'{' | b'[') => Some(Self::SeveralValues),
+            // `[info] started` begins like an array, and `2026-11-16 started` like a number.
+            (b'[', Flaw::InvalidLiteral | Flaw::InvalidNumber) if is_prose(&text[1..]) => Some(Self::LogText),
+            (b'{', _) => None,
+            _ if is_prose(text) => Some(Self::LogText),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ContentLengthHeader => {
+                "this looks like a Content-Length header: the peer frames its messages as language servers do"
+            }
+            Self::HttpRequest => "this looks like HTTP: the peer expects a web server here",
+            Self::Utf16 => "this looks like UTF-16: JSON is exchanged in UTF-8",
+            Self::PrettyPrinted => "this looks like JSON printed over several lines: a message must be on one",
+            Self::SeveralValues => "this looks like several messages on one line: a line end is missing",
+            Self::NotANumber => "this looks like NaN, Infinity or undefined: JSON has no such values",
+            Self::LogText => "this looks like text meant for people: logs belong on stderr",
+        })
+    }
+}
+
+/// Every other byte is zero, or there is a byte order mark of UTF-16.
+fn is_utf16(line: &[u8]) -> bool {
+    let zeros = |from: usize| line.len() > 3 && line.iter().skip(from).step_by(2).take(32).all(|&byte| byte == 0);
+    line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") || zeros(0) || zeros(1)
+}
+
+fn is_http(text: &[u8]) -> bool {
+    let methods = ["get /", "post /", "put /", "delete /", "head /", "options ", "patch /", "connect "];
+    starts_with_any(text, &["http/1.", "http/2"])
+        || starts_with_any(text, &methods) && memchr::memmem::find(text, b" HTTP/").is_some()
+}
+
+fn starts_with_any(text: &[u8], prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| text.get(..prefix.len()).is_some_and(|t| t.eq_ignore_ascii_case(prefix.as_bytes())))
+}
+
+fn is_not_a_number(line: &[u8], at: usize) -> bool {
+    let word = line[at..].strip_prefix(b"-").unwrap_or(&line[at..]);
+    ["nan", "inf", "undefined"].iter().any(|prefix| starts_with_any(word, &[prefix]))
+}
+
+/// An opening bracket at the line's end, a closing one at its beginning, or a member without an object around it.
+fn is_part_of_pretty_printed(text: &[u8], defect: Defect) -> bool {
+    match text {
+        b"{" | b"[" | b"}" | b"]" | b"}," | b"]," | b"{}," | b"[]," => true,
+        [b'}' | b']', ..] => text.len() < 4,
+        [b'"', ..] => {
+            // `"key": value,`: the string is fine, the colon is what is wrong.
+            defect.flaw == Flaw::TrailingData && text.iter().any(|&byte| byte == b':' || byte == b',')
+        }
+        _ => false,
+    }
+}
+
+/// Begins with a word or a time, and is text that a terminal shows.
+fn is_prose(text: &[u8]) -> bool {
+    let begins = text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"[(<*-#>=!/\x1b".contains(byte));
+    let start = &text[..text.len().min(128)];
+    let shown = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\x1b' | b'\r');
+    begins && start.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2 && start.iter().all(shown)
+}

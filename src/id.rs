@@ -1,0 +1,268 @@
+//! The id of a request, with its exact spelling kept.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::decimal::Decimal;
+use crate::scan;
+use crate::string;
+
+/// The id that ties a response to its request: a string, a number or null.
+///
+/// An id keeps the spelling it was sent with, whatever its length, so that it can be sent back byte for byte. Two ids
+/// are equal if they have the same type and value, however they are spelled: `"a"` is `"\u0061"`, and `1`, `1.0` and
+/// `1e0` are one number, but `1` is not `"1"`.
+///
+/// ```
+/// use wireline::Id;
+///
+/// let id = Id::parse("9007199254740993.0").unwrap();
+/// assert_eq!(id.as_json(), "9007199254740993.0");
+/// assert_eq!(id, Id::from(9007199254740993_u64));
+/// assert_ne!(id, Id::from("9007199254740993"));
+/// ```
+#[derive(Clone)]
+pub struct Id<'a> {
+    /// A JSON string without lone surrogate escapes, a number or `null`.
+    json: Cow<'a, str>,
+}
+
+impl<'a> Id<'a> {
+    /// The id `null`.
+    pub const NULL: Id<'static> = Id { json: Cow::Borrowed("null") };
+
+    /// The id that `json` spells, or `None` if that is anything but one string, number or null.
+    pub fn parse(json: &'a str) -> Option<Self> {
+        let json = json.trim_matches([' ', '\t', '\r', '\n']);
+        if !matches!(Kind::of(json.as_bytes()), Kind::Other) && scan::explain(json.as_bytes(), 0).is_none() {
+            Self::checked(json.as_bytes())
+        } else {
+            None
+        }
+    }
+
+    /// The id that `json` spells, which is a JSON text without blanks around it.
+    pub(crate) fn checked(json: &'a [u8]) -> Option<Self> {
+        let fine = match Kind::of(json) {
+            Kind::String => string::is_decodable(json),
+            Kind::Number | Kind::Null => true,
+            Kind::Other => false,
+        };
+        let json = fine.then(|| std::str::from_utf8(json).ok()).flatten()?;
+        Some(Self { json: Cow::Borrowed(json) })
+    }
+
+    /// The id as JSON text, as it was spelled.
+    pub fn as_json(&self) -> &str {
+        &self.json
+    }
+
+    /// The characters of an id that is a string.
+    pub fn as_str(&self) -> Option<Cow<'_, str>> {
+        string::decode(self.json.as_bytes())
+    }
+
+    /// The value of an id that is a whole number in range.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
+    }
+
+    /// The value of an id that is a whole number in range.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
+    }
+
+    /// Whether the id is a string.
+    pub fn is_string(&self) -> bool {
+        self.kind() == Kind::String
+    }
+
+    /// Whether the id is a number.
+    pub fn is_number(&self) -> bool {
+        self.kind() == Kind::Number
+    }
+
+    /// Whether the id is a number without a fraction, by value: `1e2` is, `1.5` is not.
+    pub fn is_integer(&self) -> bool {
+        self.decimal().is_some_and(|decimal| decimal.is_integer())
+    }
+
+    /// Whether the id is null.
+    pub fn is_null(&self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// The same id with a copy of its spelling.
+    pub fn into_owned(self) -> Id<'static> {
+        Id { json: Cow::Owned(self.json.into_owned()) }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::of(self.json.as_bytes())
+    }
+
+    fn decimal(&self) -> Option<Decimal<'_>> {
+        self.is_number().then(|| Decimal::new(self.json.as_bytes()))
+    }
+}
+
+macro_rules! from_integer {
+    ($($integer:ty),*) => {$(
+        impl From<$integer> for Id<'static> {
+            fn from(id: $integer) -> Self {
+                Self { json: Cow::Owned(id.to_string()) }
+            }
+        }
+    )*};
+}
+
+from_integer!(i32, i64, u32, u64);
+
+/// A string id.
+impl From<&str> for Id<'static> {
+    fn from(id: &str) -> Self {
+        // A string is always written, and to memory.
+        Self { json: Cow::Owned(serde_json::Value::from(id).to_string()) }
+    }
+}
+
+impl PartialEq<Id<'_>> for Id<'_> {
+    fn eq(&self, other: &Id<'_>) -> bool {
+        match (self.kind(), other.kind()) {
+            (Kind::String, Kind::String) => string::same(self.json.as_bytes(), other.json.as_bytes()),
+            (Kind::Number, Kind::Number) => self.json == other.json || self.decimal() == other.decimal(),
+            (one, other) => one == other,
+        }
+    }
+}
+
+impl Eq for Id<'_> {}
+
+impl Hash for Id<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let kind = self.kind();
+        kind.hash(state);
+        match kind {
+            Kind::String => {
+                let mut bytes = [0; 4];
+                for character in string::characters(self.json.as_bytes()).flatten() {
+                    state.write(character.encode_utf8(&mut bytes).as_bytes());
+                }
+                state.write_u8(0xff);
+            }
+            Kind::Number => self.decimal().hash(state),
+            Kind::Null | Kind::Other => {}
+        }
+    }
+}
+
+/// Says what the id is, not what it reads: ids are the peer's words.
+impl fmt::Debug for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({:?}, {} bytes)", self.kind(), self.json.len())
+    }
+}
+
+/// What a JSON text is, as far as ids are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    String,
+    Number,
+    Null,
+    Other,
+}
+
+impl Kind {
+    fn of(json: &[u8]) -> Self {
+        match json.first() {
+            Some(b'"') => Self::String,
+            Some(b'-' | b'0'..=b'9') => Self::Number,
+            Some(b'n') => Self::Null,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher, RandomState};
+
+    use super::*;
+
+    #[test]
+    fn compares_by_value_and_type() {
+        let classes: &[&[&str]] = &[
+            &["null"],
+            &["1", "1.0", "1e0", "10e-1", "0.1e1", "1.000", "1E+0", "0.00001e5", "100000e-5"],
+            &["\"1\"", "\"\\u0031\""],
+            &["-1", "-1.0"],
+            &["0", "-0", "0.0", "0e5", "-0.000e-7", "0e99999999999999999999999"],
+            &["\"\""],
+            &["\"a\"", "\"\\u0061\""],
+            &["\"A\""],
+            &["\"é\"", "\"\\u00e9\"", "\"\\u00E9\""],
+            &["\"😀\"", "\"\\ud83d\\ude00\""],
+            &["1.5", "15e-1"],
+            &["9007199254740993"],
+            &["9007199254740992", "9007199254740992.0"],
+            &["123456789012345678901234567890", "12345678901234567890123456789e1"],
+            &["123456789012345678901234567891"],
+            &["1e400", "10e399"],
+            &["1e401"],
+            &["1e99999999999999999999999999"],
+            &["1e99999999999999999999999998"],
+            &["\"null\""],
+        ];
+        let hasher = RandomState::new();
+        for (i, class) in classes.iter().enumerate() {
+            for one in *class {
+                let one = Id::parse(one).unwrap();
+                for (j, others) in classes.iter().enumerate() {
+                    for other in *others {
+                        let other = Id::parse(other).unwrap();
+                        assert_eq!(one == other, i == j, "{} {}", one.as_json(), other.as_json());
+                        if i == j {
+                            assert_eq!(hasher.hash_one(&one), hasher.hash_one(&other), "{}", one.as_json());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_id() {
+        for json in
+            ["", " ", "true", "{}", "[]", "01", "1.", "\"", "\"\\ud800\"", "nul", "1 2", "\"a\"x", "-", "\"\t\""]
+        {
+            assert!(Id::parse(json).is_none(), "{json}");
+        }
+    }
+
+    #[test]
+    fn gives_its_value() {
+        let id = |json| Id::parse(json).unwrap();
+        assert_eq!(id("17").as_i64(), Some(17));
+        assert_eq!(id("17e1").as_u64(), Some(170));
+        assert_eq!(id("-9223372036854775808").as_i64(), Some(i64::MIN));
+        assert_eq!(id("-9223372036854775809").as_i64(), None);
+        assert_eq!(id("18446744073709551615").as_u64(), Some(u64::MAX));
+        assert_eq!(id("18446744073709551616").as_u64(), None);
+        assert_eq!(id("1.5").as_i64(), None);
+        assert_eq!(id("1e30").as_u64(), None);
+        assert_eq!(id("0.0").as_u64(), Some(0));
+        assert_eq!(id("-1").as_u64(), None);
+        assert_eq!(id("\"17\"").as_i64(), None);
+        assert_eq!(id("\"\\u00e9\"").as_str().as_deref(), Some("é"));
+        assert_eq!(id("1").as_str(), None);
+        assert!(id("1e2").is_integer() && !id("12.5").is_integer() && !id("\"1\"").is_integer());
+        assert!(id("1e400").is_integer() && !id("1e-400").is_integer() && id("0e-400").is_integer());
+        assert_eq!(Id::from("a\"\n").as_json(), r#""a\"\n""#);
+    }
+
+    #[test]
+    fn does_not_show_itself() {
+        assert_eq!(format!("{:?}", Id::from("secret")), "Id(String, 8 bytes)");
+    }
+}

@@ -1,0 +1,327 @@
+//! What can still be read of a line that is broken, too deep or too long: its id, and whether it was a response.
+//!
+//! A small state machine follows the line, in as many pieces as it comes in, and keeps nothing of it but what may be
+//! the id. It looks at brackets, strings and the members of the outermost object, and gives up at the first thing
+//! there that does not belong; what it has read by then stands.
+
+use crate::id::Id;
+use crate::string;
+
+/// The longest id that is kept.
+const LONGEST_ID: usize = 4096;
+
+/// The longest spelling of a name that matters: six characters, each as an escape of six, and two quotes.
+const LONGEST_KEY: usize = 6 * 6 + 2;
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    pub(crate) id: Option<Id<'static>>,
+    /// It has `result` or `error`, and no `method`.
+    pub(crate) is_response: bool,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Recovery {
+    state: State,
+    /// Brackets open beyond that of the outermost object, and which, the last one lowest: set for `{`. Beyond 128
+    /// they are only counted.
+    depth: u64,
+    brackets: u128,
+    /// The current member's name, then its value if it is the id.
+    kept: Vec<u8>,
+    member: Member,
+    id: Option<Vec<u8>>,
+    ids: u32,
+    has_method: bool,
+    has_outcome: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum State {
+    #[default]
+    Start,
+    KeyOrClose,
+    Key,
+    InKey {
+        escaped: bool,
+    },
+    Colon,
+    Value,
+    InString {
+        escaped: bool,
+    },
+    InScalar,
+    Nested,
+    NestedString {
+        escaped: bool,
+    },
+    Separator,
+    /// The object has ended, or something in it did not belong.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Member {
+    #[default]
+    Other,
+    Id,
+    Method,
+    Outcome,
+}
+
+impl Recovery {
+    /// All that `line` gives.
+    pub(crate) fn of(line: &[u8]) -> Recovered {
+        let mut recovery = Self::default();
+        recovery.feed(line);
+        recovery.finish()
+    }
+
+    /// The next piece of the line.
+    pub(crate) fn feed(&mut self, mut piece: &[u8]) {
+        while let [byte, rest @ ..] = piece {
+            let rest = match self.state {
+                State::Over => return,
+                // Most of a long line is in here, so it is not gone through byte by byte.
+                State::InString { escaped: false } | State::NestedString { escaped: false } => {
+                    let plain = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
+                    self.keep(&piece[..plain]);
+                    let Some((byte, rest)) = piece[plain..].split_first() else { return };
+                    self.step(*byte);
+                    rest
+                }
+                _ => {
+                    self.step(*byte);
+                    rest
+                }
+            };
+            piece = rest;
+        }
+    }
+
+    pub(crate) fn finish(self) -> Recovered {
+        let id = self.id.filter(|_| self.ids == 1).and_then(|json| {
+            let json = std::str::from_utf8(&json).ok()?;
+            Id::parse(json).map(Id::into_owned)
+        });
+        Recovered { id, is_response: self.has_outcome && !self.has_method }
+    }
+
+    fn step(&mut self, byte: u8) {
+        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        self.state = match (self.state, byte) {
+            (State::Start | State::KeyOrClose | State::Key | State::Colon | State::Value | State::Separator, _)
+                if blank =>
+            {
+                self.state
+            }
+            (State::Start, b'{') => State::KeyOrClose,
+            (State::KeyOrClose | State::Key, b'"') => {
+                self.member = Member::Other;
+                self.kept.clear();
+                self.kept.push(byte);
+                State::InKey { escaped: false }
+            }
+            (State::InKey { escaped }, _) => {
+                if self.kept.len() <= LONGEST_KEY {
+                    self.kept.push(byte);
+                }
+                match byte {
+                    b'"' if !escaped => State::Colon,
+                    _ => State::InKey { escaped: byte == b'\\' && !escaped },
+                }
+            }
+            (State::Colon, b':') => {
+                self.enter_member();
+                State::Value
+            }
+            (State::Value, b'"') => {
+                self.keep(b"\"");
+                State::InString { escaped: false }
+            }
+            (State::InString { escaped }, _) => {
+                self.keep(&[byte]);
+                match byte {
+                    b'"' if !escaped => State::Separator,
+                    _ => State::InString { escaped: byte == b'\\' && !escaped },
+                }
+            }
+            (State::Value, b'{' | b'[') => {
+                self.open(byte);
+                State::Nested
+            }
+            (State::Nested, b'{' | b'[') => {
+                self.open(byte);
+                State::Nested
+            }
+            (State::Nested, b'}' | b']') => match self.close(byte) {
+                false => State::Over,
+                true if self.depth == 0 => State::Separator,
+                true => State::Nested,
+            },
+            (State::Nested, b'"') => State::NestedString { escaped: false },
+            (State::Nested, _) => State::Nested,
+            (State::NestedString { escaped }, _) => match byte {
+                b'"' if !escaped => State::Nested,
+                _ => State::NestedString { escaped: byte == b'\\' && !escaped },
+            },
+            (State::Separator | State::InScalar, b',') => {
+                self.leave_member();
+                State::Key
+            }
+            (State::Separator | State::InScalar, b'}') => {
+                self.leave_member();
+                State::Over
+            }
+            (State::InScalar, _) if blank => State::Separator,
+            (State::Value | State::InScalar, b'}' | b']' | b'{' | b'[' | b':' | b',' | b'"') => State::Over,
+            (State::Value | State::InScalar, _) => {
+                self.keep(&[byte]);
+                State::InScalar
+            }
+            _ => State::Over,
+        };
+    }
+
+    /// The name is known, and the value comes next.
+    fn enter_member(&mut self) {
+        // The name may be broken in itself; then it is none of these.
+        let is = |name| string::says(&self.kept, name);
+        self.member = match () {
+            () if is("id") => Member::Id,
+            () if is("method") => Member::Method,
+            () if is("result") || is("error") => Member::Outcome,
+            () => Member::Other,
+        };
+        self.has_method |= self.member == Member::Method;
+        self.has_outcome |= self.member == Member::Outcome;
+        self.ids += u32::from(self.member == Member::Id);
+        self.kept.clear();
+    }
+
+    /// The value is complete.
+    fn leave_member(&mut self) {
+        if self.member == Member::Id && self.ids == 1 && self.kept.len() <= LONGEST_ID {
+            self.id = Some(std::mem::take(&mut self.kept));
+        }
+    }
+
+    /// Keeps a piece of the current value, or that it is too long to be kept, if it may be the id.
+    fn keep(&mut self, piece: &[u8]) {
+        if self.member == Member::Id && self.kept.len() <= LONGEST_ID {
+            self.kept.extend_from_slice(&piece[..piece.len().min(LONGEST_ID + 1 - self.kept.len())]);
+        }
+    }
+
+    fn open(&mut self, byte: u8) {
+        self.depth += 1;
+        if self.depth <= 128 {
+            self.brackets = self.brackets << 1 | u128::from(byte == b'{');
+        }
+        // An id that is an object or an array is none. A kept bracket makes sure that it is not taken for one.
+        self.keep(&[byte]);
+    }
+
+    /// Whether the bracket closes the one that was opened last.
+    fn close(&mut self, byte: u8) -> bool {
+        let mut matches = true;
+        if self.depth <= 128 {
+            matches = (self.brackets & 1 == 1) == (byte == b'}');
+            self.brackets >>= 1;
+        }
+        self.depth -= 1;
+        matches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(line: &str) -> Option<String> {
+        let whole = Recovery::of(line.as_bytes()).id.map(|id| id.as_json().to_owned());
+        for size in 1..8 {
+            let mut recovery = Recovery::default();
+            line.as_bytes().chunks(size).for_each(|piece| recovery.feed(piece));
+            assert_eq!(recovery.finish().id.map(|id| id.as_json().to_owned()), whole, "{line} in pieces of {size}");
+        }
+        whole
+    }
+
+    #[test]
+    fn reads_a_complete_id() {
+        for (line, expected) in [
+            (r#"{"id":1,"#, Some("1")),
+            (r#"{"id":1}"#, Some("1")),
+            (r#"{"id":1"#, None),
+            (r#"{"id":12 "#, None),
+            (r#"{"id":12 ,"#, Some("12")),
+            (r#"{"id":"a""#, None),
+            (r#"{"id":"a\",}",x"#, Some(r#""a\",}""#)),
+            (r#"{"id":null,"#, Some("null")),
+            (r#"{"id":-1.50e7,"#, Some("-1.50e7")),
+            (r#" { "method" : "x" , "id" : 7 } "#, Some("7")),
+            (r#"{"\u0069d":7,"#, Some("7")),
+            (r#"{"\u0069\u0064":7,"#, Some("7")),
+            (r#"{"params":{"id":1},"#, None),
+            (r#"{"params":[{"a":"]}"},[]],"id":2,"#, Some("2")),
+            (r#"{"params":"\"id\":1,","id":2,"#, Some("2")),
+            (r#"{"params":[NaN,Infinity],"id":2,"#, Some("2")),
+            (r#"{"params":tru,"id":2,"#, Some("2")),
+            (r#"{"params":[}],"id":2,"#, None),
+            (r#"{"params":[1,"id":2,"#, None),
+            (r#"{"a":1 "id":2,"#, None),
+            (r#"{"a" "id":2,"#, None),
+            (r#"{"id":1,"id":2,"#, None),
+            (r#"{"id":1,"x":2,"\u0069d":1}"#, None),
+            (r#"{"id":{},"#, None),
+            (r#"{"id":[1],"#, None),
+            (r#"{"id":true,"#, None),
+            (r#"{"id":01,"#, None),
+            (r#"{"id":"\ud800","#, None),
+            (r#"{"id":"\x","#, None),
+            (r#"[{"id":1}]"#, None),
+            (r#"{"id":1}{"id":2}"#, Some("1")),
+            (r#""id":1,"#, None),
+            (r#"{"ID":1,"Id":2,"id ":3,"id\u0000":4}"#, None),
+            (r#"{"a":"x","id":1]"#, None),
+        ] {
+            assert_eq!(id(line).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn follows_brackets_as_deep_as_they_go() {
+        for depth in [1, 127, 128, 129, 5000] {
+            let line = format!(r#"{{"a":{}{},"id":5}}"#, "[{\"k\":".repeat(depth), "}]".repeat(depth));
+            assert_eq!(id(&line).as_deref(), Some("5"), "{depth}");
+        }
+    }
+
+    #[test]
+    fn keeps_only_so_much() {
+        let digits = "7".repeat(LONGEST_ID);
+        assert_eq!(id(&format!(r#"{{"id":{digits},"#)), Some(digits.clone()));
+        assert_eq!(id(&format!(r#"{{"id":{digits}7,"#)), None);
+        let text = format!("\"{}\"", "x".repeat(LONGEST_ID - 1));
+        assert_eq!(id(&format!(r#"{{"id":{text},"#)), None);
+        let name = "x".repeat(100_000);
+        let mut recovery = Recovery::default();
+        recovery.feed(format!(r#"{{"{name}":"{name}","id":"{name}"#).as_bytes());
+        assert!(recovery.kept.capacity() <= 4 * LONGEST_ID);
+    }
+
+    #[test]
+    fn tells_a_response() {
+        let is_response = |line: &str| Recovery::of(line.as_bytes()).is_response;
+        assert!(is_response(r#"{"result":{"x":NaN},"#));
+        assert!(is_response(r#"{"id":1,"error":{"#));
+        assert!(is_response(r#"{"id":1,"r\u0065sult":"#));
+        assert!(!is_response(r#"{"id":1,"result""#));
+        assert!(!is_response(r#"{"id":1,"method":"x","result":1"#));
+        assert!(!is_response(r#"{"params":{"result":1},"#));
+        assert!(!is_response("noise"));
+    }
+}

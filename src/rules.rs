@@ -1,0 +1,144 @@
+//! What a dialect of JSON-RPC permits, and the limits.
+
+use crate::scan::{Cpu, DEEPEST};
+
+/// The longest line that the scanner's spans can speak of.
+const LONGEST: usize = u32::MAX as usize - 1;
+
+/// What is accepted: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
+///
+/// ```
+/// use wireline::{AnswerWithoutId, Rules};
+///
+/// // MCP as of 2025-03-26, which had batches, on a link where no line is longer than a megabyte.
+/// let rules = Rules::mcp().batches(true).max_batch_len(50).max_line_len(1 << 20);
+/// ```
+///
+/// | | [`json_rpc`](Self::json_rpc) | [`mcp`](Self::mcp) | [`acp`](Self::acp) |
+/// |---|---|---|---|
+/// | `id` of a request | string, number, null | string, integer | string, integer, null |
+/// | `id` of a response | string, number, null | string, integer; may be absent in an error | string, integer; null in an error |
+/// | `params` | object or array | object | object or array |
+/// | `result` | anything | object | anything |
+/// | batches | yes | no | yes |
+/// | a bad line without an id is answered | with `id: null` | not at all | with `id: null` |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub(crate) dialect: Dialect,
+    pub(crate) max_line_len: usize,
+    pub(crate) max_depth: u32,
+    pub(crate) max_batch_len: usize,
+    pub(crate) batches: bool,
+    pub(crate) skip_blank_lines: bool,
+    pub(crate) null_params: bool,
+    pub(crate) answer_without_id: AnswerWithoutId,
+    pub(crate) cpu: Cpu,
+}
+
+impl Rules {
+    /// JSON-RPC 2.0 as it is written.
+    pub fn json_rpc() -> Self {
+        Self {
+            dialect: Dialect::JsonRpc,
+            max_line_len: 16 << 20,
+            max_depth: 128,
+            max_batch_len: 1024,
+            batches: true,
+            skip_blank_lines: true,
+            null_params: false,
+            answer_without_id: AnswerWithoutId::NullId,
+            cpu: Cpu::detect(),
+        }
+    }
+
+    /// The Model Context Protocol, in its revisions from 2025-06-18 on.
+    ///
+    /// Revision 2025-03-26 also has batches: [`batches(true)`](Self::batches).
+    pub fn mcp() -> Self {
+        Self { dialect: Dialect::Mcp, batches: false, answer_without_id: AnswerWithoutId::Never, ..Self::json_rpc() }
+    }
+
+    /// The Agent Client Protocol.
+    pub fn acp() -> Self {
+        Self { dialect: Dialect::Acp, ..Self::json_rpc() }
+    }
+
+    /// The longest line accepted, in bytes without its line end: 16 MiB unless set, 4 GiB at the most.
+    ///
+    /// A longer line is discarded as it comes in, and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong).
+    #[must_use]
+    pub fn max_line_len(mut self, bytes: usize) -> Self {
+        self.max_line_len = bytes.min(LONGEST);
+        self
+    }
+
+    /// How deep brackets may be nested: 128 unless set, 1024 at the most. The outermost object counts as one.
+    #[must_use]
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.max_depth = depth.min(DEEPEST as usize) as u32;
+        self
+    }
+
+    /// Whether a line may be an array of messages.
+    #[must_use]
+    pub fn batches(mut self, allowed: bool) -> Self {
+        self.batches = allowed;
+        self
+    }
+
+    /// How many entries a batch may have: 1024 unless set.
+    #[must_use]
+    pub fn max_batch_len(mut self, entries: usize) -> Self {
+        self.max_batch_len = entries;
+        self
+    }
+
+    /// Whether lines of nothing but spaces, tabs and carriage returns are passed over, as they are unless set, or are
+    /// a [`BlankLine`](crate::FaultKind::BlankLine) fault each.
+    #[must_use]
+    pub fn skip_blank_lines(mut self, skip: bool) -> Self {
+        self.skip_blank_lines = skip;
+        self
+    }
+
+    /// Whether `"params": null` is taken for no params. JSON-RPC 2.0 does not permit it, but some peers send it.
+    #[must_use]
+    pub fn null_params(mut self, tolerated: bool) -> Self {
+        self.null_params = tolerated;
+        self
+    }
+
+    /// Whether, and how, a faulty line from which no id could be read is answered.
+    #[must_use]
+    pub fn answer_without_id(mut self, answer: AnswerWithoutId) -> Self {
+        self.answer_without_id = answer;
+        self
+    }
+
+    /// Which implementation of the scanner to use; what does not run here is replaced by the portable one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn cpu(mut self, cpu: Cpu) -> Self {
+        self.cpu = cpu;
+        self
+    }
+}
+
+/// Whether a faulty line from which no id could be read is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswerWithoutId {
+    /// Not at all. Noise on a pipe is no request, and not every client accepts an answer to nothing in particular.
+    Never,
+    /// By an error with `"id": null`, as JSON-RPC 2.0 asks.
+    NullId,
+    /// By an error without an id, as MCP's schema permits.
+    OmitId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    JsonRpc,
+    Mcp,
+    Acp,
+}

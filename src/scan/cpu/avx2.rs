@@ -1,0 +1,209 @@
+//! The masks with AVX2: two vectors of 32 bytes a block.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::super::blocks::{self, Rejected};
+use super::super::{Members, Root};
+use super::{Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+
+/// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scan) struct Avx2(());
+
+impl Avx2 {
+    pub(in crate::scan) fn detect() -> Option<Self> {
+        (is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("pclmulqdq")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2"))
+        .then_some(Self(()))
+    }
+
+    #[inline]
+    pub(in crate::scan) fn scan<M: Members>(
+        self,
+        text: &[u8],
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Root, Rejected> {
+        #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2")]
+        fn scan<M: Members>(cpu: Avx2, text: &[u8], max_depth: u32, members: &mut M) -> Result<Root, Rejected> {
+            blocks::scan(cpu, text, max_depth, members)
+        }
+        // SAFETY: `self` exists only if the CPU has these features.
+        unsafe { scan(self, text, max_depth, members) }
+    }
+}
+
+/// Runs `$body`, intrinsics of the features that [`Avx2`] proves.
+macro_rules! with_avx2 {
+    ($body:expr) => {
+        // SAFETY: a `self` of type `Avx2` is at hand, which exists only if the CPU has the features; and memory is
+        // read only through `load`, within the block.
+        unsafe { $body }
+    };
+}
+
+impl Masks for Avx2 {
+    #[inline(always)]
+    fn strings(self, block: &Block) -> StringMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            let limit = _mm256_set1_epi8(0x1f);
+            let below = |v| _mm256_cmpeq_epi8(_mm256_min_epu8(v, limit), v);
+            StringMasks {
+                quote: equal(low, high, b'"'),
+                backslash: equal(low, high, b'\\'),
+                control: join(below(low), below(high)),
+                high: join(low, high),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn structure(self, block: &Block) -> StructureMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            let bit5 = _mm256_set1_epi8(0x20);
+            let (folded_low, folded_high) = (_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5));
+            // Indexed by the low nibble, the blank that has it. An index with its top bit set gives zero, so bytes
+            // beyond ASCII match nothing: they are not zero themselves.
+            let blanks = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
+            let blank = |v| _mm256_cmpeq_epi8(_mm256_shuffle_epi8(blanks, v), v);
+            StructureMasks {
+                open: equal(folded_low, folded_high, b'{'),
+                close: equal(folded_low, folded_high, b'}'),
+                curly: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
+                alpha: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
+                colon: equal(low, high, b':'),
+                comma: equal(low, high, b','),
+                blank: join(blank(low), blank(high)),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn numbers(self, block: &Block) -> NumberMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            let bit5 = _mm256_set1_epi8(0x20);
+            NumberMasks {
+                digit: join(within(low, b'0', 10), within(high, b'0', 10)),
+                zero: equal(low, high, b'0'),
+                minus: equal(low, high, b'-'),
+                plus: equal(low, high, b'+'),
+                dot: equal(low, high, b'.'),
+                exponent: equal(_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5), b'e'),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn escapes(self, block: &Block) -> EscapeMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            // The nine characters have eight low nibbles: `"`, `b` and `r` share 2, `/` and `f` have 15 and 6, and
+            // so on. What is looked up by nibble is compared with the byte itself, once for each of the three rows.
+            let first = both_lanes(*b"\xff\xff\"\xfft\xfff\xff\xff\xff\xff\xff\\\xffn/");
+            let second = both_lanes(*b"\xff\xffb\xff\xffu\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+            let escapable = |v| {
+                let one = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(first, v), v);
+                let two = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(second, v), v);
+                let three = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'r'.cast_signed()));
+                _mm256_or_si256(_mm256_or_si256(one, two), three)
+            };
+            let bit5 = _mm256_set1_epi8(0x20);
+            let hex = |v| _mm256_or_si256(within(v, b'0', 10), within(_mm256_or_si256(v, bit5), b'a', 6));
+            EscapeMasks {
+                escapable: join(escapable(low), escapable(high)),
+                unicode: equal(low, high, b'u'),
+                hex: join(hex(low), hex(high)),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn plain(self, block: &Block) -> Option<bool> {
+        with_avx2!({
+            let (low, high) = load(block);
+            let quote = _mm256_set1_epi8(b'"'.cast_signed());
+            let backslash = _mm256_set1_epi8(b'\\'.cast_signed());
+            let limit = _mm256_set1_epi8(0x1f);
+            let special = |v| {
+                let string = _mm256_or_si256(_mm256_cmpeq_epi8(v, quote), _mm256_cmpeq_epi8(v, backslash));
+                _mm256_or_si256(string, _mm256_cmpeq_epi8(_mm256_min_epu8(v, limit), v))
+            };
+            let any = _mm256_or_si256(special(low), special(high));
+            (_mm256_movemask_epi8(any) == 0).then(|| _mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0)
+        })
+    }
+
+    #[inline(always)]
+    fn prefix_xor(self, bits: u64) -> u64 {
+        with_avx2!({
+            let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1));
+            _mm_cvtsi128_si64(product).cast_unsigned()
+        })
+    }
+}
+
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+
+/// # Safety
+///
+/// The CPU must have AVX2, as below.
+#[inline(always)]
+unsafe fn load(block: &Block) -> (__m256i, __m256i) {
+    let start = block.as_ptr().cast::<__m256i>();
+    // SAFETY: a block is 64 bytes, two vectors' worth, and these loads need no alignment.
+    unsafe { (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1))) }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn both_lanes(table: [u8; 16]) -> __m256i {
+    // SAFETY: the caller vouches for AVX2; the table is 16 bytes and the load needs no alignment.
+    unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())) }
+}
+
+/// The top bits of 64 bytes.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn join(low: __m256i, high: __m256i) -> u64 {
+    // SAFETY: the caller vouches for AVX2.
+    let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
+    u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
+}
+
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        let byte = _mm256_set1_epi8(byte.cast_signed());
+        join(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte))
+    }
+}
+
+/// All ones in each byte that is `first` or one of the `count - 1` values after it.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        let from_zero = _mm256_sub_epi8(v, _mm256_set1_epi8(first.cast_signed()));
+        let last = _mm256_set1_epi8((count - 1).cast_signed());
+        _mm256_cmpeq_epi8(_mm256_min_epu8(from_zero, last), from_zero)
+    }
+}

@@ -1,0 +1,175 @@
+//! The masks with AVX-512: one vector a block, and comparisons that give a mask directly.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::super::blocks::{self, Rejected};
+use super::super::{Members, Root};
+use super::{Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+
+/// Proof that AVX-512 F and BW, carry-less multiplication and the bit-manipulation instructions are there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scan) struct Avx512(());
+
+impl Avx512 {
+    pub(in crate::scan) fn detect() -> Option<Self> {
+        (is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("pclmulqdq")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2"))
+        .then_some(Self(()))
+    }
+
+    #[inline]
+    pub(in crate::scan) fn scan<M: Members>(
+        self,
+        text: &[u8],
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Root, Rejected> {
+        #[target_feature(enable = "avx512f,avx512bw,pclmulqdq,bmi1,bmi2")]
+        fn scan<M: Members>(cpu: Avx512, text: &[u8], max_depth: u32, members: &mut M) -> Result<Root, Rejected> {
+            blocks::scan(cpu, text, max_depth, members)
+        }
+        // SAFETY: `self` exists only if the CPU has these features.
+        unsafe { scan(self, text, max_depth, members) }
+    }
+}
+
+/// Runs `$body`, intrinsics of the features that [`Avx512`] proves.
+macro_rules! with_avx512 {
+    ($body:expr) => {
+        // SAFETY: a `self` of type `Avx512` is at hand, which exists only if the CPU has the features; and memory is
+        // read only through `load`, within the block.
+        unsafe { $body }
+    };
+}
+
+impl Masks for Avx512 {
+    #[inline(always)]
+    fn strings(self, block: &Block) -> StringMasks {
+        with_avx512!({
+            let v = load(block);
+            StringMasks {
+                quote: equal(v, b'"'),
+                backslash: equal(v, b'\\'),
+                control: _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20)),
+                high: _mm512_movepi8_mask(v),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn structure(self, block: &Block) -> StructureMasks {
+        with_avx512!({
+            let v = load(block);
+            let folded = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
+            // Indexed by the low nibble, the blank that has it. An index with its top bit set gives zero, so bytes
+            // beyond ASCII match nothing: they are not zero themselves.
+            let blanks = all_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
+            StructureMasks {
+                open: equal(folded, b'{'),
+                close: equal(folded, b'}'),
+                curly: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x20)),
+                alpha: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x40)),
+                colon: equal(v, b':'),
+                comma: equal(v, b','),
+                blank: _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(blanks, v), v),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn numbers(self, block: &Block) -> NumberMasks {
+        with_avx512!({
+            let v = load(block);
+            NumberMasks {
+                digit: within(v, b'0', 10),
+                zero: equal(v, b'0'),
+                minus: equal(v, b'-'),
+                plus: equal(v, b'+'),
+                dot: equal(v, b'.'),
+                exponent: equal(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'e'),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn escapes(self, block: &Block) -> EscapeMasks {
+        with_avx512!({
+            let v = load(block);
+            // The nine characters by their low nibbles; those that share one are in another row. What is looked up
+            // is compared with the byte itself.
+            let first = all_lanes(*b"\xff\xff\"\xfft\xfff\xff\xff\xff\xff\xff\\\xffn/");
+            let second = all_lanes(*b"\xff\xffb\xff\xffu\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+            EscapeMasks {
+                escapable: _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(first, v), v)
+                    | _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(second, v), v)
+                    | equal(v, b'r'),
+                unicode: equal(v, b'u'),
+                hex: within(v, b'0', 10) | within(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'a', 6),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn plain(self, block: &Block) -> Option<bool> {
+        with_avx512!({
+            let v = load(block);
+            let special = equal(v, b'"') | equal(v, b'\\') | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
+            (special == 0).then(|| _mm512_movepi8_mask(v) != 0)
+        })
+    }
+
+    #[inline(always)]
+    fn prefix_xor(self, bits: u64) -> u64 {
+        with_avx512!({
+            let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1));
+            _mm_cvtsi128_si64(product).cast_unsigned()
+        })
+    }
+}
+
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+
+/// # Safety
+///
+/// The CPU must have AVX-512 F, as below.
+#[inline(always)]
+unsafe fn load(block: &Block) -> __m512i {
+    // SAFETY: a block is 64 bytes, one vector, and this load needs no alignment.
+    unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX-512 F.
+#[inline(always)]
+unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512; the table is 16 bytes and the load needs no alignment.
+    unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn equal(v: __m512i, byte: u8) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed())) }
+}
+
+/// The bytes that are `first` or one of the `count - 1` values after it.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe {
+        let from_zero = _mm512_sub_epi8(v, _mm512_set1_epi8(first.cast_signed()));
+        _mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed()))
+    }
+}

@@ -1,0 +1,190 @@
+//! Sixty-four bytes in, a handful of masks out: all that the scanner asks of a CPU.
+//!
+//! Each file here answers the same few questions about one block with the instructions it has. What the answers
+//! mean is decided once, in [`blocks`](super::blocks), on plain `u64`s; so the implementations cannot disagree about
+//! JSON, only about masks, and a test compares those on every byte value.
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+pub(super) mod portable;
+
+/// The unit of work.
+pub(super) type Block = [u8; BLOCK];
+
+/// Bytes in a block: as many as a mask has bits.
+pub(super) const BLOCK: usize = 64;
+
+/// What decides where strings begin and end, and whether their bytes may stand there.
+///
+/// Bit `i` of each mask speaks of byte `i` of the block, here and below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StringMasks {
+    pub(super) quote: u64,
+    pub(super) backslash: u64,
+    /// Below `0x20`.
+    pub(super) control: u64,
+    /// `0x80` and above: not ASCII.
+    pub(super) high: u64,
+}
+
+/// What separates tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StructureMasks {
+    /// `{` and `[`.
+    pub(super) open: u64,
+    /// `}` and `]`.
+    pub(super) close: u64,
+    /// Has bit 5 set, which tells `{}` from `[]`.
+    pub(super) curly: u64,
+    /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
+    pub(super) alpha: u64,
+    pub(super) colon: u64,
+    pub(super) comma: u64,
+    /// Space, tab, line feed, carriage return.
+    pub(super) blank: u64,
+}
+
+/// What numbers are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberMasks {
+    /// `0` to `9`.
+    pub(super) digit: u64,
+    pub(super) zero: u64,
+    pub(super) minus: u64,
+    pub(super) plus: u64,
+    pub(super) dot: u64,
+    /// `e` and `E`.
+    pub(super) exponent: u64,
+}
+
+/// What may follow a backslash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EscapeMasks {
+    /// One of `"\/bfnrtu`.
+    pub(super) escapable: u64,
+    /// `u`.
+    pub(super) unicode: u64,
+    /// `0` to `9`, `a` to `f`, `A` to `F`.
+    pub(super) hex: u64,
+}
+
+/// A CPU's answers about one block.
+///
+/// A value of an implementing type is proof that the CPU has the instructions it needs.
+pub(super) trait Masks: Copy {
+    fn strings(self, block: &Block) -> StringMasks;
+
+    fn structure(self, block: &Block) -> StructureMasks;
+
+    fn numbers(self, block: &Block) -> NumberMasks;
+
+    fn escapes(self, block: &Block) -> EscapeMasks;
+
+    /// `None` if the block has a quote, a backslash or a control character; otherwise whether it has a byte beyond
+    /// ASCII.
+    fn plain(self, block: &Block) -> Option<bool>;
+
+    /// Bit `i` of the result is the parity of bits `0..=i`: set from each odd quote up to before the next.
+    fn prefix_xor(self, bits: u64) -> u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the masks mean, a byte at a time.
+    fn naive(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
+        block.iter().enumerate().fold(0, |mask, (i, &byte)| mask | u64::from(class(byte)) << i)
+    }
+
+    fn check(masks: impl Masks, block: &Block) {
+        let is = |class: fn(u8) -> bool| naive(block, class);
+        assert_eq!(
+            masks.strings(block),
+            StringMasks {
+                quote: is(|b| b == b'"'),
+                backslash: is(|b| b == b'\\'),
+                control: is(|b| b < 0x20),
+                high: is(|b| b >= 0x80),
+            }
+        );
+        assert_eq!(
+            masks.structure(block),
+            StructureMasks {
+                open: is(|b| matches!(b, b'{' | b'[')),
+                close: is(|b| matches!(b, b'}' | b']')),
+                curly: is(|b| b & 0x20 != 0),
+                alpha: is(|b| b & 0x40 != 0),
+                colon: is(|b| b == b':'),
+                comma: is(|b| b == b','),
+                blank: is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')),
+            }
+        );
+        assert_eq!(
+            masks.numbers(block),
+            NumberMasks {
+                digit: is(|b| b.is_ascii_digit()),
+                zero: is(|b| b == b'0'),
+                minus: is(|b| b == b'-'),
+                plus: is(|b| b == b'+'),
+                dot: is(|b| b == b'.'),
+                exponent: is(|b| matches!(b, b'e' | b'E')),
+            }
+        );
+        assert_eq!(
+            masks.escapes(block),
+            EscapeMasks {
+                escapable: is(|b| b"\"\\/bfnrtu".contains(&b)),
+                unicode: is(|b| b == b'u'),
+                hex: is(|b| b.is_ascii_hexdigit()),
+            }
+        );
+        let plain = !block.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
+        assert_eq!(masks.plain(block), plain.then(|| block.iter().any(|&b| b >= 0x80)));
+    }
+
+    fn check_all(masks: impl Masks) {
+        // Every byte value at every position, alone among spaces and among letters.
+        for byte in 0..=u8::MAX {
+            for at in 0..BLOCK {
+                for filler in [b' ', b'x'] {
+                    let mut block = [filler; BLOCK];
+                    block[at] = byte;
+                    check(masks, &block);
+                }
+            }
+            check(masks, &[byte; BLOCK]);
+        }
+        // All byte values side by side.
+        for start in 0..=u8::MAX {
+            check(masks, &std::array::from_fn(|i| start.wrapping_add(i as u8)));
+        }
+        for bits in [0, 1, u64::MAX, 1 << 63, 0x8000_0001, 0x0123_4567_89ab_cdef, 0x5555_5555_5555_5555] {
+            let naive = (0..64).fold(0, |m, i| m | u64::from((bits << (63 - i)).count_ones() & 1) << i);
+            assert_eq!(masks.prefix_xor(bits), naive, "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn portable_masks_are_the_naive_ones() {
+        check_all(portable::Portable);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn avx2_masks_are_the_naive_ones() {
+        if let Some(avx2) = avx2::Avx2::detect() {
+            check_all(avx2);
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn avx512_masks_are_the_naive_ones() {
+        if let Some(avx512) = avx512::Avx512::detect() {
+            check_all(avx512);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Numbers and literals, all those of a block at once.
+//!
+//! A *scalar* here is a run of bytes outside strings that are neither blank nor structure. Each must be a number or
+//! one of three words. Words are compared one by one; numbers are checked together, for which the grammar
+//!
+//! ```text
+//! -? ( 0 | 1-9 digit* ) ( . digit+ )? ( e [+-]? digit+ )?
+//! ```
+//!
+//! is read as: what each byte may come after, and what a run of digits may end in, by what it began after.
+
+use super::blocks::Carry;
+use super::cpu::{BLOCK, Block, Masks};
+
+/// What a number that goes on into the next block has been so far: each is 0 or 1, of the last byte.
+#[derive(Default)]
+pub(super) struct Numbers {
+    run: u64,
+    digit: u64,
+    sign: u64,
+    dot: u64,
+    exponent: u64,
+    exponent_sign: u64,
+    leading_minus: u64,
+    leading_zero: u64,
+    fraction: Carry,
+    power: Carry,
+    /// The low bits that belong to a word which began in the block before and was found right.
+    word: u64,
+}
+
+impl Numbers {
+    /// Whether a block without scalars must be looked at all the same.
+    #[inline(always)]
+    pub(super) fn pending(&self) -> u64 {
+        self.run | self.word
+    }
+
+    /// Whether a text that ends here ends too early.
+    #[inline(always)]
+    pub(super) fn awaits_more(&self) -> bool {
+        self.sign | self.dot | self.exponent != 0
+    }
+
+    /// The bytes of `scalar` that are wrong. `rest` is the text from this block on.
+    #[inline(always)]
+    pub(super) fn block<C: Masks>(
+        &mut self,
+        cpu: C,
+        block: &Block,
+        scalar: u64,
+        scalar_start: u64,
+        alpha: u64,
+        rest: &[u8],
+    ) -> u64 {
+        let (word, mut bad) = self.words(scalar_start & alpha, rest);
+        let run = scalar & !word;
+        if run | self.run != 0 {
+            bad |= self.numbers(cpu, block, run, scalar_start);
+        }
+        bad
+    }
+
+    /// The bytes of the literals that begin at `starts`, and the starts of what is none.
+    #[inline(always)]
+    fn words(&mut self, mut starts: u64, rest: &[u8]) -> (u64, u64) {
+        let mut words = self.word;
+        let mut bad = 0;
+        self.word = 0;
+        while starts != 0 {
+            let start = starts & starts.wrapping_neg();
+            starts ^= start;
+            let at = start.trailing_zeros() as usize;
+            let ones = match &rest[at..] {
+                [b't', b'r', b'u', b'e', ..] | [b'n', b'u', b'l', b'l', ..] => 0b1111,
+                [b'f', b'a', b'l', b's', b'e', ..] => 0b1_1111,
+                _ => {
+                    bad |= start;
+                    continue;
+                }
+            };
+            words |= ones << at;
+            self.word |= ones.checked_shr((BLOCK - at) as u32).unwrap_or(0);
+        }
+        (words, bad)
+    }
+
+    #[inline(always)]
+    fn numbers<C: Masks>(&mut self, cpu: C, block: &Block, run: u64, scalar_start: u64) -> u64 {
+        let masks = cpu.numbers(block);
+        let digit = masks.digit & run;
+        let minus = masks.minus & run;
+        let plus = masks.plus & run;
+        let dot = masks.dot & run;
+        let exponent = masks.exponent & run;
+        let sign = minus | plus;
+
+        let start = run & !after(run, &mut self.run);
+        let after_digit = after(digit, &mut self.digit);
+        let after_sign = after(sign, &mut self.sign);
+        let after_dot = after(dot, &mut self.dot);
+        let after_exponent = after(exponent, &mut self.exponent);
+        let after_exponent_sign = after(sign & after_exponent, &mut self.exponent_sign);
+        let integer = start | after(minus & start, &mut self.leading_minus);
+        let after_leading_zero = after(masks.zero & integer, &mut self.leading_zero);
+
+        let mut bad = run & !(digit | sign | dot | exponent);
+        // A run that begins where no scalar does goes on after a word: `true1`.
+        bad |= start & !(scalar_start & (digit | minus));
+        bad |= minus & !(start | after_exponent);
+        bad |= plus & !after_exponent;
+        bad |= (dot | exponent) & !after_digit;
+        bad |= (after_sign | after_dot) & !digit;
+        bad |= after_exponent & !(digit | sign);
+        bad |= after_leading_zero & digit;
+
+        // Digits after a dot or an exponent do not end in a dot; those after an exponent not in another one either.
+        let power = (after_exponent | after_exponent_sign) & digit;
+        let fraction_ends = self.fraction.land(after_dot & digit, digit);
+        let power_ends = self.power.land(power, digit);
+        bad |= fraction_ends & dot;
+        bad |= power_ends & (dot | exponent);
+        bad
+    }
+}
+
+/// The bytes after those in `mask`, the last of the block before included.
+#[inline(always)]
+fn after(mask: u64, carry: &mut u64) -> u64 {
+    let after = mask << 1 | *carry;
+    *carry = mask >> 63;
+    after
+}

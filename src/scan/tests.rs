@@ -1,0 +1,561 @@
+//! Every implementation against the byte-by-byte walk and serde_json.
+
+use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+use super::*;
+
+/// A text is JSON for serde_json if it is UTF-8 and can be skipped over: skipping decodes no string, so that lone
+/// surrogate escapes pass, as they do here, and looks at no byte beyond ASCII, so UTF-8 is asked separately.
+fn oracle(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok() && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+#[derive(Default, Debug, PartialEq)]
+struct Collected(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Members for Collected {
+    fn member(&mut self, text: &[u8], key: Span, value: Span) {
+        self.0.push((key.of(text).to_vec(), value.of(text).to_vec()));
+    }
+}
+
+/// What the implementations that run here make of a text; they must agree.
+#[track_caller]
+fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
+    let mut verdicts = Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()).map(|cpu| {
+        let mut members = Collected::default();
+        (cpu, scan(cpu, text, DEEPEST, &mut members).map(|root| (root, members)))
+    });
+    let (_, first) = verdicts.next().unwrap();
+    for (cpu, other) in verdicts {
+        assert_eq!(first, other, "{cpu:?} on {:?}", String::from_utf8_lossy(text));
+    }
+    first
+}
+
+#[track_caller]
+fn check(text: &[u8]) -> bool {
+    let accepted = verdict(text).is_some();
+    assert_eq!(accepted, oracle(text), "serde_json on {:?}", String::from_utf8_lossy(text));
+    let defect = explain(text, DEEPEST);
+    assert_eq!(accepted, defect.is_none(), "{defect:?} on {:?}", String::from_utf8_lossy(text));
+    assert!(defect.is_none_or(|defect| defect.at <= text.len()));
+    accepted
+}
+
+/// `text` so that it begins at each of a few places within a block, and ends at any.
+#[track_caller]
+fn check_everywhere(text: &[u8]) -> bool {
+    let accepted = check(text);
+    for blanks in (1..BLOCK).chain([64, 100, 127]) {
+        let mut moved = vec![b' '; blanks];
+        moved.extend_from_slice(text);
+        assert_eq!(check(&moved), accepted, "after {blanks} blanks: {:?}", String::from_utf8_lossy(text));
+    }
+    accepted
+}
+
+const BLOCK: usize = super::cpu::BLOCK;
+
+#[test]
+fn accepts_what_is_json() {
+    for text in [
+        "{}",
+        "[]",
+        "\"\"",
+        "0",
+        "-0",
+        "true",
+        "false",
+        "null",
+        " \t\r\n{ \t\r\n} \t\r\n",
+        "[1,2,3]",
+        "[ 1 , 2 , 3 ]",
+        "[[],[[]],{}]",
+        r#"{"a":1}"#,
+        r#"{ "a" : [ ] , "b" : { } }"#,
+        r#"{"":""}"#,
+        r#"{"a":{"b":{"c":[1,{"d":"e"},"f"]}}}"#,
+        r#"["a","b"]"#,
+        r#"{"a":"b","c":"d"}"#,
+        r#"["\"\\\/\b\f\n\r\t\u0000\uABCD\uabcd"]"#,
+        r#"["\\\\","\\\"","\\"]"#,
+        r#""\ud800""#,
+        r#""\udc00\ud800""#,
+        "0.5",
+        "-1.25e+10",
+        "1E-2",
+        "1e5",
+        "10",
+        "1000000000000000000000000000000",
+        "0e0",
+        "-0.0",
+        "9.0E+0",
+        "[true,false,null]",
+        "\"\u{7f}\"",
+        "\"\u{2028}\u{2029}\u{85}\"",
+        "\"\u{10ffff}\u{e000}\u{800}\u{80}\"",
+        "[\"a\",[\"b\",{\"c\":[]}],1,\"d\"]",
+    ] {
+        assert!(check_everywhere(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn rejects_what_is_not() {
+    for text in [
+        "",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\\",
+        "{]",
+        "[}",
+        "{}}",
+        "[]]",
+        "{}{}",
+        "[][]",
+        "1 2",
+        "{} x",
+        "[1,]",
+        "[,1]",
+        "[,]",
+        "[1,,2]",
+        "[1 2]",
+        "[1:2]",
+        "{1:2}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{,}",
+        "{\"a\",1}",
+        "{\"a\":1 \"b\":2}",
+        "{\"a\":\"b\":\"c\"}",
+        "{\"a\"::1}",
+        "[\"a\":1]",
+        "{\"a\":1,2}",
+        "{\"a\":1,[]}",
+        "{[]:1}",
+        "\"a\":1",
+        "1,2",
+        "\"a\",\"b\"",
+        "[\"a\" \"b\"]",
+        "[\"a\"1]",
+        "[1\"a\"]",
+        "[true\"a\"]",
+        "[{}[]]",
+        "{\"a\":1]",
+        "[\"a\"}",
+        "{\"a\" 1}",
+        "{\"a\":1:2}",
+        "[[1,\"b\":2]]",
+        "{\"a\":[1,\"b\":2]}",
+        "{\"a\":{\"b\",1}}",
+        "01",
+        "-",
+        "-a",
+        "+1",
+        ".5",
+        "1.",
+        "1.e5",
+        "1e",
+        "1e+",
+        "1.2.3",
+        "1e5.2",
+        "1e5e6",
+        "00",
+        "-01",
+        "0x10",
+        "1a",
+        "--1",
+        "1-",
+        "1-2",
+        "1+2",
+        "1e--5",
+        "1e5-",
+        "1e5+1",
+        "0e",
+        "1.2e3.4",
+        "1.2e3e4",
+        "1ee5",
+        "-.5",
+        "-e5",
+        "1..2",
+        "0.e1",
+        "tru",
+        "truee",
+        "true1",
+        "1true",
+        "nul",
+        "NULL",
+        "True",
+        "falsee",
+        "nulll",
+        "truefalse",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "-NaN",
+        "t",
+        "n",
+        "f",
+        "e5",
+        "E",
+        "undefined",
+        "'a'",
+        "\"\\x\"",
+        "\"\\\"",
+        "\"\\u\"",
+        "\"\\u12\"",
+        "\"\\u123\"",
+        "\"\\u123g\"",
+        "\"\\U1234\"",
+        "\"\\ \"",
+        "\"\t\"",
+        "\"\n\"",
+        "\"\u{0}\"",
+        "\"\u{1f}\"",
+        "\\\"a\\\"",
+        "[\\\"a\"]",
+        "{\"a\\\":1}",
+        "\u{0}",
+        "{}\u{0}",
+        "\u{c}1",
+        "\u{a0}1",
+        "\u{feff}1",
+        "é",
+        "[é]",
+        "1\u{2028}",
+        "/*x*/1",
+    ] {
+        assert!(!check_everywhere(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn every_short_text() {
+    // All texts of up to five of these bytes: each pair and triple of tokens there is. The places are the beginning,
+    // and so that the block ends within them.
+    let alphabet = b"{}[]:,\"\\1-.eu 0t";
+    let mut text = Vec::new();
+    for len in 0..=5_u32 {
+        for n in 0..alphabet.len().pow(len) {
+            text.clear();
+            text.extend((0..len).map(|i| alphabet[n / alphabet.len().pow(i) % alphabet.len()]));
+            check(&text);
+            if len > 1 {
+                let mut moved = vec![b' '; BLOCK - len as usize / 2];
+                moved.extend_from_slice(&text);
+                check(&moved);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_short_text_within_containers() {
+    let alphabet = b"{}[]:,\"1 ";
+    for (before, after) in [("{\"a\":", "}"), ("[1,", "]"), ("[", ",2]"), ("{\"a\":[", "]}"), ("[{\"k\":1,", "}]")] {
+        for n in 0..alphabet.len().pow(5) {
+            let inner = (0..5).map(|i| alphabet[n / alphabet.len().pow(i) % alphabet.len()]);
+            let text: Vec<u8> = before.bytes().chain(inner).chain(after.bytes()).collect();
+            check(&text);
+        }
+    }
+}
+
+#[test]
+fn every_escape_at_every_place() {
+    for byte in 0..=u8::MAX {
+        for at in 40..70 {
+            let mut text = vec![b'x'; at];
+            text[0] = b'"';
+            text.extend_from_slice(&[b'\\', byte, b'1', b'2', b'a', b'F', b'"']);
+            check(&text);
+        }
+    }
+    // Runs of backslashes of every length up to beyond a block, from each place.
+    for start in 1..70 {
+        for run in 0..140 {
+            let mut text = vec![b'x'; start];
+            text[0] = b'"';
+            text.extend(std::iter::repeat_n(b'\\', run));
+            text.extend_from_slice(b"\"");
+            assert_eq!(check(&text), run % 2 == 0, "{start} {run}");
+        }
+    }
+    for cut in 0..6 {
+        for at in 50..70 {
+            let mut text = vec![b'x'; at];
+            text[0] = b'"';
+            text.extend_from_slice(&br"\u00e9"[..cut]);
+            text.extend_from_slice(b"\"");
+            check(&text);
+        }
+    }
+}
+
+#[test]
+fn every_control_character() {
+    for byte in 0..0x20 {
+        for at in [1, 5, 31, 32, 62, 63, 64, 65, 130, 200] {
+            let mut text = vec![b'x'; 300];
+            text[0] = b'"';
+            text[at] = byte;
+            text.push(b'"');
+            assert!(!check(&text));
+        }
+    }
+}
+
+#[test]
+fn utf8_at_every_place() {
+    let sequences: &[&[u8]] = &[
+        b"\xc3\xa9",
+        b"\xe2\x82\xac",
+        b"\xf0\x9f\x98\x80",
+        b"\xf4\x8f\xbf\xbf",
+        b"\xed\x9f\xbf",
+        b"\xee\x80\x80",
+        // Overlong, surrogates, beyond U+10FFFF, stray, truncated.
+        b"\xc0\x80",
+        b"\xc1\xbf",
+        b"\xe0\x80\x80",
+        b"\xe0\x9f\xbf",
+        b"\xf0\x80\x80\x80",
+        b"\xf0\x8f\xbf\xbf",
+        b"\xed\xa0\x80",
+        b"\xed\xbf\xbf",
+        b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80",
+        b"\xff",
+        b"\xfe",
+        b"\x80",
+        b"\xbf",
+        b"\xc3",
+        b"\xe2\x82",
+        b"\xe2",
+        b"\xf0\x9f\x98",
+        b"\xf0\x9f",
+        b"\xf0",
+        b"\xc3\xa9\xa9",
+        b"\xc3\xc3\xa9",
+    ];
+    for sequence in sequences {
+        for at in 1..200 {
+            let mut text = vec![b'x'; at];
+            text[0] = b'"';
+            text.extend_from_slice(sequence);
+            let mut closed = text.clone();
+            closed.push(b'"');
+            check(&closed);
+            text.resize(at + 150, b'y');
+            text.push(b'"');
+            check(&text);
+        }
+        check(sequence);
+    }
+}
+
+#[test]
+fn tokens_across_block_boundaries() {
+    let text = r#"{"key":"va\"l\\ue","n":[-12.5e+10,0,true,false,null,{"k\u0041":[]}],"é":"\ud83d\ude00"}"#.as_bytes();
+    for filler in 0..140 {
+        for glue in [" ", "\"long\",", "1,[],"] {
+            let mut moved = b"[".to_vec();
+            while moved.len() < filler {
+                moved.extend_from_slice(glue.as_bytes());
+            }
+            moved.extend_from_slice(text);
+            moved.push(b']');
+            assert!(check(&moved));
+            for broken in [b'x', b'"', b',', b']', b'\\'] {
+                for at in (0..moved.len()).step_by(3) {
+                    let mut text = moved.clone();
+                    text[at] = broken;
+                    check(&text);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn depth() {
+    for depth in [1_u32, 2, 63, 64, 65, 127, 128, 129, 192, 1023, 1024] {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let inner = if open == "[" { "" } else { "1" };
+            let text = [open.repeat(depth as usize), inner.into(), close.repeat(depth as usize)].concat();
+            for cpu in Cpu::ALL {
+                assert!(scan(cpu, text.as_bytes(), depth, &mut ()).is_some(), "{depth}");
+                assert!(scan(cpu, text.as_bytes(), depth - 1, &mut ()).is_none(), "{depth}");
+            }
+            assert_eq!(explain(text.as_bytes(), depth), None);
+            let at = open.len() * (depth as usize - 1);
+            assert_eq!(explain(text.as_bytes(), depth - 1), Some(Defect { flaw: Flaw::TooDeep, at }));
+        }
+    }
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    for cpu in Cpu::ALL {
+        assert_eq!(scan(cpu, deep.as_bytes(), DEEPEST, &mut ()), None);
+    }
+    assert_eq!(explain(deep.as_bytes(), DEEPEST), Some(Defect { flaw: Flaw::TooDeep, at: 1024 }));
+}
+
+#[test]
+fn members_and_elements() {
+    let member = |key: &str, value: &str| (key.into(), value.into());
+    for (text, root, members) in [
+        ("{}", Root::Object, vec![]),
+        (" { } ", Root::Object, vec![]),
+        (r#"{"a":1}"#, Root::Object, vec![member("\"a\"", "1")]),
+        (
+            " {\t\"a\" : [ 1 , 2 ] , \"\\u0061\":{\"c\":{}}\t,\"\" : \"x,y:z}\" } ",
+            Root::Object,
+            vec![member("\"a\"", "[ 1 , 2 ]"), member("\"\\u0061\"", "{\"c\":{}}"), member("\"\"", "\"x,y:z}\"")],
+        ),
+        ("[]", Root::Array { len: 0 }, vec![]),
+        ("[ ]", Root::Array { len: 0 }, vec![]),
+        ("[[]]", Root::Array { len: 1 }, vec![]),
+        (r#"[1,{"a":[1,2]},"b"]"#, Root::Array { len: 3 }, vec![]),
+        ("\"x\"", Root::Scalar, vec![]),
+        ("17", Root::Scalar, vec![]),
+    ] {
+        for blanks in 0..130 {
+            let moved = " ".repeat(blanks) + text;
+            assert_eq!(verdict(moved.as_bytes()), Some((root, Collected(members.clone()))), "{moved}");
+        }
+    }
+}
+
+/// Bytes that look like JSON more often than not.
+#[derive(Clone, Debug)]
+struct Jsonish(Vec<u8>);
+
+impl Arbitrary for Jsonish {
+    fn arbitrary(g: &mut Gen) -> Self {
+        let mut text = Vec::new();
+        value(g, 4, &mut text);
+        // Sometimes a byte of it is replaced, removed or doubled.
+        if bool::arbitrary(g) {
+            for _ in 0..usize::arbitrary(g) % 3 {
+                let at = usize::arbitrary(g) % text.len();
+                match u8::arbitrary(g) % 4 {
+                    0 => text[at] = u8::arbitrary(g),
+                    1 => text[at] = *g.choose(b"{}[]:,\"\\ 0-.e\xc3").unwrap(),
+                    2 if text.len() > 1 => drop(text.remove(at)),
+                    _ => text.insert(at, text[at]),
+                }
+            }
+        }
+        Self(text)
+    }
+}
+
+fn value(g: &mut Gen, depth: usize, text: &mut Vec<u8>) {
+    let blanks = |g: &mut Gen, text: &mut Vec<u8>| {
+        if u8::arbitrary(g) % 4 == 0 {
+            text.extend(std::iter::repeat_n(*g.choose(b" \t\r\n").unwrap(), usize::arbitrary(g) % 80));
+        }
+    };
+    let string = |g: &mut Gen, text: &mut Vec<u8>| {
+        text.push(b'"');
+        for _ in 0..usize::arbitrary(g) % 12 {
+            match u8::arbitrary(g) % 8 {
+                0 => {
+                    text.extend_from_slice(g.choose(&[&b"\\\\"[..], b"\\\"", b"\\n", b"\\u00e9", b"\\ud800"]).unwrap())
+                }
+                1 => text.extend_from_slice(char::arbitrary(g).to_string().replace(['"', '\\'], "").as_bytes()),
+                2 => text.extend(std::iter::repeat_n(b'x', usize::arbitrary(g) % 300)),
+                _ => text.extend_from_slice(b"word "),
+            }
+        }
+        text.retain(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\r' | b'\n'));
+        text.push(b'"');
+    };
+    blanks(g, text);
+    match u8::arbitrary(g) % if depth == 0 { 4 } else { 7 } {
+        0 | 1 => string(g, text),
+        2 => text.extend_from_slice(
+            g.choose(&[&b"0"[..], b"-0", b"1", b"1234567890123", b"-1.5e+300", b"0.001", b"1E5", b"01", b"1."])
+                .unwrap(),
+        ),
+        3 => text.extend_from_slice(g.choose(&[&b"true"[..], b"false", b"null", b"nul"]).unwrap()),
+        4 | 5 => {
+            text.push(b'{');
+            for i in 0..usize::arbitrary(g) % 5 {
+                if i > 0 {
+                    text.push(b',');
+                }
+                blanks(g, text);
+                string(g, text);
+                blanks(g, text);
+                text.push(b':');
+                value(g, depth - 1, text);
+            }
+            text.push(b'}');
+        }
+        _ => {
+            text.push(b'[');
+            for i in 0..usize::arbitrary(g) % 8 {
+                if i > 0 {
+                    text.push(b',');
+                }
+                value(g, depth - 1, text);
+            }
+            text.push(b']');
+        }
+    }
+    blanks(g, text);
+}
+
+#[test]
+fn random_texts() {
+    fn property(Jsonish(text): Jsonish) -> bool {
+        check(&text);
+        true
+    }
+    QuickCheck::new().tests(20_000).quickcheck(property as fn(Jsonish) -> bool);
+}
+
+#[test]
+fn random_members() {
+    use serde_json::value::RawValue;
+    fn property(Jsonish(text): Jsonish) -> bool {
+        // serde_json gives the members with their order and spelling through a map visitor over raw values.
+        struct Pairs(Vec<(String, String)>);
+        impl<'de> serde::Deserialize<'de> for Pairs {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl<'de> serde::de::Visitor<'de> for Visitor {
+                    type Value = Pairs;
+                    fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                        f.write_str("an object")
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                        let mut pairs = Vec::new();
+                        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                            pairs.push((key, value.get().to_owned()));
+                        }
+                        Ok(Pairs(pairs))
+                    }
+                }
+                deserializer.deserialize_map(Visitor)
+            }
+        }
+        let Some((Root::Object, Collected(members))) = verdict(&text) else { return true };
+        let Ok(Pairs(expected)) = serde_json::from_slice::<Pairs>(&text) else { return true };
+        let members: Vec<_> = members
+            .into_iter()
+            .map(|(key, value)| (serde_json::from_slice::<String>(&key).unwrap(), String::from_utf8(value).unwrap()))
+            .collect();
+        assert_eq!(members, expected);
+        true
+    }
+    QuickCheck::new().tests(20_000).quickcheck(property as fn(Jsonish) -> bool);
+}
