@@ -305,11 +305,13 @@ impl Decoder {
         if self.tail.try_reclaim(additional) {
             return;
         }
-        // Twice what there is, so that a line that comes in bit by bit is copied a bounded number of times; but not
-        // beyond the longest line, so that the limit bounds the memory.
+        // A multiple of what there is, so that a line that comes in bit by bit is copied a bounded number of times; but
+        // not beyond the longest line, so that the limit bounds the memory. A small buffer is made large enough that
+        // the line in it takes up less than half: then the room before the line can be used again without a new one.
         let len = self.tail.len();
+        let ample = if len <= self.retained { 4 * len } else { 2 * len };
         let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
-        let capacity = (2 * len).min(longest).max(len + additional).max(SMALLEST);
+        let capacity = ample.min(longest).max(len + additional).max(SMALLEST);
         let mut larger = BytesMut::with_capacity(capacity);
         larger.extend_from_slice(&self.tail);
         self.tail = larger;

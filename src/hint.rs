@@ -111,8 +111,9 @@ fn starts_with_any(text: &[u8], prefixes: &[&str]) -> bool {
 }
 
 fn is_not_a_number(line: &[u8], at: usize) -> bool {
-    let word = line[at..].strip_prefix(b"-").unwrap_or(&line[at..]);
-    ["nan", "inf", "undefined"].iter().any(|prefix| starts_with_any(word, &[prefix]))
+    let rest = line[at..].strip_prefix(b"-").unwrap_or(&line[at..]);
+    let len = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    ["nan", "inf", "infinity", "undefined"].iter().any(|word| rest[..len].eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// An opening bracket at the line's end, a closing one at its beginning, or a member without an object around it.

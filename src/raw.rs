@@ -1,5 +1,6 @@
 //! A JSON text that has been checked, and is decoded on demand.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeOwned};
@@ -98,7 +99,10 @@ impl<'a> RawJson<'a> {
             let json = value.json.trim_ascii_start();
             let found = match json.first()? {
                 b'{' => {
-                    let name = token.replace("~1", "/").replace("~0", "~");
+                    let name = match token.contains('~') {
+                        true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
+                        false => Cow::Borrowed(token),
+                    };
                     cursor::members(json).filter(|(key, _)| string::says(key, &name)).last()?.1
                 }
                 b'[' => {
@@ -143,5 +147,81 @@ impl Scratch {
 impl fmt::Debug for Scratch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scratch").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn pointers_lead_where_serde_json_leads() {
+        let texts = [
+            r#"{"a":{"b":[1,{"c":"d"}],"":0,"~":1,"/":2,"~1":3},"a\u0062":4,"é":5,"a":{"b":[6,7,8],"x":null}}"#,
+            r#" [ 1 , [ ] , [[2]] , { "a" : 3 } , "s" ] "#,
+            "1",
+            "\"a\"",
+            "{}",
+            "[]",
+        ];
+        let pointers = [
+            "",
+            "/",
+            "/a",
+            "/a/b",
+            "/a/b/0",
+            "/a/b/1",
+            "/a/b/1/c",
+            "/a/b/2",
+            "/a/b/3",
+            "/a/b/-",
+            "/a/b/00",
+            "/a/b/+1",
+            "/a/b/01",
+            "/a/",
+            "/a/~0",
+            "/a/~1",
+            "/a/~01",
+            "/ab",
+            "/é",
+            "/a/x",
+            "/a/x/y",
+            "/0",
+            "/1",
+            "/1/0",
+            "/2/0/0",
+            "/3/a",
+            "/4",
+            "/5",
+            "a",
+            "/0/",
+            "//",
+            "/a//",
+            "/18446744073709551616",
+        ];
+        for text in texts {
+            let value: Value = serde_json::from_str(text).unwrap();
+            for pointer in pointers {
+                let found = RawJson::checked(text.as_bytes()).pointer(pointer);
+                let found = found.map(|raw| raw.deserialize::<Value>().unwrap());
+                assert_eq!(found.as_ref(), value.pointer(pointer), "{pointer} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn borrows_from_the_text() {
+        let text = r#"["plain", 1]"#;
+        let (word, number): (&str, u8) = RawJson::checked(text.as_bytes()).deserialize_borrowed().unwrap();
+        assert_eq!((word, number), ("plain", 1));
+        assert!(text.as_bytes().as_ptr_range().contains(&word.as_ptr()));
+    }
+
+    #[test]
+    fn floats_are_read_exactly() {
+        let found: f64 = RawJson::checked(b"0.6046602879796196").deserialize().unwrap();
+        assert_eq!(found.to_string(), "0.6046602879796196");
     }
 }

@@ -1,0 +1,93 @@
+//! The acceptance table: every case, for each dialect, through every implementation, however it is split.
+
+mod common;
+
+use common::{Dialect, cases, cpus, decode, describe};
+use wireline::{Decoder, Frame};
+
+#[test]
+fn each_line_alone() {
+    for case in cases() {
+        for dialect in Dialect::ALL {
+            for cpu in cpus() {
+                let rules = dialect.rules().cpu(cpu);
+                let expected = case.expected(dialect);
+                let line = String::from_utf8_lossy(&case.line);
+                assert_eq!(describe(&Frame::parse(&case.line, &rules)), expected, "{dialect:?} {cpu:?} {line}");
+
+                for end in ["\n", "\r\n", ""] {
+                    let stream = [&case.line, end.as_bytes()].concat();
+                    assert_eq!(decode(rules, [&stream[..]]), [expected], "{dialect:?} {cpu:?} {line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn at_every_split_point() {
+    for case in cases() {
+        // A neighbour on each side, which must not be affected.
+        let neighbour = r#"{"jsonrpc":"2.0","id":0,"method":"neighbour"}"#;
+        let stream = [neighbour.as_bytes(), b"\n", &case.line, b"\r\n", neighbour.as_bytes(), b"\n"].concat();
+        let from = neighbour.len();
+        for dialect in Dialect::ALL {
+            let expected = [r#"request 0 "neighbour" -"#, case.expected(dialect), r#"request 0 "neighbour" -"#];
+            for cpu in cpus() {
+                let rules = dialect.rules().cpu(cpu);
+                let line = String::from_utf8_lossy(&case.line);
+                assert_eq!(decode(rules, stream.chunks(1)), expected, "byte by byte: {line}");
+                for at in from..(from + case.line.len() + 3).min(from + 400) {
+                    let (one, two) = stream.split_at(at);
+                    assert_eq!(decode(rules, [one, two]), expected, "{dialect:?} {cpu:?} split at {at}: {line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn in_one_long_stream() {
+    let good = br#"{"jsonrpc":"2.0","id":"good","method":"m"}"#;
+    let cases = cases();
+    let mut stream = b"\xef\xbb\xbf".to_vec();
+    let mut lines = Vec::new();
+    for case in &cases {
+        // Blank lines count, but give nothing.
+        for line in [&case.line[..], b" \t", good, b""] {
+            lines.push((stream.len(), line.to_vec()));
+            stream.extend_from_slice(line);
+            stream.extend_from_slice(if lines.len() % 3 == 0 { b"\r\n" } else { b"\n" });
+        }
+    }
+    for dialect in Dialect::ALL {
+        let mut expected = Vec::new();
+        for case in &cases {
+            expected.extend([case.expected(dialect), r#"request "good" "m" -"#]);
+        }
+        for cpu in cpus() {
+            for size in [1, 2, 3, 5, 16, 63, 64, 65, 1000, 4096, usize::MAX] {
+                let rules = dialect.rules().cpu(cpu);
+                let found = decode(rules, stream.chunks(size.min(stream.len())));
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert_eq!(found, expected, "{dialect:?} {cpu:?} in pieces of {size}");
+                }
+                assert_eq!(found.len(), expected.len());
+            }
+        }
+        // Each knows its line and its place.
+        let mut decoder = Decoder::new(dialect.rules());
+        for piece in stream.chunks(777) {
+            decoder.feed(piece);
+            while let Some(frame) = decoder.next_frame() {
+                let (number, offset, len) = match &frame {
+                    Ok(frame) => (frame.line(), frame.offset(), frame.as_bytes().len()),
+                    Err(fault) => (fault.line(), fault.offset(), fault.line_len() as usize),
+                };
+                let (start, line) = &lines[number as usize - 1];
+                assert_eq!((offset, len), (*start as u64, line.len()));
+                assert_eq!(decoder.last_line(), line);
+            }
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The table of cases that every path is held to, and a way to write down what came out.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use wireline::{Cpu, Decoder, Fault, Frame, Message, RawJson, Rules};
+
+/// A line, and what each dialect makes of it, in the notation of [`describe`].
+pub struct Case {
+    pub line: Vec<u8>,
+    pub json_rpc: String,
+    pub mcp: String,
+    pub acp: String,
+}
+
+impl Case {
+    pub fn expected(&self, dialect: Dialect) -> &str {
+        match dialect {
+            Dialect::JsonRpc => &self.json_rpc,
+            Dialect::Mcp => &self.mcp,
+            Dialect::Acp => &self.acp,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    JsonRpc,
+    Mcp,
+    Acp,
+}
+
+impl Dialect {
+    pub const ALL: [Self; 3] = [Self::JsonRpc, Self::Mcp, Self::Acp];
+
+    pub fn rules(self) -> Rules {
+        match self {
+            Self::JsonRpc => Rules::json_rpc(),
+            Self::Mcp => Rules::mcp(),
+            Self::Acp => Rules::acp(),
+        }
+    }
+}
+
+/// The implementations that run here.
+pub fn cpus() -> impl Iterator<Item = Cpu> {
+    Cpu::ALL.into_iter().filter(|cpu| cpu.is_available())
+}
+
+/// All that comes out of a decoder fed with these pieces.
+pub fn decode<'a>(rules: Rules, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+    let mut decoder = Decoder::new(rules);
+    let mut found = Vec::new();
+    for piece in pieces {
+        decoder.feed(piece);
+        while let Some(frame) = decoder.next_frame() {
+            found.push(describe(&frame));
+        }
+    }
+    decoder.finish();
+    while let Some(frame) = decoder.next_frame() {
+        found.push(describe(&frame));
+    }
+    found
+}
+
+/// A frame or a fault in one line: `request 1 "m" {}`, `notification "m" -`, `result 1 {}`, `error - -32000 "m" -`,
+/// `batch [… | …]`, or `fault NAME @COLUMN id=… reply=…`, where `-` stands for nothing.
+pub fn describe(frame: &Result<Frame<'_>, Fault>) -> String {
+    match frame {
+        Ok(Frame::Message(message)) => describe_message(message),
+        Ok(Frame::Batch(batch)) => {
+            let entries: Vec<_> = batch
+                .iter()
+                .map(|entry| match entry {
+                    Ok(message) => describe_message(&message),
+                    Err(fault) => describe_fault(&fault),
+                })
+                .collect();
+            assert_eq!(entries.len(), batch.len());
+            format!("batch [{}]", entries.join(" | "))
+        }
+        Err(fault) => describe_fault(fault),
+    }
+}
+
+fn describe_message(message: &Message<'_>) -> String {
+    let raw = |json: Option<RawJson<'_>>| json.map_or("-".into(), |json| json.as_str().to_owned());
+    match message {
+        Message::Request(r) => format!("request {} {:?} {}", r.id().as_json(), r.method(), raw(r.params())),
+        Message::Notification(n) => format!("notification {:?} {}", n.method(), raw(n.params())),
+        Message::Response(r) => {
+            let id = r.id().map_or("-".into(), |id| id.as_json().to_owned());
+            match r.outcome() {
+                Ok(result) => format!("result {id} {}", result.as_str()),
+                Err(error) => format!("error {id} {} {:?} {}", error.code(), error.message(), raw(error.data())),
+            }
+        }
+    }
+}
+
+pub fn describe_fault(fault: &Fault) -> String {
+    assert!(matches!(fault.code(), -32700 | -32600));
+    let id = fault.id().map_or("-".into(), |id| id.as_json().to_owned());
+    let reply = fault.reply().map(|reply| {
+        assert_eq!(reply.code(), fault.code());
+        let text = reply.to_string();
+        assert!(Frame::parse(text.as_bytes(), &Rules::json_rpc()).is_ok() || reply.id().is_none(), "{text}");
+        reply.id().map_or("omitted".into(), |id| id.as_json().to_owned())
+    });
+    let reply = reply.unwrap_or("none".into());
+    format!("fault {} @{} id={id} reply={reply}", fault.kind().name(), fault.column())
+}
+
+/// The acceptance table, row by row.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |line: &[u8], json_rpc: &str, mcp: &str, acp: &str| {
+        let text = |expected: &str| expected.to_owned();
+        cases.push(Case { line: line.to_vec(), json_rpc: text(json_rpc), mcp: text(mcp), acp: text(acp) });
+    };
+    macro_rules! all {
+        ($line:expr, $expected:expr) => {
+            add($line.as_ref(), $expected, $expected, $expected)
+        };
+    }
+    macro_rules! each {
+        ($line:expr, $json_rpc:expr, $mcp:expr, $acp:expr) => {
+            add($line.as_ref(), $json_rpc, $mcp, $acp)
+        };
+    }
+    // A fault that is answered by id null, except by MCP, which does not answer without an id.
+    macro_rules! fault {
+        ($line:expr, $name:expr, $column:expr) => {{
+            let fault = |reply| format!("fault {} @{} id=- reply={reply}", $name, $column);
+            add($line.as_ref(), &fault("null"), &fault("none"), &fault("null"))
+        }};
+        ($line:expr, $name:expr, $column:expr, id $id:expr) => {{
+            let fault = format!("fault {} @{} id={} reply={}", $name, $column, $id, $id);
+            add($line.as_ref(), &fault, &fault, &fault)
+        }};
+        ($line:expr, $name:expr, $column:expr, response $id:expr) => {{
+            let fault = format!("fault {} @{} id={} reply=none", $name, $column, $id);
+            add($line.as_ref(), &fault, &fault, &fault)
+        }};
+    }
+
+    // Kinds.
+    all!(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1]}}"#, r#"request 1 "m" {"a":[1]}"#);
+    all!(r#"{"jsonrpc":"2.0","method":"m","params":{}}"#, r#"notification "m" {}"#);
+    all!(r#"{"jsonrpc":"2.0","id":"x","result":{"a":null}}"#, r#"result "x" {"a":null}"#);
+    all!(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"m","data":[1]}}"#, r#"error 1 -32000 "m" [1]"#);
+    all!(r#"{"method":"m","params":{},"jsonrpc":"2.0","id":1}"#, r#"request 1 "m" {}"#);
+    all!(r#"{"result":{},"jsonrpc":"2.0","id":1}"#, "result 1 {}");
+    all!(" \t{ \"jsonrpc\" : \"2.0\" ,\t\"id\" : 1 , \"method\" : \"m\" } \t", r#"request 1 "m" -"#);
+
+    // Top level.
+    let single = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
+    each!(
+        format!("[{single}]"),
+        r#"batch [request 1 "m" -]"#,
+        "fault batch-not-allowed @1 id=- reply=none",
+        r#"batch [request 1 "m" -]"#
+    );
+    let mixed = r#"[{"jsonrpc":"2.0","method":"n"}, 1,{"jsonrpc":"2.0","id":2,"result":3},[],{"id":4},{"jsonrpc":"2.0","id":5,"method":6}]"#;
+    let entries = [
+        r#"notification "n" -"#,
+        "fault not-an-object @34 id=- reply=null",
+        "result 2 3",
+        "fault not-an-object @72 id=- reply=null",
+        "fault missing-version @75 id=4 reply=4",
+        "fault invalid-method @117 id=5 reply=5",
+    ];
+    let batch = format!("batch [{}]", entries.join(" | "));
+    each!(mixed, &batch, "fault batch-not-allowed @1 id=- reply=none", &batch);
+    each!(
+        "[1,2,3]",
+        "batch [fault not-an-object @2 id=- reply=null | fault not-an-object @4 id=- reply=null | fault not-an-object @6 id=- reply=null]",
+        "fault batch-not-allowed @1 id=- reply=none",
+        "batch [fault not-an-object @2 id=- reply=null | fault not-an-object @4 id=- reply=null | fault not-an-object @6 id=- reply=null]"
+    );
+    each!(
+        " [ ] ",
+        "fault empty-batch @2 id=- reply=null",
+        "fault batch-not-allowed @2 id=- reply=none",
+        "fault empty-batch @2 id=- reply=null"
+    );
+    for scalar in ["1", "\"{}\"", "true", "null", "-1.5e3"] {
+        fault!(scalar, "not-an-object", 1);
+    }
+    fault!("{}", "missing-version", 1);
+    fault!("  {}", "missing-version", 3);
+
+    // `jsonrpc`.
+    all!(r#"{"jsonrpc":"\u0032\u002e0","id":1,"method":"m"}"#, r#"request 1 "m" -"#);
+    fault!(r#"{"id":1,"method":"m"}"#, "missing-version", 1, id 1);
+    for (version, column) in [("2", 12), ("2.0", 12), ("\"1.0\"", 12), ("\"2.0 \"", 12), ("null", 12), ("\"2\"", 12)] {
+        let line = format!(r#"{{"jsonrpc":{version},"id":1,"method":"m"}}"#);
+        fault!(line, "invalid-version", column, id 1);
+    }
+
+    // `id` of a request.
+    let request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+    for id in [
+        "0",
+        "-1",
+        "9007199254740993",
+        "18446744073709551621",
+        "123456789012345678901234567890",
+        "1.0",
+        "1e2",
+        "\"\"",
+        "\"a\\\"b\"",
+        "\"\\u00e9\"",
+        "\"é\u{2028}😀\"",
+        "\"\\ud83d\\ude00\"",
+        "\"null\"",
+    ] {
+        all!(request(id), &format!(r#"request {id} "m" -"#));
+    }
+    for id in ["1.5", "-0.25", "1e-1"] {
+        let wrong = |reply| format!("fault invalid-id @23 id=- reply={reply}");
+        each!(request(id), &format!(r#"request {id} "m" -"#), &wrong("none"), &wrong("null"));
+    }
+    each!(request("null"), r#"request null "m" -"#, "fault invalid-id @23 id=- reply=none", r#"request null "m" -"#);
+    for id in ["true", "false", "{}", "[1]", "\"\\ud800\"", "\"x\\udc00y\""] {
+        fault!(request(id), "invalid-id", 23);
+    }
+
+    // `id` of a response.
+    let result = |id: &str| format!(r#"{{"jsonrpc":"2.0","result":{{}}{id}}}"#);
+    let error = |id: &str| format!(r#"{{"jsonrpc":"2.0","error":{{"code":1,"message":"m"}}{id}}}"#);
+    fault!(result(""), "missing-id", 1, response "-");
+    each!(
+        error(""),
+        "fault missing-id @1 id=- reply=none",
+        r#"error - 1 "m" -"#,
+        "fault missing-id @1 id=- reply=none"
+    );
+    each!(
+        result(r#","id":null"#),
+        "result null {}",
+        "fault invalid-id @35 id=- reply=none",
+        "fault invalid-id @35 id=null reply=none"
+    );
+    each!(
+        error(r#","id":null"#),
+        r#"error null 1 "m" -"#,
+        "fault invalid-id @56 id=- reply=none",
+        r#"error null 1 "m" -"#
+    );
+    each!(
+        result(r#","id":1.5"#),
+        "result 1.5 {}",
+        "fault invalid-id @35 id=- reply=none",
+        "fault invalid-id @35 id=- reply=none"
+    );
+    fault!(result(r#","id":[]"#), "invalid-id", 35, response "-");
+
+    // `method`.
+    all!(r#"{"jsonrpc":"2.0","id":1,"method":"\u0072pc/\u00e9"}"#, r#"request 1 "rpc/é" -"#);
+    all!(r#"{"jsonrpc":"2.0","id":1,"method":""}"#, r#"request 1 "" -"#);
+    for method in ["1", "null", "{}", "[\"m\"]", "\"\\ud800\"", "true"] {
+        fault!(format!(r#"{{"jsonrpc":"2.0","id":1,"method":{method}}}"#), "invalid-method", 34, id 1);
+        fault!(format!(r#"{{"jsonrpc":"2.0","method":{method}}}"#), "invalid-method", 27);
+    }
+
+    // `params`.
+    let params = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+    each!(params("[1,2]"), r#"request 1 "m" [1,2]"#, "fault invalid-params @47 id=1 reply=1", r#"request 1 "m" [1,2]"#);
+    for wrong in ["1", "\"x\"", "null", "true"] {
+        fault!(params(wrong), "invalid-params", 47, id 1);
+    }
+    each!(
+        r#"{"jsonrpc":"2.0","method":"m","params":"x"}"#,
+        "fault invalid-params @40 id=- reply=null",
+        "fault invalid-params @40 id=- reply=none",
+        "fault invalid-params @40 id=- reply=null"
+    );
+
+    // `result`.
+    for value in ["null", "1", "\"x\"", "[]", "false"] {
+        each!(
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{value}}}"#),
+            &format!("result 1 {value}"),
+            "fault invalid-result @34 id=1 reply=none",
+            &format!("result 1 {value}")
+        );
+    }
+
+    // `error`.
+    let error = |error: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
+    for (value, expected) in [
+        (r#"{"code":-32601,"message":"no"}"#, r#"error 1 -32601 "no" -"#),
+        (r#"{"message":"no","code":1.0,"data":null}"#, r#"error 1 1 "no" null"#),
+        (r#"{"c\u006fde":1e2,"message":"\ud800","other":{}}"#, "error 1 100 \"\u{fffd}\" -"),
+        (r#"{"code":123456789012345678901234567890,"message":""}"#, r#"error 1 9223372036854775807 "" -"#),
+        (r#"{ "code" : -9223372036854775808 , "message" : "m" }"#, r#"error 1 -9223372036854775808 "m" -"#),
+    ] {
+        all!(error(value), expected);
+    }
+    for wrong in [
+        "null",
+        "\"x\"",
+        "[]",
+        "{}",
+        r#"{"code":1}"#,
+        r#"{"message":"m"}"#,
+        r#"{"code":"1","message":"m"}"#,
+        r#"{"code":1.5,"message":"m"}"#,
+        r#"{"code":1,"message":2}"#,
+        r#"{"code":null,"message":"m"}"#,
+        r#"{"code":1,"code":1,"message":"m"}"#,
+        r#"{"code":1,"message":"m","m\u0065ssage":"m"}"#,
+        r#"{"code":1,"message":"m","data":1,"data":1}"#,
+        r#"{"code":1,"message":"m","\ud800":1}"#,
+        r#"{"data":{"code":1,"message":"m"}}"#,
+    ] {
+        fault!(error(wrong), "invalid-error", 33, response 1);
+    }
+
+    // Which members stand together.
+    fault!(r#"{"jsonrpc":"2.0","id":1}"#, "missing-method", 1, id 1);
+    fault!(r#"{"jsonrpc":"2.0","params":{}}"#, "missing-method", 1);
+    fault!(
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
+        "conflicting-members", 34, response 1
+    );
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#, "conflicting-members", 47, id 1);
+    fault!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","error":{"code":1,"message":"m"}}"#,
+        "conflicting-members", 46, id 1
+    );
+    fault!(r#"{"jsonrpc":"2.0","method":"m","result":1,"error":1}"#, "conflicting-members", 40);
+
+    // Names.
+    all!(r#"{"\u006asonrpc":"2.0","i\u0064":1,"\u006D\u0065thod":"m"}"#, r#"request 1 "m" -"#);
+    all!(
+        r#"{"jsonrpc":"2.0","ID":1,"id ":2,"id\u0000":3,"method":"m","Result":4,"extra":[{"id":5}]}"#,
+        r#"notification "m" -"#
+    );
+    all!(r#"{"":0,"jsonrpc":"2.0","id":1,"method":"m","\"id\"":2,"params\\":3}"#, r#"request 1 "m" -"#);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}"#, "duplicate-member", 25);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","\u0069d":2}"#, "duplicate-member", 38);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","method":"m"}"#, "duplicate-member", 38, id 1);
+    fault!(r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"m"}"#, "duplicate-member", 18, id 1);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"result":{},"re\u0073ult":{}}"#, "duplicate-member", 37, response 1);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"params":{}}"#, "duplicate-member", 50, id 1);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","\ud800":1}"#, "invalid-member-name", 38, id 1);
+    all!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"\ud800":"\udfff","a":1,"a":2},"x":1,"x":2}"#,
+        r#"request 1 "m" {"\ud800":"\udfff","a":1,"a":2}"#
+    );
+    all!(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"t\":\"a\u{2028}b\u{2029}c\u{85}d\u{7f}\"}}",
+        "request 1 \"m\" {\"t\":\"a\u{2028}b\u{2029}c\u{85}d\u{7f}\"}"
+    );
+    all!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"n":[1e999,-0.0e-99,123456789012345678901234567890.5]}}"#,
+        r#"request 1 "m" {"n":[1e999,-0.0e-99,123456789012345678901234567890.5]}"#
+    );
+
+    // Not JSON. What stands before the flaw can be read, and after it if it is within one token.
+    let broken = |value: &str| format!(r#"{{"jsonrpc":"2.0","method":"m","params":{value},"id":7}}"#);
+    fault!(broken("{\"a\":NaN}"), "invalid-literal", 45, id 7);
+    fault!(broken("[Infinity]"), "invalid-literal", 41, id 7);
+    fault!(broken("tru"), "invalid-literal", 40, id 7);
+    fault!(broken("[01]"), "invalid-number", 42, id 7);
+    fault!(broken("[1.]"), "invalid-number", 43, id 7);
+    fault!(broken("[-]"), "invalid-number", 42, id 7);
+    fault!(broken("[1.5.2]"), "invalid-number", 44, id 7);
+    fault!(broken("[\"\\x\"]"), "invalid-escape", 42, id 7);
+    fault!(broken("[\"ab\\u12g4\"]"), "invalid-escape", 44, id 7);
+    fault!(broken("[\"a\tb\"]"), "control-character", 43, id 7);
+    fault!(broken("[\"\u{0}\"]"), "control-character", 42, id 7);
+    fault!(broken("[1,]"), "unexpected-byte", 43);
+    fault!(broken("[1 2]"), "unexpected-byte", 43);
+    fault!(broken("{\"a\" 1}"), "unexpected-byte", 45);
+    fault!(broken("[}"), "unexpected-byte", 41);
+    fault!(broken("\"a\"x\"b\""), "unexpected-byte", 43);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1,,2]}"#, "unexpected-byte", 50, id 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"#, "unexpected-end", 48, id 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7"#, "unexpected-end", 24);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m"#, "unexpected-end", 36, id 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"result":{"x":nul"#, "unexpected-end", 42, response 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}"#, "invalid-literal", 39, response 7);
+    fault!(r#"{"result":{"x":NaN},"jsonrpc":"2.0","id":7}"#, "invalid-literal", 16, response 7);
+    fault!(r#"{"error":{"code":01},"method":"m","jsonrpc":"2.0","id":7}"#, "invalid-number", 19, id 7);
+    fault!(format!("{single} x"), "trailing-data", 39, id 1);
+    fault!(format!("{single}{single}"), "trailing-data", 38, id 1);
+    fault!("nonsense", "invalid-literal", 1);
+    fault!("}", "unexpected-byte", 1);
+    fault!("{", "unexpected-end", 2);
+    fault!("{'id':1}", "unexpected-byte", 2);
+
+    // Not UTF-8.
+    let mut raw = broken("[\"\u{1}\"]").into_bytes();
+    raw[41] = 0xff;
+    fault!(raw, "invalid-utf8", 42, id 7);
+    fault!(b"\xff\xfe", "invalid-utf8", 1);
+    fault!(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xc3\",\"method\":\"m\"}", "invalid-utf8", 24);
+    fault!(b"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\xed\xa0\x80\"}", "invalid-utf8", 35, id 8);
+
+    // Depth.
+    let deep = |depth: usize| broken(&("[".repeat(depth) + &"]".repeat(depth)));
+    each!(
+        deep(127),
+        &format!(r#"request 7 "m" {}{}"#, "[".repeat(127), "]".repeat(127)),
+        "fault invalid-params @40 id=7 reply=7",
+        &format!(r#"request 7 "m" {}{}"#, "[".repeat(127), "]".repeat(127))
+    );
+    fault!(deep(128), "too-deep", 167, id 7);
+    fault!(deep(3000), "too-deep", 167, id 7);
+    cases
+}

@@ -1,0 +1,166 @@
+//! What is allocated, and what is kept.
+
+mod common;
+
+use allocation_counter::measure;
+use wireline::{Decoder, Frame, Message, Rules};
+
+/// Ten messages of all kinds.
+fn mixed() -> Vec<u8> {
+    let mut stream = Vec::new();
+    for i in 0..10 {
+        let id = i * 1_000_003;
+        let line = match i % 5 {
+            0 => format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","n":[{i},true]}}}}"#
+            ),
+            1 => format!(r#"{{"method":"notifications/progress","params":{{"progressToken":{i}}},"jsonrpc":"2.0"}}"#),
+            2 => {
+                format!(r#"{{"result":{{"content":[{{"type":"text","text":"a\nb é"}}]}},"jsonrpc":"2.0","id":"{id}"}}"#)
+            }
+            3 => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no","data":{{"x":{i}}}}}}}"#)
+            }
+            _ => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"deep":{}1{}}}}}"#, "[".repeat(100), "]".repeat(100))
+            }
+        };
+        stream.extend_from_slice(line.as_bytes());
+        stream.extend_from_slice(if i % 3 == 0 { b"\r\n" } else { b"\n" });
+    }
+    stream
+}
+
+/// Reads every part of every frame there is, and says how many there were.
+fn drain(decoder: &mut Decoder) -> usize {
+    let mut frames = 0;
+    while let Some(frame) = decoder.next_frame() {
+        let read = match frame.unwrap() {
+            Frame::Message(Message::Request(r)) => {
+                r.id().as_json().len() + r.method().len() + r.params().map_or(0, |params| params.as_str().len())
+            }
+            Frame::Message(Message::Notification(n)) => {
+                n.method().len() + n.params().unwrap().pointer("/progressToken").unwrap().as_str().len()
+            }
+            Frame::Message(Message::Response(r)) => {
+                r.id().unwrap().as_json().len()
+                    + match r.outcome() {
+                        Ok(result) => result.as_str().len(),
+                        Err(error) => error.message().len() + error.data().unwrap().as_str().len(),
+                    }
+            }
+            Frame::Batch(_) => unreachable!(),
+        };
+        assert_ne!(read, 0);
+        frames += 1;
+    }
+    frames
+}
+
+#[test]
+fn nothing_is_allocated_for_a_message() {
+    let stream = mixed();
+    for cpu in common::cpus() {
+        for piece in [1, 100, stream.len()] {
+            let mut decoder = Decoder::new(Rules::json_rpc().cpu(cpu));
+            let mut run = |rounds: usize| {
+                let mut frames = 0;
+                for _ in 0..rounds {
+                    for piece in stream.chunks(piece) {
+                        decoder.feed(piece);
+                        frames += drain(&mut decoder);
+                    }
+                }
+                assert_eq!(frames, rounds * 10);
+            };
+            run(100); // to warm up
+            let rounds = if piece == 1 { 100 } else { 1000 };
+            let info = measure(|| run(rounds));
+            assert_eq!(info.count_total, 0, "{cpu:?} in pieces of {piece}");
+        }
+    }
+}
+
+#[test]
+fn an_idle_decoder_is_small() {
+    assert!(size_of::<Decoder>() <= 256, "{}", size_of::<Decoder>());
+    let info = measure(|| drop(Decoder::new(Rules::mcp())));
+    assert_eq!(info.count_total, 0);
+}
+
+#[test]
+fn memory_is_given_back() {
+    let long = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"x":"{}"}}}}"#, "y".repeat((16 << 20) - 50)) + "\n";
+    let small = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    for (retain, most) in [(None, 64 << 10), (Some(1000), 1000), (Some(0), 0)] {
+        for chunk in [4096, 100_000, long.len()] {
+            let mut decoder = Decoder::new(Rules::mcp());
+            if let Some(bytes) = retain {
+                decoder = decoder.retain(bytes);
+            }
+            let info = measure(|| {
+                for piece in long.as_bytes().chunks(chunk).chain([small.as_bytes()]) {
+                    decoder.feed(piece);
+                    drain(&mut decoder);
+                }
+            });
+            // What `bytes` keeps for counting references comes on top.
+            let kept = info.bytes_current as usize;
+            assert!(kept <= most + 64, "{kept} bytes kept, {retain:?}, pieces of {chunk}");
+            assert!((info.bytes_max as usize) < (16 << 20) * 2 + chunk + 4096, "{} bytes at once", info.bytes_max);
+        }
+    }
+}
+
+#[test]
+fn a_partial_line_does_not_hold_on_to_a_long_one() {
+    let long = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"x":"{}"}}}}"#, "y".repeat(1 << 20)) + "\n{\"json";
+    let mut decoder = Decoder::new(Rules::mcp());
+    let info = measure(|| {
+        decoder.feed(long.as_bytes());
+        drain(&mut decoder);
+    });
+    assert!(info.bytes_current < 1000, "{}", info.bytes_current);
+}
+
+#[test]
+fn an_oversized_line_takes_no_more_than_the_limit() {
+    // 64 MiB, its id last, under the default limit of 16 MiB.
+    let piece = "y".repeat(1 << 16);
+    let mut decoder = Decoder::new(Rules::mcp());
+    let mut found = Vec::new();
+    let info = measure(|| {
+        let mut feed = |piece: &[u8]| {
+            decoder.feed(piece);
+            while let Some(frame) = decoder.next_frame() {
+                found.push(common::describe(&frame));
+            }
+        };
+        feed(br#"{"method":"m","params":{"x":""#);
+        for _ in 0..1 << 10 {
+            feed(piece.as_bytes());
+        }
+        feed(b"\"},\"jsonrpc\":\"2.0\",\"id\":5}\n");
+        feed(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"next\"}\n");
+    });
+    assert_eq!(found, ["fault line-too-long @16777217 id=5 reply=5", r#"request 6 "next" -"#]);
+    assert!(info.bytes_max < 33 << 20, "{} bytes at once", info.bytes_max);
+}
+
+#[test]
+fn an_owned_frame_shares_the_buffer() {
+    let stream = mixed();
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    let mut owned = Vec::with_capacity(10);
+    decoder.feed(&stream);
+    let mut frames = 0;
+    let info = measure(|| {
+        while let Some(frame) = decoder.next_frame() {
+            owned.push(frame.unwrap().into_owned());
+            frames += 1;
+        }
+    });
+    assert_eq!(frames, 10);
+    // Only what counts the references to the buffer, once.
+    assert!(info.count_total <= 1 && info.bytes_total < 100, "{info:?}");
+}

@@ -1,0 +1,444 @@
+//! The stream as a whole: line ends, limits, the end, and what a bad line leaves behind.
+
+mod common;
+
+use bytes::BufMut;
+use common::{Dialect, cpus, decode, describe};
+use quickcheck::{QuickCheck, TestResult};
+use wireline::{AnswerWithoutId, Decoder, FaultKind, Frame, Hint, Message, Rules};
+
+const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
+
+#[test]
+fn line_ends() {
+    let request = r#"request 1 "m" -"#;
+    for (stream, expected) in [
+        (format!("{REQUEST}\n{REQUEST}\n"), vec![request, request]),
+        (format!("{REQUEST}\r\n{REQUEST}"), vec![request, request]),
+        (format!("\n\r\n \t\r\n\n{REQUEST}\n\n"), vec![request]),
+        (format!("{REQUEST}\r\r\n"), vec![request]),
+        (format!("{REQUEST}\r"), vec![request]),
+        (format!("\r{REQUEST}\n"), vec![request]),
+        (String::new(), vec![]),
+        ("\n\n\r\n".into(), vec![]),
+        (" ".into(), vec![]),
+        // Neither a lone carriage return nor any of Unicode's is a line end.
+        (format!("{REQUEST}\r{REQUEST}\n"), vec!["fault trailing-data @39 id=1 reply=1"]),
+        (format!("{REQUEST}\u{2028}{REQUEST}\n"), vec!["fault trailing-data @38 id=1 reply=1"]),
+        (format!("{REQUEST}\u{c}\n"), vec!["fault trailing-data @38 id=1 reply=1"]),
+    ] {
+        assert_eq!(decode(Rules::json_rpc(), [stream.as_bytes()]), expected, "{stream:?}");
+        assert_eq!(decode(Rules::json_rpc(), stream.as_bytes().chunks(1)), expected, "{stream:?}");
+    }
+}
+
+#[test]
+fn blank_lines_can_be_faults() {
+    let rules = Rules::json_rpc().skip_blank_lines(false);
+    let expected = [
+        "fault blank-line @1 id=- reply=null",
+        r#"request 1 "m" -"#,
+        "fault blank-line @3 id=- reply=null",
+        "fault blank-line @1 id=- reply=null",
+    ];
+    assert_eq!(decode(rules, [format!("\n{REQUEST}\n \t\r\n\r\n").as_bytes()]), expected);
+}
+
+#[test]
+fn byte_order_mark() {
+    let marked = format!("\u{feff}{REQUEST}\n");
+    let fault = "fault byte-order-mark @1 id=1 reply=1";
+    for chunk in 1..marked.len() {
+        assert_eq!(decode(Rules::mcp(), marked.as_bytes().chunks(chunk)), [r#"request 1 "m" -"#]);
+        let twice = marked.clone() + &marked;
+        assert_eq!(decode(Rules::mcp(), twice.as_bytes().chunks(chunk)), [r#"request 1 "m" -"#, fault]);
+    }
+    assert_eq!(decode(Rules::mcp(), [format!("\n{marked}").as_bytes()]), [fault]);
+    assert_eq!(decode(Rules::mcp(), [format!("\u{feff}{marked}").as_bytes()]), [fault]);
+    assert_eq!(
+        decode(Rules::mcp(), [b"\xef\xbb\xbf\n\xef\xbb\xbf".as_slice()]),
+        ["fault byte-order-mark @1 id=- reply=none"]
+    );
+    assert!(decode(Rules::mcp(), [b"\xef\xbb\xbf".as_slice()]).is_empty());
+    assert_eq!(decode(Rules::mcp(), [b"\xef\xbb".as_slice()]), ["fault invalid-utf8 @1 id=- reply=none"]);
+    assert_eq!(describe(&Frame::parse(marked.as_bytes(), &Rules::mcp())), fault);
+
+    // The mark is not part of the line: neither for its limit nor for its place.
+    let mut decoder = Decoder::new(Rules::mcp().max_line_len(REQUEST.len()));
+    decoder.feed(marked.as_bytes());
+    let frame = decoder.next_frame().unwrap().unwrap();
+    assert_eq!((frame.line(), frame.offset(), frame.as_bytes()), (1, 3, REQUEST.as_bytes()));
+    let mut decoder = Decoder::new(Rules::mcp().max_line_len(REQUEST.len() - 1));
+    decoder.feed(marked.as_bytes());
+    let fault = decoder.next_frame().unwrap().unwrap_err();
+    assert_eq!((fault.kind(), fault.offset(), fault.line_len()), (FaultKind::LineTooLong, 3, REQUEST.len() as u64));
+}
+
+/// Lines around the limit, in every split of a few sizes: what comes out depends on the bytes alone.
+#[test]
+fn the_line_limit() {
+    let line = |len: usize| {
+        let mut line = REQUEST.to_owned();
+        line.insert_str(line.len() - 1, &" ".repeat(len - REQUEST.len()));
+        line
+    };
+    for limit in [40, 64, 100] {
+        for len in limit - 2..limit + 5 {
+            for end in ["\n", "\r\n", "", "\r"] {
+                let stream = format!("{REQUEST}\n{}{end}", line(len)) + if end.ends_with('\n') { REQUEST } else { "" };
+                // A carriage return counts unless a line feed comes after it.
+                let counted = len + usize::from(end == "\r");
+                let first = r#"request 1 "m" -"#.to_owned();
+                let middle = match counted <= limit {
+                    true => first.clone(),
+                    false => format!("fault line-too-long @{} id=1 reply=1", limit + 1),
+                };
+                let mut expected = vec![first.clone(), middle];
+                if end.ends_with('\n') {
+                    expected.push(first);
+                }
+                for chunk in (1..60).chain([stream.len()]) {
+                    let found = decode(Rules::mcp().max_line_len(limit), stream.as_bytes().chunks(chunk));
+                    assert_eq!(found, expected, "limit {limit}, length {len}, end {end:?}, pieces of {chunk}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_oversized_line_is_placed_and_measured() {
+    let long = format!(r#"{{"method":"m","params":{{"x":"{}"}},"jsonrpc":"2.0","id":"last"}}"#, "y".repeat(5000));
+    for (end, extra) in [("\n", 1), ("\r\n", 2)] {
+        let stream = format!("{REQUEST}\n{long}{end}\n{REQUEST}\n{long}");
+        for chunk in [1, 7, 64, 1000, 4096, 100_000] {
+            let mut decoder = Decoder::new(Rules::mcp().max_line_len(1000));
+            let mut found = Vec::new();
+            for piece in stream.as_bytes().chunks(chunk) {
+                decoder.feed(piece);
+                while let Some(frame) = decoder.next_frame() {
+                    found.push(match frame {
+                        Ok(frame) => (frame.line(), frame.offset() as usize, frame.as_bytes().len(), None),
+                        Err(fault) => {
+                            assert_eq!(fault.kind(), FaultKind::LineTooLong);
+                            let id = fault.id().map(|id| id.as_json().to_owned());
+                            (fault.line(), fault.offset() as usize, fault.line_len() as usize, id)
+                        }
+                    });
+                }
+            }
+            decoder.finish();
+            let fault = decoder.next_frame().unwrap().unwrap_err();
+            assert!(decoder.next_frame().is_none());
+            let second = REQUEST.len() + 1;
+            let fourth = second + long.len() + extra + 1;
+            assert_eq!(
+                found,
+                [
+                    (1, 0, REQUEST.len(), None),
+                    (2, second, long.len(), Some("\"last\"".into())),
+                    (4, fourth, REQUEST.len(), None),
+                ]
+            );
+            assert_eq!(fault.line(), 5);
+            assert_eq!(fault.offset() as usize, fourth + REQUEST.len() + 1);
+            assert_eq!(fault.line_len() as usize, long.len());
+            assert_eq!(fault.id().unwrap().as_json(), "\"last\"");
+        }
+    }
+}
+
+#[test]
+fn an_oversized_line_gives_its_id_wherever_it_stands() {
+    let payload = "x\\\"},\\\"id\\\":99,{[".repeat(1000);
+    for (line, expected) in [
+        (format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":"{payload}"}}}}"#), "id=7 reply=7"),
+        (format!(r#"{{"method":"m","params":{{"p":"{payload}","id":1}},"jsonrpc":"2.0","id":7}}"#), "id=7 reply=7"),
+        (format!(r#"{{"result":{{"p":"{payload}"}},"jsonrpc":"2.0","id":7}}"#), "id=7 reply=none"),
+        (format!(r#"{{"params":{{"p":"{payload}"}},"id":7,"method":"m","id":7}}"#), "id=- reply=none"),
+        (format!(r#"{{"params":{{"p":"{payload}"}},"id":7"#), "id=- reply=none"),
+        (format!(r#"[{{"params":{{"p":"{payload}"}},"id":7}}]"#), "id=- reply=none"),
+        (format!(r#"{{"params":{{"p":"{payload}"}},"\u0069\u0064":"\u00e9"}}"#), "id=\"\\u00e9\" reply=\"\\u00e9\""),
+        (format!(r#"{{"params":{{"p":"{payload}"}},"id":null}}"#), "id=- reply=none"),
+        (format!(r#"{{"params":{{"p":"{payload}"}},"id":1.5}}"#), "id=- reply=none"),
+        ("x".repeat(5000), "id=- reply=none"),
+    ] {
+        let expected = [format!("fault line-too-long @2001 {expected}"), r#"request 1 "m" -"#.into()];
+        let stream = format!("{line}\n{REQUEST}\n");
+        for chunk in [1, 2, 3, 100, 1 << 20] {
+            let found = decode(Rules::mcp().max_line_len(2000), stream.as_bytes().chunks(chunk));
+            assert_eq!(found, expected, "pieces of {chunk}");
+        }
+    }
+}
+
+#[test]
+fn other_limits() {
+    let nested =
+        |depth: usize| format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+    let parse = |line: &str, rules: Rules| Frame::parse(line.as_bytes(), &rules).err().map(|fault| fault.kind());
+    assert_eq!(parse(&nested(9), Rules::json_rpc().max_depth(10)), None);
+    assert_eq!(parse(&nested(10), Rules::json_rpc().max_depth(10)), Some(FaultKind::TooDeep));
+    assert_eq!(parse(&nested(1023), Rules::json_rpc().max_depth(usize::MAX)), None);
+    assert_eq!(parse(&nested(1024), Rules::json_rpc().max_depth(usize::MAX)), Some(FaultKind::TooDeep));
+    assert_eq!(parse("{}", Rules::json_rpc().max_depth(0)), Some(FaultKind::TooDeep));
+
+    let batch = |len: usize| format!("[{}]", vec![REQUEST; len].join(","));
+    assert_eq!(parse(&batch(3), Rules::json_rpc().max_batch_len(3)), None);
+    assert_eq!(parse(&batch(4), Rules::json_rpc().max_batch_len(3)), Some(FaultKind::BatchTooLong));
+    assert_eq!(parse(&batch(2), Rules::mcp().batches(true)), None);
+    assert_eq!(parse(&batch(2), Rules::json_rpc().batches(false)), Some(FaultKind::BatchNotAllowed));
+
+    let null = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#;
+    for dialect in Dialect::ALL {
+        let rules = dialect.rules().null_params(true);
+        assert_eq!(describe(&Frame::parse(null.as_bytes(), &rules)), r#"request 1 "m" -"#);
+    }
+}
+
+#[test]
+fn answers_without_an_id() {
+    let parse = |line: &str, rules: Rules| Frame::parse(line.as_bytes(), &rules).unwrap_err();
+    let answer = |rules: Rules| parse("oops", rules).reply().map(|reply| reply.to_string());
+    let data = r#""data":{"fault":"invalid-literal","line":1,"column":1}"#;
+    let error = format!(r#""error":{{"code":-32700,"message":"Parse error",{data}}}"#);
+    assert_eq!(answer(Rules::json_rpc()), Some(format!(r#"{{"jsonrpc":"2.0","id":null,{error}}}"#)));
+    assert_eq!(answer(Rules::mcp()), None);
+    assert_eq!(
+        answer(Rules::mcp().answer_without_id(AnswerWithoutId::OmitId)),
+        Some(format!(r#"{{"jsonrpc":"2.0",{error}}}"#))
+    );
+    assert_eq!(answer(Rules::json_rpc().answer_without_id(AnswerWithoutId::Never)), None);
+    // Never to a response, whatever is set.
+    let rules = Rules::json_rpc().answer_without_id(AnswerWithoutId::NullId);
+    assert!(parse(r#"{"jsonrpc":"2.0","id":1,"result":1,"error":2}"#, rules).reply().is_none());
+}
+
+#[test]
+fn hints() {
+    for (line, hint) in [
+        (&b"Content-Length: 120"[..], Some(Hint::ContentLengthHeader)),
+        (b"content-length:5", Some(Hint::ContentLengthHeader)),
+        (b"Content-Type: application/vscode-jsonrpc; charset=utf-8", Some(Hint::ContentLengthHeader)),
+        (b"POST /mcp HTTP/1.1", Some(Hint::HttpRequest)),
+        (b"HTTP/1.1 200 OK", Some(Hint::HttpRequest)),
+        (b"{\0\"\0i\0d\0\"\0", Some(Hint::Utf16)),
+        (b"\0{\0\"\0i\0d", Some(Hint::Utf16)),
+        (b"\xff\xfe{\0", Some(Hint::Utf16)),
+        (b"{", Some(Hint::PrettyPrinted)),
+        (b"  \"jsonrpc\": \"2.0\",", Some(Hint::PrettyPrinted)),
+        (b"  \"params\": {", Some(Hint::PrettyPrinted)),
+        (b"  },", Some(Hint::PrettyPrinted)),
+        (b"}", Some(Hint::PrettyPrinted)),
+        (b"]", Some(Hint::PrettyPrinted)),
+        (br#"{"jsonrpc":"2.0","id":1,"method":"a"}{"jsonrpc":"2.0","id":2,"method":"b"}"#, Some(Hint::SeveralValues)),
+        (br#"{"jsonrpc":"2.0","method":"a"} {"jsonrpc":"2.0","method":"b"}"#, Some(Hint::SeveralValues)),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, Some(Hint::NotANumber)),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"x":undefined}}"#, Some(Hint::NotANumber)),
+        (b"Server started on stdio", Some(Hint::LogText)),
+        (b"2026-11-16 03:37:00 INFO ready", Some(Hint::LogText)),
+        (b"[info] connected", Some(Hint::LogText)),
+        (b"\x1b[32mINFO\x1b[0m ready", Some(Hint::LogText)),
+        (b"npm warn deprecated", Some(Hint::LogText)),
+        (br#"{"jsonrpc":"2.0","id":1,"method":"a""#, None),
+        (br#"{"jsonrpc":"2.0","id":1,"method":1}"#, None),
+        (b"\x01\x02\x03\x04", None),
+    ] {
+        let fault = Frame::parse(line, &Rules::json_rpc()).unwrap_err();
+        assert_eq!(fault.hint(), hint, "{}", String::from_utf8_lossy(line));
+    }
+}
+
+#[test]
+fn nothing_of_the_peer_is_shown() {
+    let secret = "hunter2";
+    for line in [
+        r#"{"jsonrpc":"2.0","id":"hunter2","method":"hunter2","params":{"hunter2":"hunter2"}}"#,
+        r#"{"jsonrpc":"2.0","id":"hunter2","result":"hunter2"}"#,
+        r#"{"jsonrpc":"2.0","id":"hunter2","error":{"code":1,"message":"hunter2","data":"hunter2"}}"#,
+        r#"[{"jsonrpc":"2.0","method":"hunter2"}]"#,
+        r#"{"jsonrpc":"2.0","id":"hunter2","method":hunter2}"#,
+        r#"{"jsonrpc":"2.0","id":"hunter2","hunter2":1}"#,
+        "hunter2",
+    ] {
+        let frame = Frame::parse(line.as_bytes(), &Rules::json_rpc());
+        assert!(!format!("{frame:?}").contains(secret), "{frame:?}");
+        match &frame {
+            Ok(Frame::Message(message)) => {
+                let mut shown = format!("{:?}", message.id());
+                if let Message::Request(request) = message {
+                    shown += &format!("{:?}", request.params());
+                }
+                if let Message::Response(response) = message {
+                    shown += &format!("{:?}", response.outcome());
+                }
+                assert!(!shown.contains(secret), "{shown}");
+            }
+            Ok(Frame::Batch(batch)) => assert!(!format!("{:?}", batch.iter()).contains(secret)),
+            Err(fault) => {
+                assert!(!fault.to_string().contains(secret));
+                assert!(!format!("{:?}", fault.reply()).contains(secret));
+            }
+        }
+        let mut decoder = Decoder::new(Rules::json_rpc());
+        decoder.feed(line.as_bytes());
+        assert!(!format!("{decoder:?}").contains(secret));
+    }
+}
+
+#[test]
+fn a_reader_can_fill_the_buffer() {
+    let stream = format!("{REQUEST}\n").repeat(100);
+    let mut decoder = Decoder::new(Rules::mcp());
+    let mut found = 0;
+    for piece in stream.as_bytes().chunks(50) {
+        let spare = decoder.spare(50);
+        assert!(spare.capacity() - spare.len() >= 50);
+        spare.put_slice(piece);
+        while let Some(frame) = decoder.next_frame() {
+            assert_eq!(describe(&frame), r#"request 1 "m" -"#);
+            found += 1;
+        }
+    }
+    assert_eq!(found, 100);
+    // Whoever takes away what was there loses it, and nothing else happens.
+    decoder.spare(10).put_slice(b"partial");
+    assert!(decoder.next_frame().is_none());
+    decoder.spare(0).clear();
+    decoder.feed(REQUEST.as_bytes());
+    decoder.feed(b"\n");
+    assert_eq!(describe(&decoder.next_frame().unwrap()), r#"request 1 "m" -"#);
+}
+
+#[test]
+fn frames_need_not_be_taken_at_once() {
+    let mut decoder = Decoder::new(Rules::mcp());
+    for _ in 0..10 {
+        decoder.feed(format!("{REQUEST}\n{REQUEST}").as_bytes());
+        decoder.feed(b"\n");
+        assert_eq!(describe(&decoder.next_frame().unwrap()), r#"request 1 "m" -"#);
+    }
+    assert_eq!(decoder.buffered(), 10 * (REQUEST.len() + 1));
+    let mut left = 0;
+    while let Some(frame) = decoder.next_frame() {
+        assert!(frame.is_ok());
+        left += 1;
+    }
+    assert_eq!((left, decoder.buffered()), (10, 0));
+}
+
+#[test]
+fn owned_frames_outlive_the_decoder() {
+    fn is_send_and_sync<T: Send + Sync + 'static>(_: &T) {}
+
+    let lines = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#,
+        r#"[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"result":{}},3]"#,
+        r#"{"jsonrpc":"2.0","id":"x","error":{"code":5,"message":"e"}}"#,
+    ];
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    let mut owned = Vec::new();
+    let mut expected = Vec::new();
+    for round in 0..100 {
+        for line in lines {
+            decoder.feed(line.as_bytes());
+            decoder.feed(b"\n");
+            let frame = decoder.next_frame().unwrap();
+            expected.push(describe(&frame));
+            let frame = frame.unwrap().into_owned();
+            is_send_and_sync(&frame);
+            if let (Frame::Batch(batch), 0) = (&frame, round) {
+                // Entries can be kept on their own too.
+                let entry = batch.iter().next().unwrap().unwrap().into_owned();
+                let by_value = batch.clone().into_iter().nth(1).unwrap().unwrap();
+                drop(frame);
+                assert_eq!(entry.as_bytes(), br#"{"jsonrpc":"2.0","method":"n"}"#);
+                assert_eq!(by_value.as_bytes(), br#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+                expected.pop();
+                continue;
+            }
+            owned.push(frame);
+        }
+    }
+    drop(decoder);
+    let found = std::thread::spawn(move || owned.into_iter().map(|frame| describe(&Ok(frame))).collect::<Vec<_>>());
+    assert_eq!(found.join().unwrap(), expected);
+}
+
+/// 1000 random responses, written by serde_json, put together and fed in random pieces, come out as the same 1000.
+#[test]
+fn integrity() {
+    fn property(responses: Vec<(i64, String, Vec<Option<String>>)>, sizes: Vec<u8>) -> TestResult {
+        if responses.is_empty() {
+            return TestResult::discard();
+        }
+        let responses: Vec<_> = (0..1000)
+            .map(|i| {
+                let (id, text, list) = &responses[i % responses.len()];
+                serde_json::json!({"jsonrpc": "2.0", "id": id.wrapping_add(i as i64), "result": {"text": text, "list": list}})
+            })
+            .collect();
+        let mut stream = Vec::new();
+        for response in &responses {
+            serde_json::to_writer(&mut stream, response).unwrap();
+            stream.push(b'\n');
+        }
+        for cpu in cpus() {
+            let mut decoder = Decoder::new(Rules::mcp().cpu(cpu));
+            let mut sizes = sizes.iter().map(|&size| usize::from(size) + 1).chain([1, 100, 5000]).cycle();
+            let mut rest = &stream[..];
+            let mut expected = responses.iter();
+            while let Some(size) = sizes.next().filter(|_| !rest.is_empty()) {
+                let (piece, after) = rest.split_at(size.min(rest.len()));
+                rest = after;
+                decoder.feed(piece);
+                while let Some(frame) = decoder.next_frame() {
+                    let frame = frame.unwrap();
+                    let expected = expected.next().unwrap();
+                    assert_eq!(frame.as_bytes(), expected.to_string().as_bytes());
+                    let Frame::Message(Message::Response(response)) = frame else { panic!() };
+                    assert_eq!(response.id().unwrap().as_i64(), expected["id"].as_i64());
+                    assert_eq!(response.result().unwrap().as_str(), expected["result"].to_string());
+                }
+            }
+            assert!(expected.next().is_none());
+        }
+        TestResult::passed()
+    }
+    QuickCheck::new().tests(30).quickcheck(property as fn(_, _) -> _);
+}
+
+/// Any bytes in any pieces give what they give in one, on every implementation.
+#[test]
+fn chunking_changes_nothing() {
+    fn property(lines: Vec<(u8, Vec<u8>)>, sizes: Vec<u8>) -> bool {
+        let known: Vec<_> = common::cases().into_iter().map(|case| case.line).collect();
+        let mut stream = Vec::new();
+        for (choice, noise) in lines {
+            match choice % 4 {
+                0 => stream.extend_from_slice(&noise),
+                1 => stream.extend_from_slice(b"\r\n"),
+                _ => stream.extend_from_slice(&known[usize::from(choice) * 7 % known.len()]),
+            }
+            stream.push(b'\n');
+        }
+        stream.pop();
+        let whole = decode(Rules::json_rpc().max_line_len(150), [&stream[..]]);
+        for cpu in cpus() {
+            let rules = Rules::json_rpc().max_line_len(150).cpu(cpu);
+            let mut pieces = Vec::new();
+            let mut rest = &stream[..];
+            for size in sizes.iter().map(|&size| usize::from(size) + 1).chain([1, 2, 300]).cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, after) = rest.split_at(size.min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            assert_eq!(decode(rules, pieces), whole);
+        }
+        true
+    }
+    QuickCheck::new().tests(1000).quickcheck(property as fn(_, _) -> _);
+}
