@@ -1,4 +1,5 @@
 //! What is allocated, and what is kept.
+#![allow(clippy::unwrap_used, reason = "a helper here is not a test in itself")]
 
 mod common;
 

@@ -50,12 +50,10 @@ impl Masks for Avx2 {
     fn strings(self, block: &Block) -> StringMasks {
         with_avx2!({
             let (low, high) = load(block);
-            let limit = _mm256_set1_epi8(0x1f);
-            let below = |v| _mm256_cmpeq_epi8(_mm256_min_epu8(v, limit), v);
             StringMasks {
                 quote: equal(low, high, b'"'),
                 backslash: equal(low, high, b'\\'),
-                control: join(below(low), below(high)),
+                control: join(within(low, 0, 0x20), within(high, 0, 0x20)),
                 high: join(low, high),
             }
         })
@@ -67,10 +65,7 @@ impl Masks for Avx2 {
             let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
             let (folded_low, folded_high) = (_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5));
-            // Indexed by the low nibble, the blank that has it. An index with its top bit set gives zero, so bytes
-            // beyond ASCII match nothing: they are not zero themselves.
             let blanks = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
-            let blank = |v| _mm256_cmpeq_epi8(_mm256_shuffle_epi8(blanks, v), v);
             StructureMasks {
                 open: equal(folded_low, folded_high, b'{'),
                 close: equal(folded_low, folded_high, b'}'),
@@ -78,7 +73,7 @@ impl Masks for Avx2 {
                 alpha: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
                 colon: equal(low, high, b':'),
                 comma: equal(low, high, b','),
-                blank: join(blank(low), blank(high)),
+                blank: join(in_table(low, blanks), in_table(high, blanks)),
             }
         })
     }
@@ -103,22 +98,18 @@ impl Masks for Avx2 {
     fn escapes(self, block: &Block) -> EscapeMasks {
         with_avx2!({
             let (low, high) = load(block);
-            // The nine characters have eight low nibbles: `"`, `b` and `r` share 2, `/` and `f` have 15 and 6, and
-            // so on. What is looked up by nibble is compared with the byte itself, once for each of the three rows.
+            // The nine characters by their low nibbles; those that share one are in another row.
             let first = both_lanes(*b"\xff\xff\"\xfft\xfff\xff\xff\xff\xff\xff\\\xffn/");
             let second = both_lanes(*b"\xff\xffb\xff\xffu\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
-            let escapable = |v| {
-                let one = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(first, v), v);
-                let two = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(second, v), v);
-                let three = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'r'.cast_signed()));
-                _mm256_or_si256(_mm256_or_si256(one, two), three)
-            };
             let bit5 = _mm256_set1_epi8(0x20);
-            let hex = |v| _mm256_or_si256(within(v, b'0', 10), within(_mm256_or_si256(v, bit5), b'a', 6));
+            let (folded_low, folded_high) = (_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5));
             EscapeMasks {
-                escapable: join(escapable(low), escapable(high)),
+                escapable: join(in_table(low, first), in_table(high, first))
+                    | join(in_table(low, second), in_table(high, second))
+                    | equal(low, high, b'r'),
                 unicode: equal(low, high, b'u'),
-                hex: join(hex(low), hex(high)),
+                hex: join(within(low, b'0', 10), within(high, b'0', 10))
+                    | join(within(folded_low, b'a', 6), within(folded_high, b'a', 6)),
             }
         })
     }
@@ -127,15 +118,11 @@ impl Masks for Avx2 {
     fn plain(self, block: &Block) -> Option<bool> {
         with_avx2!({
             let (low, high) = load(block);
-            let quote = _mm256_set1_epi8(b'"'.cast_signed());
-            let backslash = _mm256_set1_epi8(b'\\'.cast_signed());
-            let limit = _mm256_set1_epi8(0x1f);
-            let special = |v| {
-                let string = _mm256_or_si256(_mm256_cmpeq_epi8(v, quote), _mm256_cmpeq_epi8(v, backslash));
-                _mm256_or_si256(string, _mm256_cmpeq_epi8(_mm256_min_epu8(v, limit), v))
-            };
             let any = _mm256_or_si256(special(low), special(high));
-            (_mm256_movemask_epi8(any) == 0).then(|| _mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0)
+            if _mm256_movemask_epi8(any) != 0 {
+                return None;
+            }
+            Some(_mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0)
         })
     }
 
@@ -148,7 +135,8 @@ impl Masks for Avx2 {
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features. For the
+// same reason there are no closures here, which would not have them.
 
 /// # Safety
 ///
@@ -205,5 +193,32 @@ unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
         let from_zero = _mm256_sub_epi8(v, _mm256_set1_epi8(first.cast_signed()));
         let last = _mm256_set1_epi8((count - 1).cast_signed());
         _mm256_cmpeq_epi8(_mm256_min_epu8(from_zero, last), from_zero)
+    }
+}
+
+/// All ones in each byte that stands in the table at its low nibble. An index with its top bit set gives zero, so bytes
+/// beyond ASCII match nothing: they are not zero themselves.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn in_table(v: __m256i, table: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, v), v) }
+}
+
+/// All ones in each byte that is a quote, a backslash or a control character.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn special(v: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        let quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'"'.cast_signed()));
+        let backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'\\'.cast_signed()));
+        _mm256_or_si256(_mm256_or_si256(quote, backslash), within(v, 0, 0x20))
     }
 }

@@ -118,7 +118,10 @@ impl Masks for Avx512 {
         with_avx512!({
             let v = load(block);
             let special = equal(v, b'"') | equal(v, b'\\') | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
-            (special == 0).then(|| _mm512_movepi8_mask(v) != 0)
+            if special != 0 {
+                return None;
+            }
+            Some(_mm512_movepi8_mask(v) != 0)
         })
     }
 
@@ -131,7 +134,8 @@ impl Masks for Avx512 {
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features. For the
+// same reason there are no closures here, which would not have them.
 
 /// # Safety
 ///
