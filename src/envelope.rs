@@ -9,7 +9,7 @@ use crate::fault::FaultKind;
 use crate::hint::Hint;
 use crate::id::Id;
 use crate::recover::{Recovered, Recovery};
-use crate::rules::{Dialect, Rules};
+use crate::rules::{Dialect, Rules, Standard};
 use crate::scan::{self, Flaw, Members, Root, Span};
 use crate::string;
 
@@ -32,6 +32,8 @@ pub(crate) struct Envelope {
     pub(crate) method: Span,
     /// The params, empty if there are none; the result; or the error.
     pub(crate) payload: Span,
+    /// What it was judged by.
+    pub(crate) judged_by: Standard,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,7 +276,7 @@ impl Outline {
                 error
             }
         };
-        Ok(Envelope { kind, id, method, payload })
+        Ok(Envelope { kind, id, method, payload, judged_by: rules.standard() })
     }
 
     #[cold]
@@ -293,7 +295,7 @@ impl Outline {
 
 /// Whether `json`, a JSON text, may be the id of a message of that kind.
 #[inline]
-fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
+pub(crate) fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
     match (json.first(), rules.dialect) {
         (Some(b'"'), _) => string::is_decodable(json),
         (Some(b'-' | b'0'..=b'9'), Dialect::JsonRpc) => true,

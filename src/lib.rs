@@ -88,25 +88,37 @@ struct Readme;
 mod cursor;
 mod decimal;
 mod decoder;
+mod draft;
+mod encode_error;
+mod encoder;
 mod envelope;
 mod fault;
 mod hint;
 mod id;
+pub mod io;
+pub mod ledger;
 mod message;
+mod payload;
 mod raw;
 mod recover;
+mod rpc_error;
 mod rules;
 mod scan;
 #[cfg(feature = "simd-json")]
 mod simd;
+mod strict;
 mod string;
 
 pub use decoder::Decoder;
+pub use encode_error::{EncodeError, EncodeErrorKind};
+pub use encoder::{BatchEncoder, Encoder, to_line, to_text};
 pub use fault::{Fault, FaultKind, Reply};
 pub use hint::Hint;
 pub use id::Id;
 pub use message::{Batch, Entries, ErrorObject, Frame, Message, Notification, Request, Response};
+pub use payload::Payload;
 pub use raw::{RawJson, Scratch};
+pub use rpc_error::RpcError;
 pub use rules::{AnswerWithoutId, Rules};
 #[doc(hidden)]
 pub use scan::Cpu;

@@ -143,6 +143,11 @@ impl<'a> Message<'a> {
         }
     }
 
+    pub(crate) fn text_and_envelope(&self) -> (&[u8], &Envelope) {
+        let Parts { text, envelope, .. } = self.parts();
+        (text.bytes(), envelope)
+    }
+
     fn parts(&self) -> &Parts<'a> {
         match self {
             Self::Request(Request { parts })

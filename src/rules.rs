@@ -115,6 +115,12 @@ impl Rules {
         self
     }
 
+    /// What of the rules a single message is judged by, apart from its length.
+    #[inline]
+    pub(crate) fn standard(&self) -> Standard {
+        Standard { dialect: self.dialect, max_depth: self.max_depth as u16, null_params: self.null_params }
+    }
+
     /// Which implementation of the scanner to use; what does not run here is replaced by the portable one.
     #[doc(hidden)]
     #[must_use]
@@ -134,6 +140,23 @@ pub enum AnswerWithoutId {
     NullId,
     /// By an error without an id, as MCP's schema permits.
     OmitId,
+}
+
+/// See [`Rules::standard`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standard {
+    dialect: Dialect,
+    max_depth: u16,
+    null_params: bool,
+}
+
+impl Standard {
+    /// Whether all messages that pass `other` pass this as well, for sure.
+    pub(crate) fn permits_all_of(self, other: Self) -> bool {
+        let dialects =
+            self.dialect == other.dialect || self.dialect == Dialect::JsonRpc && other.dialect == Dialect::Acp;
+        dialects && self.max_depth >= other.max_depth && self.null_params >= other.null_params
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

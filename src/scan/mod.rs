@@ -43,6 +43,11 @@ impl Span {
     }
 
     #[inline(always)]
+    pub(crate) fn end(self) -> usize {
+        self.end as usize
+    }
+
+    #[inline(always)]
     pub(crate) fn of(self, text: &[u8]) -> &[u8] {
         &text[self.start as usize..self.end as usize]
     }

@@ -1,0 +1,170 @@
+//! One message while it is being written: how each kind is spelled, and what is refused.
+
+use bytes::BytesMut;
+
+use crate::encode_error::EncodeError;
+use crate::envelope::{self, Kind};
+use crate::fault::{FaultKind, Reply};
+use crate::id::Id;
+use crate::payload::{LimitedWriter, Payload, refuse_line_breaks};
+use crate::rpc_error::RpcError;
+use crate::rules::{Dialect, Rules};
+use crate::strict::Notes;
+
+/// A line, or an entry of a batch, that is being written. It is taken back unless it gets whole.
+pub(crate) struct Draft<'d> {
+    pub(crate) out: &'d mut BytesMut,
+    pub(crate) rules: &'d Rules,
+    /// Where the line begins in `out`.
+    pub(crate) line: usize,
+    /// Where the message begins, and what is taken back to.
+    pub(crate) start: usize,
+    /// How many brackets are around the message.
+    pub(crate) depth: u32,
+    pub(crate) whole: bool,
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.whole {
+            self.out.truncate(self.start);
+        }
+    }
+}
+
+impl Draft<'_> {
+    pub(crate) fn request(
+        &mut self,
+        id: &Id<'_>,
+        method: &str,
+        params: &(impl Payload + ?Sized),
+    ) -> Result<(), EncodeError> {
+        self.permits_id(id, Kind::Request)?;
+        self.text(br#"{"jsonrpc":"2.0","id":"#)?;
+        self.text(id.as_json().as_bytes())?;
+        self.text(br#","method":"#)?;
+        self.call(method, params)
+    }
+
+    pub(crate) fn notification(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.text(br#"{"jsonrpc":"2.0","method":"#)?;
+        self.call(method, params)
+    }
+
+    fn call(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.payload(method)?;
+        let end = self.out.len();
+        self.text(br#","params":"#)?;
+        let (from, verbatim) = self.payload(params)?;
+        match (&self.out[from..], self.rules.dialect) {
+            (b"null", _) => self.out.truncate(end),
+            ([b'{', ..], _) | ([b'[', ..], Dialect::JsonRpc | Dialect::Acp) => {}
+            _ => return Err(EncodeError::rule(FaultKind::InvalidParams, from - self.start)),
+        }
+        self.close(verbatim)
+    }
+
+    pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.permits_id(id, Kind::Result)?;
+        self.text(br#"{"jsonrpc":"2.0","id":"#)?;
+        self.text(id.as_json().as_bytes())?;
+        self.text(br#","result":"#)?;
+        let (from, verbatim) = self.payload(result)?;
+        if matches!(self.rules.dialect, Dialect::Mcp) && self.out.get(from) != Some(&b'{') {
+            return Err(EncodeError::rule(FaultKind::InvalidResult, from - self.start));
+        }
+        self.close(verbatim)
+    }
+
+    pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
+        self.text(br#"{"jsonrpc":"2.0","#)?;
+        match id {
+            Some(id) => {
+                self.permits_id(id, Kind::Error)?;
+                self.text(br#""id":"#)?;
+                self.text(id.as_json().as_bytes())?;
+                self.text(b",")?;
+            }
+            None if matches!(self.rules.dialect, Dialect::Mcp) => {}
+            None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
+        }
+        self.text(br#""error":{"code":"#)?;
+        self.payload(&error.code())?;
+        self.text(br#","message":"#)?;
+        self.payload(error.message())?;
+        if let Some(data) = error.data() {
+            self.text(br#","data":"#)?;
+            self.text(data)?;
+        }
+        self.text(b"}")?;
+        self.close(error.data().is_some())
+    }
+
+    pub(crate) fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
+        self.text(reply.to_string().as_bytes())?;
+        self.judge()
+    }
+
+    pub(crate) fn raw(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        self.text(text)?;
+        self.refuse_line_breaks()?;
+        self.judge()
+    }
+
+    /// Ends the object. What was taken over as it came is looked at once more.
+    fn close(&mut self, verbatim: bool) -> Result<(), EncodeError> {
+        self.text(b"}")?;
+        if verbatim {
+            self.refuse_line_breaks()?;
+            self.judge()?;
+        }
+        Ok(())
+    }
+
+    /// Appends a payload, and says where it begins, and whether it was taken over as it came.
+    fn payload(&mut self, payload: &(impl Payload + ?Sized)) -> Result<(usize, bool), EncodeError> {
+        let from = self.out.len();
+        let notes = Notes::default();
+        let end = self.line.saturating_add(self.rules.max_line_len);
+        payload.write(&mut LimitedWriter { out: self.out, end, start: self.start }, &notes)?;
+        if notes.deepest.get() + 1 + self.depth > self.rules.max_depth {
+            return Err(EncodeError::rule(FaultKind::TooDeep, None));
+        }
+        Ok((from, notes.verbatim.get()))
+    }
+
+    pub(crate) fn text(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        self.fits(text.len())?;
+        self.out.extend_from_slice(text);
+        Ok(())
+    }
+
+    pub(crate) fn fits(&self, additional: usize) -> Result<(), EncodeError> {
+        if self.out.len() - self.line + additional <= self.rules.max_line_len {
+            return Ok(());
+        }
+        Err(EncodeError::rule(FaultKind::LineTooLong, self.rules.max_line_len))
+    }
+
+    pub(crate) fn permits_id(&self, id: &Id<'_>, kind: Kind) -> Result<(), EncodeError> {
+        match envelope::is_permitted_id(id.as_json().as_bytes(), kind, self.rules) {
+            true => Ok(()),
+            false => Err(EncodeError::rule(FaultKind::InvalidId, None)),
+        }
+    }
+
+    pub(crate) fn refuse_line_breaks(&self) -> Result<(), EncodeError> {
+        refuse_line_breaks(&self.out[self.start..])
+    }
+
+    /// Holds what has been written to the rules.
+    pub(crate) fn judge(&self) -> Result<(), EncodeError> {
+        let text = &self.out[self.start..];
+        let rules = Rules { max_depth: self.rules.max_depth.saturating_sub(self.depth), ..*self.rules };
+        let judged = match self.depth {
+            0 => envelope::judge(text, &rules).map(drop),
+            _ => envelope::judge_entry(text, &rules).map(drop),
+        };
+        judged.map_err(|complaint| EncodeError::rule(complaint.kind, complaint.at))
+    }
+}

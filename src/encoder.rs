@@ -1,0 +1,376 @@
+//! Messages in, whole lines out.
+
+use std::borrow::BorrowMut;
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::draft::Draft;
+use crate::encode_error::EncodeError;
+use crate::fault::{FaultKind, Reply};
+use crate::id::Id;
+use crate::message::Message;
+use crate::payload::Payload;
+use crate::rpc_error::RpcError;
+use crate::rules::Rules;
+
+/// Turns messages into lines: each call appends one whole line to a buffer, or nothing.
+///
+/// If a payload cannot be serialized, or panics while it is, if a line break would get into the line, or if the rules
+/// do not permit the message, the buffer is as it was before, and the [`EncodeError`] says why. What an encoder emits, a
+/// [`Decoder`](crate::Decoder) with the same rules accepts.
+///
+/// The buffer is the encoder's own ([`new`](Self::new)) or somebody else's ([`append_to`](Encoder::append_to)). Writing
+/// it out is the caller's job, and so is flushing.
+///
+/// ```
+/// use serde_json::json;
+/// use wireline::{Encoder, Id, RpcError, Rules};
+///
+/// let mut encoder = Encoder::new(Rules::mcp());
+/// encoder.request(&Id::from(1), "tools/call", &json!({"name": "echo"}))?;
+/// encoder.request(&Id::from(2), "ping", &())?; // no params
+/// encoder.response(&Id::from("a"), &json!({"ok": true}))?;
+/// encoder.error(&Id::from("b"), &RpcError::method_not_found())?;
+/// assert_eq!(
+///     encoder.take(),
+///     concat!(
+///         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#, "\n",
+///         r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#, "\n",
+///         r#"{"jsonrpc":"2.0","id":"a","result":{"ok":true}}"#, "\n",
+///         r#"{"jsonrpc":"2.0","id":"b","error":{"code":-32601,"message":"Method not found"}}"#, "\n",
+///     ),
+/// );
+/// # Ok::<(), wireline::EncodeError>(())
+/// ```
+pub struct Encoder<B = BytesMut> {
+    rules: Rules,
+    buffer: B,
+}
+
+impl Encoder {
+    /// An encoder with a buffer of its own.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, buffer: BytesMut::new() }
+    }
+
+    /// Takes out the lines that have been encoded.
+    pub fn take(&mut self) -> Bytes {
+        self.buffer.split().freeze()
+    }
+}
+
+impl<'b> Encoder<&'b mut BytesMut> {
+    /// An encoder that appends to `buffer`.
+    pub fn append_to(buffer: &'b mut BytesMut, rules: Rules) -> Self {
+        Self { rules, buffer }
+    }
+}
+
+impl<B: BorrowMut<BytesMut>> Encoder<B> {
+    /// The buffer: the lines that have been encoded and not been taken out.
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        self.buffer.borrow_mut()
+    }
+
+    /// A request. Params that are written as `null`, such as `&()`, are left out.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`]; the buffer is then as it was before. It is so for all of these.
+    pub fn request(&mut self, id: &Id<'_>, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.line(|draft| draft.request(id, method, params))
+    }
+
+    /// A notification. Params that are written as `null`, such as `&()`, are left out.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn notification(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.line(|draft| draft.notification(method, params))
+    }
+
+    /// A response with a result.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.line(|draft| draft.response(id, result))
+    }
+
+    /// A response with an error. `None` leaves out the id, which MCP permits; [`Id::NULL`] says null.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn error<'i>(&mut self, id: impl Into<Option<&'i Id<'i>>>, error: &RpcError) -> Result<(), EncodeError> {
+        self.line(|draft| draft.error(id.into(), error))
+    }
+
+    /// The answer that a [`Fault`](crate::Fault) calls for.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
+        self.line(|draft| draft.error_reply(reply))
+    }
+
+    /// A batch of what `fill` puts into it.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Id, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::json_rpc());
+    /// encoder.batch(|batch| {
+    ///     batch.response(&Id::from(1), &"one")?;
+    ///     batch.response(&Id::from(2), &"two")
+    /// })?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"one\"},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"two\"}]\n"
+    /// );
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What `fill` returned; or the batch is empty, too long, or not permitted.
+    pub fn batch(
+        &mut self,
+        fill: impl FnOnce(&mut BatchEncoder<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        self.line(|draft| {
+            if !draft.rules.batches {
+                return Err(EncodeError::rule(FaultKind::BatchNotAllowed, None));
+            }
+            draft.text(b"[")?;
+            let mut batch = BatchEncoder { out: draft.out, rules: draft.rules, line: draft.line, len: 0 };
+            fill(&mut batch)?;
+            if batch.len == 0 {
+                return Err(EncodeError::rule(FaultKind::EmptyBatch, None));
+            }
+            draft.text(b"]")
+        })
+    }
+
+    /// A line that somebody else made, without its line end, if it passes the rules.
+    ///
+    /// # Errors
+    ///
+    /// The rule that it breaks, or that there is a line break in it; for that see [`flatten`](Self::flatten).
+    pub fn raw(&mut self, line: &[u8]) -> Result<(), EncodeError> {
+        self.line(|draft| draft.raw(line))
+    }
+
+    /// A text that somebody else made, if it passes the rules, on one line: line breaks between its tokens become spaces,
+    /// which changes no value. Blanks at its ends are left out.
+    ///
+    /// # Errors
+    ///
+    /// The rule that it breaks.
+    pub fn flatten(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        self.line(|draft| {
+            let text = text.trim_ascii();
+            draft.text(text)?;
+            draft.judge()?;
+            // In JSON, line breaks stand nowhere but between tokens.
+            for byte in &mut draft.out[draft.start..] {
+                if matches!(byte, b'\n' | b'\r') {
+                    *byte = b' ';
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A message under another id, of which nothing else is changed: what a proxy does all day.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Id, Rules};
+    ///
+    /// let line = br#"{"method":"sum", "params":[1.10, 2e0], "id": "a", "jsonrpc":"2.0"}"#;
+    /// let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
+    /// let mut encoder = Encoder::new(Rules::json_rpc());
+    /// encoder.with_id(&message, &Id::from(7))?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     "{\"method\":\"sum\", \"params\":[1.10, 2e0], \"id\": 7, \"jsonrpc\":\"2.0\"}\n"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The message has no id, has a line break between its tokens, or is not what these rules permit.
+    pub fn with_id(&mut self, message: &Message<'_>, id: &Id<'_>) -> Result<(), EncodeError> {
+        self.line(|draft| {
+            let (text, envelope) = message.text_and_envelope();
+            if envelope.id.is_empty() {
+                return Err(EncodeError::rule(FaultKind::MissingId, None));
+            }
+            draft.permits_id(id, envelope.kind)?;
+            draft.text(&text[..envelope.id.start()])?;
+            draft.text(id.as_json().as_bytes())?;
+            draft.text(&text[envelope.id.end()..])?;
+            draft.refuse_line_breaks()?;
+            // The message passed some rules already. Only if these may be stricter it is judged again.
+            if draft.rules.standard().permits_all_of(envelope.judged_by) { Ok(()) } else { draft.judge() }
+        })
+    }
+
+    fn line(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
+        let out = self.buffer.borrow_mut();
+        let start = out.len();
+        let mut draft = Draft { out, rules: &self.rules, line: start, start, depth: 0, whole: false };
+        write(&mut draft)?;
+        draft.out.extend_from_slice(b"\n");
+        draft.whole = true;
+        Ok(())
+    }
+}
+
+impl<B> fmt::Debug for Encoder<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoder").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+/// The line that `write` makes an [`Encoder`] append, for callers without a buffer.
+///
+/// ```
+/// use wireline::{Id, Rules};
+///
+/// let line = wireline::to_line(&Rules::mcp(), |encoder| encoder.request(&Id::from(1), "ping", &()))?;
+/// assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+/// # Ok::<(), wireline::EncodeError>(())
+/// ```
+///
+/// # Errors
+///
+/// What `write` returned.
+pub fn to_line(
+    rules: &Rules,
+    write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>,
+) -> Result<Bytes, EncodeError> {
+    let mut encoder = Encoder::new(*rules);
+    write(&mut encoder)?;
+    Ok(encoder.take())
+}
+
+/// [`to_line`] without the line end, for transports with boundaries of their own.
+///
+/// # Errors
+///
+/// What `write` returned.
+pub fn to_text(
+    rules: &Rules,
+    write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>,
+) -> Result<Bytes, EncodeError> {
+    let mut line = to_line(rules, write)?;
+    line.truncate(line.len().saturating_sub(1));
+    Ok(line)
+}
+
+/// Fills a batch, see [`Encoder::batch`]. Each call appends one entry, or nothing.
+pub struct BatchEncoder<'d> {
+    out: &'d mut BytesMut,
+    rules: &'d Rules,
+    /// Where the batch begins.
+    line: usize,
+    len: usize,
+}
+
+impl BatchEncoder<'_> {
+    /// See [`Encoder::request`].
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn request(&mut self, id: &Id<'_>, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.entry(|draft| draft.request(id, method, params))
+    }
+
+    /// See [`Encoder::notification`].
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn notification(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.entry(|draft| draft.notification(method, params))
+    }
+
+    /// See [`Encoder::response`].
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.entry(|draft| draft.response(id, result))
+    }
+
+    /// See [`Encoder::error`].
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn error<'i>(&mut self, id: impl Into<Option<&'i Id<'i>>>, error: &RpcError) -> Result<(), EncodeError> {
+        self.entry(|draft| draft.error(id.into(), error))
+    }
+
+    /// See [`Encoder::error_reply`].
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
+        self.entry(|draft| draft.error_reply(reply))
+    }
+
+    /// See [`Encoder::raw`].
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn raw(&mut self, entry: &[u8]) -> Result<(), EncodeError> {
+        self.entry(|draft| draft.raw(entry))
+    }
+
+    /// How many entries there are so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn entry(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
+        if self.len == self.rules.max_batch_len {
+            return Err(EncodeError::rule(FaultKind::BatchTooLong, None));
+        }
+        let comma = self.out.len();
+        let start = comma + usize::from(self.len > 0);
+        let mut draft =
+            Draft { out: self.out, rules: self.rules, line: self.line, start: comma, depth: 1, whole: false };
+        if self.len > 0 {
+            draft.text(b",")?;
+        }
+        draft.start = start;
+        let written = write(&mut draft).and_then(|()| draft.fits(1)); // the bracket that ends the batch
+        draft.start = comma;
+        written?;
+        draft.whole = true;
+        self.len += 1;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for BatchEncoder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchEncoder").field("len", &self.len).finish_non_exhaustive()
+    }
+}
