@@ -199,8 +199,7 @@ impl Decoder {
                 }
             }
             let line = self.take_line();
-            let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
-            if !self.rules.skip_blank_lines || !self.lines[line.range.clone()].iter().all(blank) {
+            if !self.rules.skip_blank_lines || !self.is_blank(&self.lines[line.range.clone()]) {
                 return Some(Ok(line));
             }
         }
@@ -260,8 +259,15 @@ impl Decoder {
         if self.position.offset == 0 && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
 
+    /// Whether a line is nothing but blanks. One beyond the limit is not: had it come in pieces, it would have been
+    /// discarded before that could be known.
+    fn is_blank(&self, line: &[u8]) -> bool {
+        line.len() <= self.rules.max_line_len && line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+    }
+
     fn start_discarding(&mut self, line_start: usize) {
         let _ = self.tail.split_to(line_start);
+        self.tail_searched = self.tail_searched.saturating_sub(line_start);
         self.position.offset += line_start as u64;
         self.discarding = Some(Box::new(Discarding { recovery: Recovery::default(), len: 0, ends_in_return: false }));
     }
@@ -306,12 +312,16 @@ impl Decoder {
             return;
         }
         // A multiple of what there is, so that a line that comes in bit by bit is copied a bounded number of times; but
-        // not beyond the longest line, so that the limit bounds the memory. A small buffer is made large enough that
-        // the line in it takes up less than half: then the room before the line can be used again without a new one.
+        // not beyond the longest line and a read, so that the limit bounds the memory. A small buffer is made large
+        // enough that the line in it takes up less than half: then the room before the line can be used again without
+        // a new one. A large one is made as large as it may get, rather than once more when it is full.
         let len = self.tail.len();
-        let ample = if len <= self.retained { 4 * len } else { 2 * len };
         let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
-        let capacity = ample.min(longest).max(len + additional).max(SMALLEST);
+        let ample = match if len <= self.retained { 4 * len } else { 2 * len } {
+            ample if ample < longest / 2 => ample,
+            _ => longest.min(8 * len),
+        };
+        let capacity = ample.max(len).saturating_add(additional).max(SMALLEST);
         let mut larger = BytesMut::with_capacity(capacity);
         larger.extend_from_slice(&self.tail);
         self.tail = larger;

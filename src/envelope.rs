@@ -83,6 +83,17 @@ pub(crate) fn judge_entry(text: &[u8], rules: &Rules) -> Result<Envelope, Compla
     }
 }
 
+/// Judges whether a text is JSON, and no longer than `rules` permits: whatever it says.
+pub(crate) fn judge_json(text: &[u8], rules: &Rules) -> Result<(), Complaint> {
+    if text.len() > rules.max_line_len {
+        return Err(too_long(Recovered::default(), rules));
+    }
+    match scan::scan(rules.cpu, text, rules.max_depth, &mut ()) {
+        Some(_) => Ok(()),
+        None => Err(Complaint::about_broken(text, rules)),
+    }
+}
+
 /// What is wrong with a text that is longer than `rules` permits, given what was read of it.
 pub(crate) fn too_long(recovered: Recovered, rules: &Rules) -> Complaint {
     Complaint::with_recovered(FaultKind::LineTooLong, rules.max_line_len, recovered, rules)

@@ -131,7 +131,9 @@ fn is_part_of_pretty_printed(text: &[u8], defect: Defect) -> bool {
 
 /// Begins with a word or a time, and is text that a terminal shows.
 fn is_prose(text: &[u8]) -> bool {
-    let begins = text.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"[(<*-#>=!/\x1b".contains(byte));
+    let begins = text
+        .first()
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"[(<*-#>=!/\x1b".contains(byte));
     let start = &text[..text.len().min(128)];
     let shown = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\x1b' | b'\r');
     begins && start.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2 && start.iter().all(shown)

@@ -6,6 +6,10 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeOwned};
 
 use crate::cursor;
+use crate::envelope;
+use crate::fault::Fault;
+use crate::message::Position;
+use crate::rules::Rules;
 use crate::string;
 
 /// A JSON text that has been checked and not decoded: params, a result, an error's data.
@@ -36,7 +40,20 @@ pub struct RawJson<'a> {
 }
 
 impl<'a> RawJson<'a> {
-    /// `json` is a text that the scanner accepted, or a value of one.
+    /// Checks a text, for use as a payload or for looking into it. Blanks around it are left out.
+    ///
+    /// # Errors
+    ///
+    /// It is not JSON, or deeper than 1024 brackets. The fault counts the whole text as one line.
+    pub fn parse(text: &'a [u8]) -> Result<Self, Fault> {
+        let rules = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX);
+        match envelope::judge_json(text, &rules) {
+            Ok(()) => Ok(Self::checked(text.trim_ascii())),
+            Err(complaint) => Err(Fault::new(complaint, Position { line: 1, offset: 0 }, text.len() as u64, &rules)),
+        }
+    }
+
+    /// `json` is a text that the scanner accepted, or a value of one, without blanks around it.
     pub(crate) fn checked(json: &'a [u8]) -> Self {
         Self { json }
     }

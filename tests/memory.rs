@@ -145,7 +145,7 @@ fn an_oversized_line_takes_no_more_than_the_limit() {
         feed(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"next\"}\n");
     });
     assert_eq!(found, ["fault line-too-long @16777217 id=5 reply=5", r#"request 6 "next" -"#]);
-    assert!(info.bytes_max < 33 << 20, "{} bytes at once", info.bytes_max);
+    assert!(info.bytes_max < 25 << 20, "{} bytes at once", info.bytes_max);
 }
 
 #[test]

@@ -74,6 +74,30 @@ fn byte_order_mark() {
     assert_eq!((fault.kind(), fault.offset(), fault.line_len()), (FaultKind::LineTooLong, 3, REQUEST.len() as u64));
 }
 
+/// A blank line beyond the limit is too long, whether or not it could be known to be blank.
+#[test]
+fn a_blank_line_beyond_the_limit() {
+    for (len, expected) in [(40, vec![]), (41, vec!["fault line-too-long @41 id=- reply=none"])] {
+        let stream = " ".repeat(len) + "\n";
+        for chunk in 1..=stream.len() {
+            assert_eq!(decode(Rules::mcp().max_line_len(40), stream.as_bytes().chunks(chunk)), expected);
+        }
+    }
+}
+
+/// A byte order mark before a line that crosses the limit by a byte or two at a time.
+#[test]
+fn a_byte_order_mark_before_an_oversized_line() {
+    let stream = format!("\u{feff}{}\n{REQUEST}\n", "x".repeat(50));
+    for first in 1..stream.len() {
+        for chunk in [1, 2, 3, 100] {
+            let pieces = std::iter::once(&stream.as_bytes()[..first]).chain(stream.as_bytes()[first..].chunks(chunk));
+            let found = decode(Rules::mcp().max_line_len(40), pieces);
+            assert_eq!(found, ["fault line-too-long @41 id=- reply=none", r#"request 1 "m" -"#]);
+        }
+    }
+}
+
 /// Lines around the limit, in every split of a few sizes: what comes out depends on the bytes alone.
 #[test]
 fn the_line_limit() {
@@ -240,6 +264,7 @@ fn hints() {
         (b"[info] connected", Some(Hint::LogText)),
         (b"\x1b[32mINFO\x1b[0m ready", Some(Hint::LogText)),
         (b"npm warn deprecated", Some(Hint::LogText)),
+        ("🚀 server started".as_bytes(), Some(Hint::LogText)),
         (br#"{"jsonrpc":"2.0","id":1,"method":"a""#, None),
         (br#"{"jsonrpc":"2.0","id":1,"method":1}"#, None),
         (b"\x01\x02\x03\x04", None),

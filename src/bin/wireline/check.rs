@@ -13,7 +13,8 @@ use crate::source::Source;
 use crate::tally::{Kind, Tally};
 use crate::{FAILED, FAULTY, FINE};
 
-/// How much is read at once: small enough to stay in the cache until it is judged.
+/// How much is read at once: what measures fastest. It is still in the cache when it is judged, and so are the zeros
+/// that [`read`] puts there first, which cost less than a copy from a buffer of its own would.
 const READ: usize = 128 << 10;
 
 /// Checks what `args` name, and returns the exit code.

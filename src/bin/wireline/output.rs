@@ -14,7 +14,7 @@ const FULL: usize = 64 << 10;
 const SHORT: Duration = Duration::from_millis(300);
 
 const BAR: &str =
-    "{bar:32.cyan} {percent:>3}%  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {eta} left";
+    "{bar:20.cyan} {percent:>3}%  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {eta} left";
 const SPINNER: &str = "{spinner:.cyan} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}";
 
 /// Gathers what is written to it. It goes to standard output by [`send`](Self::send), or by

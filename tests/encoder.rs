@@ -1,0 +1,588 @@
+//! Whole lines out: each encoded message comes back equal, and what is refused leaves no trace.
+#![allow(clippy::unwrap_used, reason = "helpers here are not tests in themselves")]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::BytesMut;
+use common::{Dialect, describe};
+use quickcheck::{Arbitrary, Gen, QuickCheck};
+use serde::Serialize;
+use serde::ser::{Error as _, SerializeMap, SerializeStruct, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wireline::{
+    Decoder, EncodeError, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message, RawJson, RpcError, Rules, to_line,
+    to_text,
+};
+
+/// A string of what is likely to break a line or a string.
+#[derive(Clone, Debug)]
+struct Hostile(String);
+
+impl Arbitrary for Hostile {
+    fn arbitrary(g: &mut Gen) -> Self {
+        let pieces = [
+            "\"",
+            "\\",
+            "\n",
+            "\r\n",
+            "\t",
+            "\0",
+            "\u{1f}",
+            "\u{7f}",
+            "\u{85}",
+            "\u{2028}",
+            "\u{2029}",
+            "😀",
+            "é",
+            "\u{feff}",
+            "\\n",
+            "\\u000a",
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "id",
+            "plain text",
+            "\u{10ffff}",
+            "null",
+        ];
+        let len = usize::arbitrary(g) % 12;
+        Self(
+            (0..len)
+                .map(|_| {
+                    if u8::arbitrary(g) % 8 == 0 {
+                        String::arbitrary(g)
+                    } else {
+                        (*g.choose(&pieces).unwrap()).to_owned()
+                    }
+                })
+                .collect(),
+        )
+    }
+}
+
+/// A message to be sent, with text as payload where it is raw.
+#[derive(Clone, Debug)]
+enum Sent {
+    Request { id: String, method: String, params: Option<Content> },
+    Notification { method: String, params: Option<Content> },
+    Result { id: String, result: Content },
+    Error { id: String, code: i64, message: String, data: Option<Content> },
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Typed(Value),
+    Raw(String),
+}
+
+impl Content {
+    fn json(&self) -> String {
+        match self {
+            Self::Typed(value) => value.to_string(),
+            Self::Raw(json) => json.clone(),
+        }
+    }
+}
+
+impl Arbitrary for Content {
+    fn arbitrary(g: &mut Gen) -> Self {
+        let (Hostile(key), Hostile(text)) = (Hostile::arbitrary(g), Hostile::arbitrary(g));
+        let value =
+            json!({key: text, "list": [i64::arbitrary(g), f64::from(i32::arbitrary(g)) / 8.0, null, true, {"a": []}]});
+        match u8::arbitrary(g) % 3 {
+            0 => Self::Typed(value),
+            1 => Self::Raw(value.to_string()),
+            // What no serializer writes, but JSON permits.
+            _ => Self::Raw(
+                r#"{ "\ud800":"\udc00\ud800", "n" : [1e999, -0.0, 123456789012345678901234567890] ,"a":1,"a":2 }"#
+                    .into(),
+            ),
+        }
+    }
+}
+
+impl Arbitrary for Sent {
+    fn arbitrary(g: &mut Gen) -> Self {
+        let id = match u8::arbitrary(g) % 4 {
+            0 => Id::from(i64::arbitrary(g)).as_json().to_owned(),
+            1 => "123456789012345678901234567890".to_owned(),
+            2 => "\"\\u00e9\\/\"".to_owned(),
+            _ => Id::from(Hostile::arbitrary(g).0.as_str()).as_json().to_owned(),
+        };
+        let Hostile(method) = Hostile::arbitrary(g);
+        match u8::arbitrary(g) % 4 {
+            0 => Self::Request { id, method, params: Option::arbitrary(g) },
+            1 => Self::Notification { method, params: Option::arbitrary(g) },
+            2 => Self::Result { id, result: Content::arbitrary(g) },
+            _ => Self::Error { id, code: i64::arbitrary(g), message: method, data: Option::arbitrary(g) },
+        }
+    }
+}
+
+impl Sent {
+    fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
+        // A macro, because the two kinds of payload are two types.
+        macro_rules! with_payload {
+            ($content:expr, |$payload:ident| $call:expr) => {
+                match $content {
+                    None => {
+                        let $payload = &();
+                        $call
+                    }
+                    Some(Content::Typed(value)) => {
+                        let $payload = value;
+                        $call
+                    }
+                    Some(Content::Raw(json)) => {
+                        let raw = RawJson::parse(json.as_bytes()).unwrap();
+                        let $payload = &raw;
+                        $call
+                    }
+                }
+            };
+        }
+        match self {
+            Self::Request { id, method, params } => {
+                with_payload!(params, |payload| encoder.request(&Id::parse(id).unwrap(), method, payload))
+            }
+            Self::Notification { method, params } => {
+                with_payload!(params, |payload| encoder.notification(method, payload))
+            }
+            Self::Result { id, result } => {
+                with_payload!(Some(result), |payload| encoder.response(&Id::parse(id).unwrap(), payload))
+            }
+            Self::Error { id, code, message, data } => {
+                let mut error = RpcError::new(*code, message.clone());
+                if data.is_some() {
+                    error = with_payload!(data, |payload| error.with_data(payload)).unwrap();
+                }
+                encoder.error(&Id::parse(id).unwrap(), &error)
+            }
+        }
+    }
+
+    /// What must come out of a decoder, in the notation of `describe`.
+    fn expected(&self) -> String {
+        let payload = |content: &Option<Content>| content.as_ref().map_or("-".into(), Content::json);
+        match self {
+            Self::Request { id, method, params } => format!("request {id} {method:?} {}", payload(params)),
+            Self::Notification { method, params } => format!("notification {method:?} {}", payload(params)),
+            Self::Result { id, result } => format!("result {id} {}", result.json()),
+            Self::Error { id, code, message, data } => format!("error {id} {code} {message:?} {}", payload(data)),
+        }
+    }
+}
+
+#[test]
+fn integrity() {
+    fn property(messages: Vec<Sent>, sizes: Vec<u8>) -> bool {
+        for dialect in Dialect::ALL {
+            let mut encoder = Encoder::new(dialect.rules());
+            let mut expected = Vec::new();
+            for message in &messages {
+                let before = encoder.buffer().len();
+                message.encode(&mut encoder).unwrap();
+                let line = encoder.buffer()[before..].to_vec();
+                let (end, text) = line.split_last().unwrap();
+                assert_eq!(*end, b'\n');
+                assert!(!text.contains(&b'\n') && !text.contains(&b'\r'));
+                // Lone surrogates and numbers beyond 64 bits are JSON that these two do not decode.
+                let json = String::from_utf8(text.to_vec()).unwrap();
+                assert!(serde_json::from_str::<&RawValue>(&json).unwrap().get().starts_with('{'));
+                if !json.contains("\\ud800") && !json.contains("123456789012345678901234567890") {
+                    assert!(serde_json::from_str::<Value>(&json).unwrap().is_object());
+                    assert!(simd_json::to_tape(&mut text.to_vec()).is_ok(), "{json}");
+                }
+                expected.push(message.expected());
+            }
+            let stream = encoder.take();
+            let mut pieces = Vec::new();
+            let mut rest = &stream[..];
+            for size in sizes.iter().map(|&size| usize::from(size) + 1).chain([1, 77]).cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, after) = rest.split_at(size.min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            assert_eq!(common::decode(dialect.rules(), pieces), expected);
+
+            // The same messages as one batch.
+            if dialect.rules() != Rules::mcp() && !messages.is_empty() {
+                let lines = stream.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+                encoder.batch(|batch| lines.into_iter().try_for_each(|line| batch.raw(line))).unwrap();
+                let found = common::decode(dialect.rules(), [&encoder.take()[..]]);
+                assert_eq!(found, [format!("batch [{}]", expected.join(" | "))]);
+            }
+        }
+        true
+    }
+    QuickCheck::new().tests(300).quickcheck(property as fn(_, _) -> _);
+}
+
+struct FailsHalfway;
+
+impl Serialize for FailsHalfway {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("FailsHalfway", 2)?;
+        fields.serialize_field("fine", &[1, 2, 3])?;
+        Err(S::Error::custom("hunter2"))
+    }
+}
+
+struct Panics;
+
+impl Serialize for Panics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Panics", 2)?;
+        fields.serialize_field("fine", &[1, 2, 3])?;
+        panic!("on purpose")
+    }
+}
+
+struct KeyWithoutValue;
+
+impl Serialize for KeyWithoutValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_key("key")?;
+        map.end()
+    }
+}
+
+struct Nested(usize);
+
+impl Serialize for Nested {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            0 => serializer.serialize_unit(),
+            depth => [Nested(depth - 1)].serialize(serializer),
+        }
+    }
+}
+
+/// Each refusal, with its kind: the buffer and what was in it before stay as they were.
+#[test]
+fn refusals_leave_no_trace() {
+    type Attempt = Box<dyn Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>>;
+    let rule = EncodeErrorKind::Rule;
+    let id = || Id::from(1);
+    let pretty = || RawValue::from_string("{\n  \"a\": 1\r\n}".into()).unwrap();
+    let deep = |depth: usize| RawValue::from_string("[".repeat(depth) + &"]".repeat(depth)).unwrap();
+    let attempts: Vec<(Dialect, EncodeErrorKind, Attempt)> = vec![
+        (Dialect::JsonRpc, EncodeErrorKind::Serialize, Box::new(move |e| e.response(&id(), &FailsHalfway))),
+        (Dialect::JsonRpc, EncodeErrorKind::Serialize, Box::new(move |e| e.response(&id(), &KeyWithoutValue))),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::Serialize,
+            Box::new(move |e| e.response(&id(), &std::collections::BTreeMap::from([((), 1)]))),
+        ),
+        (Dialect::JsonRpc, EncodeErrorKind::NonFiniteFloat, Box::new(move |e| e.response(&id(), &f64::NAN))),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::NonFiniteFloat,
+            Box::new(move |e| e.response(&id(), &vec![Some(1.0), Some(f32::INFINITY)])),
+        ),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::NonFiniteFloat,
+            Box::new(move |e| e.notification("m", &std::collections::BTreeMap::from([("x", f64::NEG_INFINITY)]))),
+        ),
+        (Dialect::JsonRpc, EncodeErrorKind::LineBreak, Box::new(move |e| e.response(&id(), &pretty()))),
+        (Dialect::JsonRpc, EncodeErrorKind::LineBreak, Box::new(move |e| e.request(&id(), "m", &[pretty()]))),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::LineBreak,
+            Box::new(move |e| e.response(&id(), &RawJson::parse(b"[1,\n2]").unwrap())),
+        ),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::LineBreak,
+            Box::new(|e| e.raw(b"{\"jsonrpc\":\"2.0\",\n\"method\":\"m\"}")),
+        ),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::LineBreak,
+            Box::new(|e| e.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n")),
+        ),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::LineBreak,
+            Box::new(|e| e.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\r")),
+        ),
+        (
+            Dialect::JsonRpc,
+            rule(FaultKind::ControlCharacter),
+            Box::new(|e| e.flatten(b"{\"jsonrpc\":\"2.0\",\"method\":\"a\nb\"}")),
+        ),
+        (Dialect::JsonRpc, rule(FaultKind::MissingVersion), Box::new(|e| e.raw(b"{}"))),
+        (Dialect::JsonRpc, rule(FaultKind::BlankLine), Box::new(|e| e.raw(b""))),
+        (Dialect::JsonRpc, rule(FaultKind::BlankLine), Box::new(|e| e.flatten(b"\n\n"))),
+        (
+            Dialect::JsonRpc,
+            rule(FaultKind::TrailingData),
+            Box::new(|e| e.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}{}")),
+        ),
+        (Dialect::JsonRpc, rule(FaultKind::InvalidParams), Box::new(move |e| e.request(&id(), "m", &1))),
+        (Dialect::Mcp, rule(FaultKind::InvalidParams), Box::new(move |e| e.request(&id(), "m", &[1]))),
+        (Dialect::Mcp, rule(FaultKind::InvalidResult), Box::new(move |e| e.response(&id(), &()))),
+        (
+            Dialect::Mcp,
+            rule(FaultKind::InvalidResult),
+            Box::new(move |e| e.response(&id(), &RawJson::parse(b"[]").unwrap())),
+        ),
+        (Dialect::Mcp, rule(FaultKind::InvalidId), Box::new(|e| e.request(&Id::NULL, "m", &()))),
+        (Dialect::Mcp, rule(FaultKind::InvalidId), Box::new(|e| e.response(&Id::parse("1.5").unwrap(), &json!({})))),
+        (Dialect::Acp, rule(FaultKind::InvalidId), Box::new(|e| e.response(&Id::NULL, &json!({})))),
+        (Dialect::JsonRpc, rule(FaultKind::MissingId), Box::new(|e| e.error(None, &RpcError::internal()))),
+        (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.response(&id(), &Nested(128)))),
+        (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.response(&id(), &deep(128)))),
+        (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.batch(|b| b.response(&id(), &Nested(127))))),
+        (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.batch(|b| b.response(&id(), &deep(127))))),
+        (Dialect::JsonRpc, rule(FaultKind::EmptyBatch), Box::new(|e| e.batch(|_| Ok(())))),
+        (Dialect::Mcp, rule(FaultKind::BatchNotAllowed), Box::new(|e| e.batch(|b| b.notification("m", &())))),
+        (
+            Dialect::JsonRpc,
+            EncodeErrorKind::Serialize,
+            Box::new(move |e| {
+                e.batch(|b| {
+                    b.notification("m", &())?;
+                    b.response(&id(), &FailsHalfway)
+                })
+            }),
+        ),
+        (Dialect::JsonRpc, rule(FaultKind::NotAnObject), Box::new(|e| e.batch(|b| b.raw(b"[]")))),
+        (Dialect::JsonRpc, rule(FaultKind::LineTooLong), Box::new(move |e| e.response(&id(), &"x".repeat(2000)))),
+        (
+            Dialect::JsonRpc,
+            rule(FaultKind::LineTooLong),
+            Box::new(move |e| e.request(&Id::from("x".repeat(2000).as_str()), "m", &())),
+        ),
+        (Dialect::JsonRpc, rule(FaultKind::LineTooLong), Box::new(move |e| e.request(&id(), &"x".repeat(2000), &()))),
+        (Dialect::JsonRpc, rule(FaultKind::LineTooLong), Box::new(|e| e.raw(&[b' '; 2000]))),
+        (
+            Dialect::JsonRpc,
+            rule(FaultKind::LineTooLong),
+            Box::new(move |e| e.batch(|b| (0..100).try_for_each(|_| b.notification("notify", &())))),
+        ),
+        (
+            Dialect::JsonRpc,
+            rule(FaultKind::BatchTooLong),
+            Box::new(|e| e.batch(|b| (0..5).try_for_each(|_| b.notification("m", &())))),
+        ),
+    ];
+    for (at, (dialect, kind, attempt)) in attempts.iter().enumerate() {
+        for before in ["", "what was there\n"] {
+            let mut buffer = BytesMut::from(before);
+            let mut rules = dialect.rules().max_line_len(1000);
+            if *kind == rule(FaultKind::BatchTooLong) {
+                rules = rules.max_batch_len(4);
+            }
+            let error = attempt(&mut Encoder::append_to(&mut buffer, rules)).unwrap_err();
+            assert_eq!(error.kind(), *kind, "attempt {at}");
+            assert_eq!(buffer, before, "attempt {at}");
+            assert!(!error.to_string().contains("hunter2"));
+            assert!(error.offset().is_none_or(|offset| offset <= 2000));
+        }
+    }
+}
+
+#[test]
+fn a_panic_leaves_no_trace() {
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    encoder.notification("before", &()).unwrap();
+    let before = encoder.buffer().clone();
+    assert!(catch_unwind(AssertUnwindSafe(|| encoder.response(&Id::from(1), &Panics))).is_err());
+    assert_eq!(encoder.buffer(), &before);
+    let batch = |encoder: &mut Encoder| {
+        encoder.batch(|batch| {
+            batch.notification("m", &())?;
+            batch.response(&Id::from(1), &Panics)
+        })
+    };
+    assert!(catch_unwind(AssertUnwindSafe(|| batch(&mut encoder))).is_err());
+    assert_eq!(encoder.buffer(), &before);
+    encoder.notification("after", &()).unwrap();
+    assert!(encoder.buffer().starts_with(&before) && encoder.buffer().ends_with(b"\"after\"}\n"));
+}
+
+/// An entry that is refused is not in the batch; the others are.
+#[test]
+fn a_batch_can_go_on_after_a_refusal() {
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    encoder
+        .batch(|batch| {
+            assert!(batch.is_empty());
+            assert!(batch.response(&Id::from(1), &f64::NAN).is_err());
+            batch.response(&Id::from(2), &1)?;
+            assert!(batch.response(&Id::from(3), &FailsHalfway).is_err());
+            batch.error(&Id::NULL, &RpcError::internal())?;
+            assert_eq!(batch.len(), 2);
+            Ok(())
+        })
+        .unwrap();
+    let found = common::decode(Rules::json_rpc(), [&encoder.take()[..]]);
+    assert_eq!(found, [r#"batch [result 2 1 | error null -32603 "Internal error" -]"#]);
+}
+
+#[test]
+fn limits_are_exact() {
+    let line = to_text(&Rules::json_rpc(), |e| e.response(&Id::from(1), "result")).unwrap();
+    for (limit, fits) in [(line.len() - 1, false), (line.len(), true)] {
+        let rules = Rules::json_rpc().max_line_len(limit);
+        assert_eq!(to_line(&rules, |e| e.response(&Id::from(1), "result")).is_ok(), fits);
+        assert_eq!(to_line(&rules, |e| e.raw(&line)).is_ok(), fits);
+    }
+    let batch = |e: &mut Encoder| e.batch(|b| b.raw(&line));
+    for (limit, fits) in [(line.len() + 1, false), (line.len() + 2, true)] {
+        assert_eq!(to_line(&Rules::json_rpc().max_line_len(limit), batch).is_ok(), fits);
+    }
+    for (depth, fits) in [(127, true), (128, false)] {
+        assert_eq!(to_line(&Rules::json_rpc(), |e| e.response(&Id::from(1), &Nested(depth))).is_ok(), fits);
+        assert_eq!(
+            to_line(&Rules::json_rpc(), |e| e.batch(|b| b.response(&Id::from(1), &Nested(depth - 1)))).is_ok(),
+            fits
+        );
+    }
+}
+
+#[test]
+fn flattens_line_breaks_between_tokens() {
+    let pretty = "\n{\r\n  \"jsonrpc\": \"2.0\",\n\t\"id\": 1,\n  \"result\": [\n 1,\r 2, \"a\\nb\"\n]\n}\r\n";
+    let line = to_line(&Rules::json_rpc(), |e| e.flatten(pretty.as_bytes())).unwrap();
+    assert_eq!(line, "{    \"jsonrpc\": \"2.0\", \t\"id\": 1,   \"result\": [  1,  2, \"a\\nb\" ] }\n");
+    let value = |text: &[u8]| serde_json::from_slice::<Value>(text).unwrap();
+    assert_eq!(value(&line), value(pretty.as_bytes()));
+}
+
+#[test]
+fn replies_to_faults_are_accepted() {
+    for case in common::cases() {
+        for dialect in Dialect::ALL {
+            let rules = dialect.rules();
+            let Err(fault) = Frame::parse(&case.line, &rules) else { continue };
+            let Some(reply) = fault.reply() else { continue };
+            let line = to_line(&rules, |encoder| encoder.error_reply(&reply)).unwrap();
+            let found = common::decode(rules, [&line[..]]);
+            let id = reply.id().unwrap().as_json().to_owned();
+            assert!(found[0].starts_with(&format!("error {id} {} ", fault.code())), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn with_id_changes_only_the_id() {
+    let ids = ["7", "9007199254740993", "123456789012345678901234567890", "\"\\u00e9\"", "\"a b\"", "\"\""];
+    let templates = [
+        r#"{"jsonrpc":"2.0","id":@,"method":"m","params":{"id":1,"x":[1.10,2e0]}}"#,
+        r#"{"method":"m","params":{"n":123456789012345678901234567890},"jsonrpc":"2.0","id":@}"#,
+        r#" { "i\u0064" : @ , "jsonrpc" : "\u0032.0" , "result" : { "id" : 0 , "a":1,"a":2 } , "extra" : 1 } "#,
+        r#"{"error":{"code":1,"message":"id","data":{"id":2}},"id":@,"jsonrpc":"2.0"}"#,
+    ];
+    for dialect in Dialect::ALL {
+        for template in templates {
+            for (old, new) in ids.iter().flat_map(|old| ids.iter().map(move |new| (old, new))) {
+                let line = template.replace('@', old);
+                let Frame::Message(message) = Frame::parse(line.as_bytes(), &dialect.rules()).unwrap() else {
+                    panic!()
+                };
+                let new = Id::parse(new).unwrap();
+                let forwarded = to_text(&dialect.rules(), |e| e.with_id(&message, &new)).unwrap();
+                assert_eq!(forwarded, template.replace('@', new.as_json()));
+            }
+        }
+    }
+}
+
+#[test]
+fn with_id_holds_to_its_own_rules() {
+    let parse = |line: &'static str, rules: Rules| match Frame::parse(line.as_bytes(), &rules).unwrap() {
+        Frame::Message(message) => message,
+        Frame::Batch(_) => panic!(),
+    };
+    let kind = |message: &Message<'_>, id: Id<'_>, rules: Rules| {
+        to_line(&rules, |e| e.with_id(message, &id)).err().map(|error| error.kind())
+    };
+    let rule = |kind| Some(EncodeErrorKind::Rule(kind));
+
+    let list = parse(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[[1]]}"#, Rules::json_rpc());
+    assert_eq!(kind(&list, Id::from(2), Rules::json_rpc()), None);
+    assert_eq!(kind(&list, Id::from(2), Rules::acp()), None);
+    assert_eq!(kind(&list, Id::from(2), Rules::mcp()), rule(FaultKind::InvalidParams));
+    assert_eq!(kind(&list, Id::NULL, Rules::mcp()), rule(FaultKind::InvalidId));
+    assert_eq!(kind(&list, Id::from(2), Rules::json_rpc().max_depth(2)), rule(FaultKind::TooDeep));
+    assert_eq!(kind(&list, Id::from(2), Rules::json_rpc().max_line_len(51)), rule(FaultKind::LineTooLong));
+    assert_eq!(kind(&list, Id::from(2), Rules::json_rpc().max_line_len(52)), None);
+    let null = parse(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#, Rules::json_rpc().null_params(true));
+    assert_eq!(kind(&null, Id::from(2), Rules::json_rpc()), rule(FaultKind::InvalidParams));
+    assert_eq!(kind(&null, Id::from(2), Rules::json_rpc().null_params(true)), None);
+    let note = parse(r#"{"jsonrpc":"2.0","method":"m"}"#, Rules::mcp());
+    assert_eq!(kind(&note, Id::from(2), Rules::mcp()), rule(FaultKind::MissingId));
+    let broken = parse("{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"m\"}", Rules::mcp());
+    assert_eq!(kind(&broken, Id::from(2), Rules::mcp()), Some(EncodeErrorKind::LineBreak));
+    let returned = parse("{\"jsonrpc\":\"2.0\",\r\"id\":1,\"method\":\"m\"}", Rules::mcp());
+    assert_eq!(kind(&returned, Id::from(2), Rules::mcp()), Some(EncodeErrorKind::LineBreak));
+}
+
+/// Two clients behind one server: ids are mapped there and back, and nothing else changes.
+#[test]
+fn a_proxy_maps_ids() {
+    use std::collections::HashMap;
+    use wireline::ledger::Outbound;
+
+    let ids = ["1", "9007199254740993", "123456789012345678901234567890", "\"\\u00e9\"", "\"1\"", "1.0"];
+    let rules = Rules::json_rpc();
+    let mut upstream = Encoder::new(rules);
+    let mut open = Outbound::new(100);
+    for client in 0..2 {
+        for id in ids {
+            let line =
+                format!(r#"{{"method":"m{client}", "params":{{"k":[1.50, "\u00e9"]}}, "id":{id}, "jsonrpc":"2.0"}}"#);
+            let Frame::Message(message) = Frame::parse(line.as_bytes(), &rules).unwrap() else { panic!() };
+            let new = open.issue((client, message.id().unwrap().into_owned())).unwrap();
+            upstream.with_id(&message, &new).unwrap();
+        }
+    }
+    // The server answers in reverse, and spells ids its own way.
+    let requests: Vec<_> = common::decode(rules, [&upstream.take()[..]]);
+    let mut downstream: HashMap<i32, Encoder> = (0..2).map(|client| (client, Encoder::new(rules))).collect();
+    for request in requests.iter().rev() {
+        let id = request.split(' ').nth(1).unwrap();
+        assert!(request.ends_with(r#"{"k":[1.50, "\u00e9"]}"#), "{request}");
+        let answer = format!(r#"{{"result": [ 1e2 ,"\u00e9"],"id":{id}.0,"jsonrpc":"2.0"}}"#);
+        let Frame::Message(message) = Frame::parse(answer.as_bytes(), &rules).unwrap() else { panic!() };
+        let Message::Response(response) = &message else { panic!() };
+        let (client, old) = open.settle(response).unwrap();
+        downstream.get_mut(&client).unwrap().with_id(&message, &old).unwrap();
+    }
+    assert_eq!(open.in_flight(), 0);
+    for encoder in downstream.values_mut() {
+        let expected: String = ids
+            .iter()
+            .rev()
+            .map(|id| format!("{{\"result\": [ 1e2 ,\"\\u00e9\"],\"id\":{id},\"jsonrpc\":\"2.0\"}}\n"))
+            .collect();
+        assert_eq!(encoder.take(), expected);
+    }
+}
+
+#[test]
+fn one_shots() {
+    let line = to_line(&Rules::mcp(), |e| e.notification("m", &json!({"a": 1}))).unwrap();
+    let text = to_text(&Rules::mcp(), |e| e.notification("m", &json!({"a": 1}))).unwrap();
+    assert_eq!(line, [&text[..], b"\n"].concat());
+    let mut decoder = Decoder::new(Rules::mcp());
+    decoder.feed(&line);
+    assert_eq!(describe(&decoder.next_frame().unwrap()), r#"notification "m" {"a":1}"#);
+    assert!(to_text(&Rules::mcp(), |e| e.response(&Id::from(1), &1)).is_err());
+    assert_eq!(to_text(&Rules::mcp(), |_| Ok(())).unwrap(), "");
+    let error = to_text(&Rules::mcp(), |e| e.error(None, &RpcError::new(1, "m"))).unwrap();
+    assert_eq!(error, r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#);
+}
