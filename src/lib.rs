@@ -81,6 +81,8 @@
 //!   three times as fast, and all others by serde_json. The result is the same with and without.
 //! - **`cli`**: the `wireline` command-line tool; not for libraries.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,6 +1,5 @@
 //! The command-line tool, run as users run it.
 #![cfg(feature = "cli")]
-#![allow(clippy::unwrap_used, reason = "a helper here is not a test in itself")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -166,7 +165,7 @@ fn ndjson_has_every_kind() {
         json!({"line": 8, "offset": offsets[7], "len": lines[7].len(), "kind": "fault", "id": 5,
             "fault": "conflicting-members", "code": -32600, "column": 34}),
         json!({"line": 9, "offset": offsets[8], "len": lines[8].len(), "kind": "fault",
-            "fault": "invalid-literal", "code": -32700, "column": 1,
+            "fault": "invalid-literal", "code": -32700, "column": 1, "hint": "log-text",
             "reply": reply("null", -32700, "Parse error", "invalid-literal", 9, 1)}),
     ];
     let objects = run.objects();

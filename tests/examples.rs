@@ -1,5 +1,4 @@
 //! The examples do what they say.
-#![allow(clippy::unwrap_used, reason = "helpers here are not tests in themselves")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,5 +1,4 @@
 //! Exactly one response for each request, whatever happens to it.
-#![allow(clippy::unwrap_used, reason = "helpers here are not tests in themselves")]
 
 mod common;
 

@@ -1,5 +1,4 @@
 //! What is allocated, and what is kept.
-#![allow(clippy::unwrap_used, reason = "a helper here is not a test in itself")]
 
 mod common;
 

@@ -1,5 +1,4 @@
 //! `io::serve`: everything that comes in is answered as it should be.
-#![allow(clippy::unwrap_used, reason = "helpers here are not tests in themselves")]
 
 mod common;
 
