@@ -60,7 +60,7 @@ pub(crate) struct Complaint {
 #[inline]
 pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
     let mut outline = Outline::default();
-    match scan::scan(rules.cpu, text, rules.max_depth, &mut outline) {
+    match rules.scanner.scan(text, rules.max_depth, &mut outline) {
         Some(Root::Object) => outline.judge(text, rules).map(Verdict::Message),
         Some(Root::Array { len }) => match len {
             _ if !rules.batches => Err(Complaint::about(FaultKind::BatchNotAllowed, text)),
@@ -76,7 +76,7 @@ pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
 /// Judges an entry of a batch, which is JSON.
 pub(crate) fn judge_entry(text: &[u8], rules: &Rules) -> Result<Envelope, Complaint> {
     let mut outline = Outline::default();
-    match scan::scan(rules.cpu, text, rules.max_depth, &mut outline) {
+    match rules.scanner.scan(text, rules.max_depth, &mut outline) {
         Some(Root::Object) => outline.judge(text, rules),
         Some(_) => Err(Complaint::about(FaultKind::NotAnObject, text)),
         None => Err(Complaint::about_broken(text, rules)),
@@ -88,7 +88,7 @@ pub(crate) fn judge_json(text: &[u8], rules: &Rules) -> Result<(), Complaint> {
     if text.len() > rules.max_line_len {
         return Err(too_long(Recovered::default(), rules));
     }
-    match scan::scan(rules.cpu, text, rules.max_depth, &mut ()) {
+    match rules.scanner.scan(text, rules.max_depth, &mut ()) {
         Some(_) => Ok(()),
         None => Err(Complaint::about_broken(text, rules)),
     }
@@ -233,7 +233,8 @@ impl Outline {
         if !self.has(Name::Jsonrpc) {
             return Err(whole(FaultKind::MissingVersion));
         }
-        if !string::says(self.value(Name::Jsonrpc).of(text), "2.0") {
+        let version = self.value(Name::Jsonrpc).of(text);
+        if version != b"\"2.0\"" && !string::says(version, "2.0") {
             return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
         }
 

@@ -1,6 +1,6 @@
 //! What a dialect of JSON-RPC permits, and the limits.
 
-use crate::scan::{Cpu, DEEPEST};
+use crate::scan::{Cpu, DEEPEST, Scanner};
 
 /// The longest line that the scanner's spans can speak of.
 const LONGEST: usize = u32::MAX as usize - 1;
@@ -32,7 +32,7 @@ pub struct Rules {
     pub(crate) skip_blank_lines: bool,
     pub(crate) null_params: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
-    pub(crate) cpu: Cpu,
+    pub(crate) scanner: Scanner,
 }
 
 impl Rules {
@@ -47,7 +47,7 @@ impl Rules {
             skip_blank_lines: true,
             null_params: false,
             answer_without_id: AnswerWithoutId::NullId,
-            cpu: Cpu::detect(),
+            scanner: Scanner::best(),
         }
     }
 
@@ -121,11 +121,11 @@ impl Rules {
         Standard { dialect: self.dialect, max_depth: self.max_depth as u16, null_params: self.null_params }
     }
 
-    /// Which implementation of the scanner to use; what does not run here is replaced by the portable one.
+    /// Which implementation of the scanner to use, if it runs here.
     #[doc(hidden)]
     #[must_use]
     pub fn cpu(mut self, cpu: Cpu) -> Self {
-        self.cpu = cpu;
+        self.scanner = Scanner::new(cpu).unwrap_or(self.scanner);
         self
     }
 }

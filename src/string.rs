@@ -41,8 +41,7 @@ pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
 /// Whether the literal says `text`.
 pub(crate) fn says(literal: &[u8], text: &str) -> bool {
     match literal {
-        [b'"', body @ .., b'"'] if body == text.as_bytes() => !text.contains('\\'),
-        _ if memchr::memchr(b'\\', literal).is_none() => false,
+        [b'"', body @ .., b'"'] if memchr::memchr(b'\\', body).is_none() => body == text.as_bytes(),
         _ => body(literal).is_some_and(|body| Characters { rest: body }.eq(text.chars().map(Some))),
     }
 }

@@ -360,15 +360,16 @@ impl Outermost {
     }
 }
 
-/// The span from `start` to `end`, without the blanks at both ends.
+/// The span from `start` to `end`, which is not empty, without the blanks at both ends.
 #[inline(always)]
-fn trimmed(text: &[u8], mut start: usize, mut end: usize) -> Span {
-    let blank = |byte: u8| byte <= b' ';
-    while start < end && blank(text[start]) {
-        start += 1;
+fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
+    let item = &text[start..end];
+    match item {
+        // Most have none.
+        [first, .., last] if *first > b' ' && *last > b' ' => Span::new(start, end),
+        _ => {
+            let start = start + (item.len() - item.trim_ascii_start().len());
+            Span::new(start, start + item.trim_ascii().len())
+        }
     }
-    while start < end && blank(text[end - 1]) {
-        end -= 1;
-    }
-    Span::new(start, end)
 }

@@ -1,4 +1,4 @@
-//! The same question as [`scan`](super::scan)'s, answered byte by byte: slower, but it says what is wrong and where.
+//! The same question as the scanner's, answered byte by byte: slower, but it says what is wrong and where.
 //!
 //! It runs only over texts that the scanner rejected, and in tests as its oracle.
 
@@ -86,7 +86,7 @@ impl Walk<'_> {
             }
             let done = nesting.depth() == 0 && matches!(expect, Expect::Separator);
             let Some(byte) = self.peek() else {
-                return match (done, self.text.iter().all(u8::is_ascii_whitespace)) {
+                return match (done, self.text.iter().all(|byte| b" \t\n\r".contains(byte))) {
                     (true, _) => Ok(()),
                     (false, true) => self.wrong(Flaw::Empty),
                     (false, false) => self.wrong(Flaw::UnexpectedEnd),

@@ -1,6 +1,6 @@
 //! One pass over one text: is it JSON (RFC 8259, in UTF-8), and where do the members of its outermost object lie?
 //!
-//! This layer knows nothing of JSON-RPC. [`scan`] answers yes or no, as fast as the CPU allows; [`explain`] goes
+//! This layer knows nothing of JSON-RPC. [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain`] goes
 //! through a rejected text byte by byte and says what is wrong with it. The two are written independently and held to
 //! each other, and to serde_json, by tests.
 
@@ -76,14 +76,14 @@ pub(crate) enum Root {
     },
 }
 
-/// An implementation of the scanner.
+/// The implementations of the scanner, by what they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
-    /// 64 bytes at a time, with AVX-512.
+    /// AVX-512, F and BW.
     Avx512,
-    /// 64 bytes at a time, with AVX2.
+    /// AVX2.
     Avx2,
-    /// 64 bytes at a time, with what the compiler makes of it.
+    /// Nothing in particular.
     Portable,
 }
 
@@ -91,44 +91,55 @@ impl Cpu {
     /// All there are, the best first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// The best one that runs here.
-    pub fn detect() -> Self {
-        Self::ALL.into_iter().find(|cpu| cpu.is_available()).unwrap_or(Self::Portable)
-    }
-
     /// Whether it runs here.
     pub fn is_available(self) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => cpu::avx512::Avx512::detect().is_some(),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => cpu::avx2::Avx2::detect().is_some(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx512 | Self::Avx2 => false,
-            Self::Portable => true,
-        }
+        Scanner::new(self).is_some()
     }
 }
 
-/// Judges `text` with the implementation for `cpu`, or the portable one if that does not run here.
-///
-/// `max_depth` is at most [`DEEPEST`], and the text shorter than 4 GiB.
-#[inline]
-pub(crate) fn scan<M: Members>(cpu: Cpu, text: &[u8], max_depth: u32, members: &mut M) -> Option<Root> {
-    debug_assert!(max_depth <= DEEPEST);
+/// An implementation that runs here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scanner {
     #[cfg(target_arch = "x86_64")]
-    match cpu {
-        Cpu::Avx512 => {
-            if let Some(avx512) = cpu::avx512::Avx512::detect() {
-                return avx512.scan(text, max_depth, members).ok();
-            }
+    Avx512(cpu::avx512::Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(cpu::avx2::Avx2),
+    Portable(cpu::portable::Portable),
+}
+
+impl Scanner {
+    /// The one for `cpu`, if it runs here.
+    pub(crate) fn new(cpu: Cpu) -> Option<Self> {
+        match cpu {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx512 => cpu::avx512::Avx512::detect().map(Self::Avx512),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2),
+            #[cfg(not(target_arch = "x86_64"))]
+            Cpu::Avx512 | Cpu::Avx2 => None,
+            Cpu::Portable => Some(Self::PORTABLE),
         }
-        Cpu::Avx2 => {
-            if let Some(avx2) = cpu::avx2::Avx2::detect() {
-                return avx2.scan(text, max_depth, members).ok();
-            }
-        }
-        Cpu::Portable => {}
     }
-    blocks::scan(cpu::portable::Portable, text, max_depth, members).ok()
+
+    /// The best one.
+    pub(crate) fn best() -> Self {
+        Cpu::ALL.into_iter().find_map(Self::new).unwrap_or(Self::PORTABLE)
+    }
+
+    const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
+
+    /// Judges `text`, which is shorter than 4 GiB, and tells `members` of each member of the outermost object. `None` if
+    /// it is not JSON, or deeper than `max_depth`, which is at most [`DEEPEST`].
+    #[inline]
+    pub(crate) fn scan<M: Members>(self, text: &[u8], max_depth: u32, members: &mut M) -> Option<Root> {
+        debug_assert!(max_depth <= DEEPEST);
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.scan(text, max_depth, members),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.scan(text, max_depth, members),
+            Self::Portable(portable) => blocks::scan(portable, text, max_depth, members),
+        }
+        .ok()
+    }
 }

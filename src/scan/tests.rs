@@ -19,16 +19,21 @@ impl Members for Collected {
     }
 }
 
+/// The implementations that run here.
+fn scanners() -> impl Iterator<Item = Scanner> {
+    Cpu::ALL.into_iter().filter_map(Scanner::new)
+}
+
 /// What the implementations that run here make of a text; they must agree.
 #[track_caller]
 fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
-    let mut verdicts = Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()).map(|cpu| {
+    let mut verdicts = scanners().map(|scanner| {
         let mut members = Collected::default();
-        (cpu, scan(cpu, text, DEEPEST, &mut members).map(|root| (root, members)))
+        (scanner, scanner.scan(text, DEEPEST, &mut members).map(|root| (root, members)))
     });
     let (_, first) = verdicts.next().unwrap();
-    for (cpu, other) in verdicts {
-        assert_eq!(first, other, "{cpu:?} on {:?}", String::from_utf8_lossy(text));
+    for (scanner, other) in verdicts {
+        assert_eq!(first, other, "{scanner:?} on {:?}", String::from_utf8_lossy(text));
     }
     first
 }
@@ -248,9 +253,9 @@ fn depth() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let inner = if open == "[" { "" } else { "1" };
             let text = [open.repeat(depth as usize), inner.into(), close.repeat(depth as usize)].concat();
-            for cpu in Cpu::ALL {
-                assert!(scan(cpu, text.as_bytes(), depth, &mut ()).is_some(), "{depth}");
-                assert!(scan(cpu, text.as_bytes(), depth - 1, &mut ()).is_none(), "{depth}");
+            for scanner in scanners() {
+                assert!(scanner.scan(text.as_bytes(), depth, &mut ()).is_some(), "{depth}");
+                assert!(scanner.scan(text.as_bytes(), depth - 1, &mut ()).is_none(), "{depth}");
             }
             assert_eq!(explain(text.as_bytes(), depth), None);
             let at = open.len() * (depth as usize - 1);
@@ -258,8 +263,8 @@ fn depth() {
         }
     }
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-    for cpu in Cpu::ALL {
-        assert_eq!(scan(cpu, deep.as_bytes(), DEEPEST, &mut ()), None);
+    for scanner in scanners() {
+        assert_eq!(scanner.scan(deep.as_bytes(), DEEPEST, &mut ()), None);
     }
     assert_eq!(explain(deep.as_bytes(), DEEPEST), Some(Defect { flaw: Flaw::TooDeep, at: 1024 }));
 }

@@ -8,8 +8,8 @@ use super::super::{Members, Root};
 use super::{Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::scan) struct Avx2(());
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx2(());
 
 impl Avx2 {
     pub(in crate::scan) fn detect() -> Option<Self> {

@@ -8,8 +8,8 @@ use super::super::{Members, Root};
 use super::{Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX-512 F and BW, carry-less multiplication and the bit-manipulation instructions are there.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::scan) struct Avx512(());
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx512(());
 
 impl Avx512 {
     pub(in crate::scan) fn detect() -> Option<Self> {

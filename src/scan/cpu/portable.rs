@@ -4,8 +4,8 @@
 use super::{BLOCK, Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Any CPU.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::scan) struct Portable;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Portable;
 
 impl Masks for Portable {
     #[inline(always)]
