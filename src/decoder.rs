@@ -27,6 +27,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 use crate::envelope;
+use crate::events;
 use crate::fault::Fault;
 use crate::message::{Frame, Position, Text};
 use crate::recover::Recovery;
@@ -105,7 +106,7 @@ struct Discarding {
 }
 
 /// Where a line was found.
-struct Line {
+pub(crate) struct Line {
     range: Range<usize>,
     position: Position,
 }
@@ -160,13 +161,17 @@ impl Decoder {
 
     /// The next frame or fault, or `None` until more bytes come, or for good after [`finish`](Self::finish).
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
-        match self.next_line()? {
-            Ok(Line { range, position }) => {
-                let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
-                Some(Frame::judge(text, position, &self.rules))
-            }
-            Err(fault) => Some(Err(fault)),
+        let line = self.next_line()?;
+        Some(self.judge(line))
+    }
+
+    /// Takes the next bytes of the stream without copying them, where that is possible: where they come right after
+    /// those before, as when they were split off one buffer, or where nothing is waiting for them.
+    pub fn feed_buffer(&mut self, chunk: BytesMut) {
+        if self.next == self.lines.len() {
+            self.drop_lines();
         }
+        self.tail.unsplit(chunk);
     }
 
     /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well.
@@ -186,8 +191,24 @@ impl Decoder {
         self.lines.len() - self.next + self.tail.len()
     }
 
+    /// Gives back what no frame or fault has been made of yet. A line that is being discarded is lost.
+    pub fn into_buffer(self) -> BytesMut {
+        let mut buffer = BytesMut::from(&self.lines[self.next..]);
+        buffer.unsplit(self.tail);
+        buffer
+    }
+
+    /// The frame or the fault that a line from [`next_line`](Self::next_line) is.
+    pub(crate) fn judge(&self, line: Result<Line, Fault>) -> Result<Frame<'_>, Fault> {
+        line.and_then(|Line { range, position }| {
+            let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
+            Frame::judge(text, position, &self.rules)
+        })
+        .inspect_err(events::fault)
+    }
+
     /// The next line that is not blank, or the fault that a discarded one has become.
-    fn next_line(&mut self) -> Option<Result<Line, Fault>> {
+    pub(crate) fn next_line(&mut self) -> Option<Result<Line, Fault>> {
         loop {
             if self.next == self.lines.len() && !self.refill() {
                 return None;

@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::draft::Draft;
 use crate::encode_error::EncodeError;
+use crate::events;
 use crate::fault::{FaultKind, Reply};
 use crate::id::Id;
 use crate::message::Message;
@@ -225,7 +226,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         let out = self.buffer.borrow_mut();
         let start = out.len();
         let mut draft = Draft { out, rules: &self.rules, line: start, start, depth: 0, whole: false };
-        write(&mut draft)?;
+        write(&mut draft).inspect_err(events::refusal)?;
         draft.out.extend_from_slice(b"\n");
         draft.whole = true;
         Ok(())

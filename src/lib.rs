@@ -79,6 +79,9 @@
 //!
 //! - **`simd-json`** (on by default): [`RawJson::deserialize`] decodes large texts with many escapes by simd-json, two to
 //!   three times as fast, and all others by serde_json. The result is the same with and without.
+//! - **`stdio`**: `stdio::claim()`, a stdout that stray prints cannot get into.
+//! - **`tokio`**: a codec for `tokio_util::codec::Framed`.
+//! - **`tracing`**: faults and refusals as events, without a byte of what was sent.
 //! - **`cli`**: the `wireline` command-line tool; not for libraries.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
@@ -94,6 +97,7 @@ mod draft;
 mod encode_error;
 mod encoder;
 mod envelope;
+mod events;
 mod fault;
 mod hint;
 mod id;
@@ -108,8 +112,12 @@ mod rules;
 mod scan;
 #[cfg(feature = "simd-json")]
 mod simd;
+#[cfg(feature = "stdio")]
+pub mod stdio;
 mod strict;
 mod string;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use decoder::Decoder;
 pub use encode_error::{EncodeError, EncodeErrorKind};

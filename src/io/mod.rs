@@ -1,13 +1,15 @@
-//! On `std::io`: a blocking server.
+//! On `std::io`: frames from a reader, lines to a writer, and a blocking server.
+
+mod reader;
+mod writer;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::de::DeserializeOwned;
 
-use crate::decoder::Decoder;
 use crate::encode_error::EncodeError;
 use crate::encoder::Encoder;
 use crate::fault::Fault;
@@ -19,8 +21,8 @@ use crate::raw::RawJson;
 use crate::rpc_error::RpcError;
 use crate::rules::Rules;
 
-/// How much is read at once.
-const READ: usize = 32 << 10;
+pub use reader::FrameReader;
+pub use writer::{FrameWriter, Progress, SendError};
 
 /// Answers are written out when there are so many bytes of them, or none can be added without another read.
 const WRITE: usize = 64 << 10;
@@ -62,24 +64,15 @@ const WRITE: usize = 64 << 10;
 ///
 /// The reader or the writer failed. What was read before has been answered, and the answers written as far as possible.
 pub fn serve<T: Payload>(
-    mut reader: impl Read,
+    reader: impl Read,
     mut writer: impl Write,
     rules: Rules,
     mut handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
 ) -> io::Result<()> {
-    let mut decoder = Decoder::new(rules);
+    let mut reader = FrameReader::new(reader, rules);
     let mut encoder = Encoder::new(rules);
-    let mut chunk = vec![0; READ];
     loop {
-        let read = match reader.read(&mut chunk) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            read => read?,
-        };
-        decoder.feed(&chunk[..read]);
-        if read == 0 {
-            decoder.finish();
-        }
-        while let Some(frame) = decoder.next_frame() {
+        while let Some(frame) = reader.next_buffered() {
             answer_frame(frame, &mut encoder, &rules, &mut handler);
             if encoder.buffer().len() >= WRITE {
                 write_out(&mut encoder, &mut writer)?;
@@ -87,7 +80,7 @@ pub fn serve<T: Payload>(
         }
         write_out(&mut encoder, &mut writer)?;
         writer.flush()?;
-        if read == 0 {
+        if !reader.fill()? {
             return Ok(());
         }
     }

@@ -1,0 +1,129 @@
+//! Frames from a reader.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+
+use bytes::BytesMut;
+
+use crate::decoder::Decoder;
+use crate::fault::Fault;
+use crate::message::Frame;
+use crate::rules::Rules;
+
+/// How much is asked for at first, and at the most: more when the last read was full.
+const READ: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
+
+/// Frames from a reader, which reads straight into the decoder's buffer.
+///
+/// ```
+/// use wireline::{Frame, Message, Rules, io::FrameReader};
+///
+/// let input = &b"{\"jsonrpc\":\"2.0\",\"method\":\"one\"}\nnoise\n{\"jsonrpc\":\"2.0\",\"method\":\"two\"}\n"[..];
+/// let mut reader = FrameReader::new(input, Rules::mcp());
+/// let mut methods = Vec::new();
+/// while let Some(frame) = reader.next_frame()? {
+///     match frame {
+///         Ok(Frame::Message(Message::Notification(notification))) => methods.push(notification.method().into_owned()),
+///         Ok(_) => {}
+///         Err(fault) => assert_eq!(fault.line(), 2), // an item like any other
+///     }
+/// }
+/// assert_eq!(methods, ["one", "two"]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct FrameReader<R> {
+    reader: R,
+    decoder: Decoder,
+    read: usize,
+    ended: bool,
+}
+
+impl<R: Read> FrameReader<R> {
+    /// Frames by `rules`.
+    pub fn new(reader: R, rules: Rules) -> Self {
+        Self::with_decoder(reader, Decoder::new(rules))
+    }
+
+    /// Frames by a decoder that may have been fed before.
+    pub fn with_decoder(reader: R, decoder: Decoder) -> Self {
+        Self { reader, decoder, read: *READ.start(), ended: false }
+    }
+
+    /// The next frame or fault, or `None` when the stream has ended.
+    ///
+    /// # Errors
+    ///
+    /// The reader failed. Nothing is lost by that: after a [`WouldBlock`](ErrorKind::WouldBlock) or a time-out, just
+    /// call it again. [`Interrupted`](ErrorKind::Interrupted) is passed over.
+    pub fn next_frame(&mut self) -> io::Result<Option<Result<Frame<'_>, Fault>>> {
+        loop {
+            if let Some(line) = self.decoder.next_line() {
+                return Ok(Some(self.decoder.judge(line)));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next frame or fault of what has been read already, or `None` if more must be read: time to write out what was
+    /// answered so far, before [`fill`](Self::fill) waits.
+    pub fn next_buffered(&mut self) -> Option<Result<Frame<'_>, Fault>> {
+        self.decoder.next_frame()
+    }
+
+    /// Reads once. False when the stream has ended, and all of it has been seen by
+    /// [`next_buffered`](Self::next_buffered).
+    ///
+    /// # Errors
+    ///
+    /// As for [`next_frame`](Self::next_frame).
+    pub fn fill(&mut self) -> io::Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let buffer = self.decoder.spare(self.read);
+        let start = buffer.len();
+        // A `Read` cannot be given memory that is not initialised.
+        buffer.resize(start + self.read, 0);
+        let read = loop {
+            match self.reader.read(&mut buffer[start..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        buffer.truncate(start + read.as_ref().map_or(0, |&read| read.min(self.read)));
+        let read = read?;
+        if read == 0 {
+            self.ended = true;
+            self.decoder.finish();
+        } else if read == self.read {
+            self.read = (2 * self.read).min(*READ.end());
+        }
+        Ok(true)
+    }
+
+    /// The reader.
+    pub fn get_ref(&self) -> &R {
+        &self.reader
+    }
+
+    /// The decoder, for [`last_line`](Decoder::last_line) and the like.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// The reader, and what was read from it that no frame or fault has been made of.
+    pub fn into_parts(self) -> (R, BytesMut) {
+        (self.reader, self.decoder.into_buffer())
+    }
+}
+
+impl<R> fmt::Debug for FrameReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameReader")
+            .field("decoder", &self.decoder)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}

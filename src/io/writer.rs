@@ -1,0 +1,219 @@
+//! Lines to a writer.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Buf, BytesMut};
+
+use crate::encode_error::EncodeError;
+use crate::encoder::Encoder;
+use crate::rules::Rules;
+
+/// No line is added while more than this waits to be written.
+const BACKLOG: usize = 1 << 20;
+
+/// Lines to a writer, each handed over in one call, so that lines from several threads never get into each other.
+///
+/// Clones share the writer. Nothing is flushed until [`flush`](Self::flush): call it when there is nothing more to send
+/// for now, or wrap the writer in nothing that buffers.
+///
+/// ```
+/// use wireline::{Id, Rules, io::FrameWriter};
+///
+/// let writer = FrameWriter::new(Vec::new(), Rules::mcp());
+/// std::thread::scope(|scope| {
+///     for id in 0..4 {
+///         let writer = writer.clone();
+///         scope.spawn(move || writer.send(|encoder| encoder.request(&Id::from(id), "ping", &())).unwrap());
+///     }
+/// });
+/// let (lines, unwritten) = writer.into_parts().unwrap();
+/// assert_eq!(lines.iter().filter(|&&byte| byte == b'\n').count(), 4);
+/// assert!(unwritten.is_empty());
+/// ```
+///
+/// # When the writer fails
+///
+/// No line is ever followed by half of another. What a writer did not take yet is kept, and goes first. If it would have to
+/// wait, that is [`Progress::Pending`]; if it fails for good, the error is returned once, and from then on every call is
+/// told that the writer is [broken](SendError::Broken).
+pub struct FrameWriter<W> {
+    shared: Arc<Mutex<Shared<W>>>,
+    rules: Rules,
+}
+
+struct Shared<W> {
+    writer: W,
+    /// What has been encoded and not been written: nothing, or the rest of one line and whole lines after it.
+    unwritten: BytesMut,
+    broken: bool,
+}
+
+/// How far a message has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "what is pending must be written by `flush`"]
+pub enum Progress {
+    /// All has been handed to the writer.
+    Written,
+    /// The writer would have to wait. The rest is kept: call [`FrameWriter::flush`] when it is ready again.
+    Pending,
+}
+
+impl<W: Write> FrameWriter<W> {
+    /// Lines by `rules`.
+    pub fn new(writer: W, rules: Rules) -> Self {
+        let shared = Shared { writer, unwritten: BytesMut::new(), broken: false };
+        Self { shared: Arc::new(Mutex::new(shared)), rules }
+    }
+
+    /// Sends what `write` makes an [`Encoder`] append: one line, or several that stay together.
+    ///
+    /// # Errors
+    ///
+    /// Nothing of it has been sent, unless the error is [`Io`](SendError::Io): then some of it may have been, and nothing
+    /// comes after it.
+    pub fn send(
+        &self,
+        write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
+    ) -> Result<Progress, SendError> {
+        let mut shared = self.lock();
+        if shared.broken {
+            return Err(SendError::Broken);
+        }
+        if shared.unwritten.len() > BACKLOG {
+            return Err(SendError::Full);
+        }
+        let mut lines = Uncommitted { whole: shared.unwritten.len(), lines: &mut shared.unwritten };
+        write(&mut Encoder::append_to(lines.lines, self.rules))?;
+        lines.whole = lines.lines.len();
+        drop(lines);
+        shared.write_out()
+    }
+
+    /// Writes what is pending, and flushes the writer.
+    ///
+    /// # Errors
+    ///
+    /// The writer failed, or is broken.
+    pub fn flush(&self) -> Result<Progress, SendError> {
+        let mut shared = self.lock();
+        if shared.write_out()? == Progress::Pending {
+            return Ok(Progress::Pending);
+        }
+        match shared.writer.flush() {
+            Ok(()) => Ok(Progress::Written),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Progress::Pending),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Progress::Pending),
+            Err(error) => {
+                shared.broken = true;
+                Err(SendError::Io(error))
+            }
+        }
+    }
+
+    /// The writer and what it has not taken yet, unless there are other clones.
+    pub fn into_parts(self) -> Option<(W, BytesMut)> {
+        let shared = Arc::into_inner(self.shared)?.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Some((shared.writer, shared.unwritten))
+    }
+
+    /// A panic in a payload's `Serialize` leaves nothing half done.
+    fn lock(&self) -> MutexGuard<'_, Shared<W>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes back the lines of a message that failed, or panicked, after its first.
+struct Uncommitted<'a> {
+    lines: &'a mut BytesMut,
+    whole: usize,
+}
+
+impl Drop for Uncommitted<'_> {
+    fn drop(&mut self) {
+        self.lines.truncate(self.whole);
+    }
+}
+
+impl<W: Write> Shared<W> {
+    fn write_out(&mut self) -> Result<Progress, SendError> {
+        if self.broken {
+            return Err(SendError::Broken);
+        }
+        while !self.unwritten.is_empty() {
+            match self.writer.write(&self.unwritten) {
+                Ok(0) => return Err(self.breaks(ErrorKind::WriteZero.into())),
+                Ok(written) => self.unwritten.advance(written.min(self.unwritten.len())),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                Err(error) => return Err(self.breaks(error)),
+            }
+        }
+        Ok(Progress::Written)
+    }
+
+    fn breaks(&mut self, error: io::Error) -> SendError {
+        self.broken = true;
+        SendError::Io(error)
+    }
+}
+
+impl<W> Clone for FrameWriter<W> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), rules: self.rules }
+    }
+}
+
+impl<W> fmt::Debug for FrameWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameWriter").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+/// Why a message was not sent.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SendError {
+    /// It could not be encoded. Nothing of it was sent, and the next can be.
+    Encode(EncodeError),
+    /// The writer failed. This is said once.
+    Io(io::Error),
+    /// The writer failed before.
+    Broken,
+    /// Too much waits to be written. The message was not added to it.
+    Full,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Encode(error) => fmt::Display::fmt(error, f),
+            Self::Io(_) => f.write_str("expected the writer to take the message"),
+            Self::Broken => f.write_str("expected a writer that has not failed before"),
+            Self::Full => f.write_str("expected less to wait for the writer"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Encode(error) => std::error::Error::source(error),
+            Self::Io(error) => Some(error),
+            Self::Broken | Self::Full => None,
+        }
+    }
+}
+
+impl From<EncodeError> for SendError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl From<io::Error> for SendError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
