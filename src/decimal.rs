@@ -11,9 +11,9 @@ pub(crate) struct Decimal<'a> {
     whole: &'a [u8],
     fraction: &'a [u8],
     point: i64,
-    /// An exponent of more than 17 digits is not added to `point` but kept here as spelled, and compared so. It is no
-    /// loss: nobody counts requests that far.
-    exponent: &'a [u8],
+    /// The digits of an exponent that has more than 17 of them, and whether it is negative. Such a one is not added to
+    /// `point`, so that `1e…` and `10e…` are not equal where they might be. It is no loss: nobody counts that far.
+    exponent: (bool, &'a [u8]),
 }
 
 impl<'a> Decimal<'a> {
@@ -38,26 +38,30 @@ impl<'a> Decimal<'a> {
             fraction = significant;
         }
         if whole.is_empty() && fraction.is_empty() {
-            return Self { negative: false, whole, fraction, point: 0, exponent: b"" };
+            return Self { negative: false, whole, fraction, point: 0, exponent: (false, b"") };
         }
         // A text is no longer than 4 GiB, and 17 digits are below 10¹⁷: nothing overflows.
         let point = integer.len() as i64 - leading_zeros as i64;
-        match small_integer(exponent) {
-            Some(power) => Self { negative, whole, fraction, point: point + power, exponent: b"" },
-            None => Self { negative, whole, fraction, point, exponent },
+        match split_exponent(exponent) {
+            (sign, power) if power.len() <= 17 => {
+                let power = power.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+                let point = if sign { point - power } else { point + power };
+                Self { negative, whole, fraction, point, exponent: (false, b"") }
+            }
+            exponent => Self { negative, whole, fraction, point, exponent },
         }
     }
 
     pub(crate) fn is_integer(&self) -> bool {
         match self.exponent {
-            b"" => self.point >= self.len() as i64,
-            exponent => exponent[0] != b'-',
+            (_, b"") => self.point >= self.len() as i64,
+            (negative, _) => !negative,
         }
     }
 
     /// The value, if it is a whole number that fits.
     pub(crate) fn to_integer(self) -> Option<i128> {
-        if !self.is_integer() || !self.exponent.is_empty() || self.point > 38 {
+        if !self.is_integer() || !self.exponent.1.is_empty() || self.point > 38 {
             return None;
         }
         let digits = self.digits().chain(std::iter::repeat(b'0')).take(usize::try_from(self.point).ok()?);
@@ -104,15 +108,12 @@ fn split(text: &[u8], class: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     }
 }
 
-/// The value of an exponent, empty for none, unless it has more than 17 digits.
-fn small_integer(exponent: &[u8]) -> Option<i64> {
-    let (sign, digits) = match exponent {
-        [b'-', digits @ ..] => (-1, digits),
-        [b'+', digits @ ..] => (1, digits),
-        digits => (1, digits),
-    };
-    let digits = strip_leading_zeros(digits);
-    (digits.len() <= 17).then(|| sign * digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
+/// Whether an exponent, empty for none, is negative, and its digits without leading zeros.
+fn split_exponent(exponent: &[u8]) -> (bool, &[u8]) {
+    match exponent {
+        [b'-', digits @ ..] => (true, strip_leading_zeros(digits)),
+        [b'+', digits @ ..] | digits => (false, strip_leading_zeros(digits)),
+    }
 }
 
 fn strip_leading_zeros(mut digits: &[u8]) -> &[u8] {

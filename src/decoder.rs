@@ -27,7 +27,6 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 use crate::envelope;
-use crate::events;
 use crate::fault::Fault;
 use crate::message::{Frame, Position, Text};
 use crate::recover::Recovery;
@@ -90,6 +89,9 @@ pub struct Decoder {
     /// The size of the allocation behind `tail`, at least.
     allocated: usize,
 
+    /// Whether lines have been split off since memory was last given back.
+    has_split: bool,
+
     /// Set while a line beyond the limit is being discarded.
     discarding: Option<Box<Discarding>>,
     finished: bool,
@@ -124,6 +126,7 @@ impl Decoder {
             tail: BytesMut::new(),
             tail_searched: 0,
             allocated: 0,
+            has_split: false,
             discarding: None,
             finished: false,
             position: Position { line: 1, offset: 0 },
@@ -150,16 +153,19 @@ impl Decoder {
         self.tail.extend_from_slice(chunk);
     }
 
-    /// The buffer that the next bytes of the stream are to be appended to, with room for at least `additional` more.
+    /// The buffer that the next bytes of the stream are to be appended to, with room for `additional` more, or at least for
+    /// half of that: so that a reader that gets little at a time does not need a new buffer each time.
     ///
     /// Readers fill it without a copy in between: `reader.read_buf(decoder.spare(8192))` does with tokio. Only append:
     /// what is in it already belongs to the line that is not complete yet.
     pub fn spare(&mut self, additional: usize) -> &mut BytesMut {
-        self.reserve(additional);
+        if self.tail.capacity() - self.tail.len() < additional.div_ceil(2) {
+            self.reserve(additional);
+        }
         &mut self.tail
     }
 
-    /// The next frame or fault, or `None` until more bytes come, or for good after [`finish`](Self::finish).
+    /// The next frame or fault, or `None` until more bytes come.
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
         let line = self.next_line()?;
         Some(self.judge(line))
@@ -174,7 +180,8 @@ impl Decoder {
         self.tail.unsplit(chunk);
     }
 
-    /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well.
+    /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well. Feed nothing
+    /// after that.
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -204,7 +211,6 @@ impl Decoder {
             let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
             Frame::judge(text, position, &self.rules)
         })
-        .inspect_err(events::fault)
     }
 
     /// The next line that is not blank, or the fault that a discarded one has become.
@@ -237,8 +243,10 @@ impl Decoder {
             Some(at) => self.tail_searched + at + 1,
             None => {
                 let line_start = self.byte_order_mark(&self.tail);
+                let may_be_mark = self.position.offset == 0 && BYTE_ORDER_MARK.starts_with(&self.tail);
                 // One more than the limit may yet turn out to be a carriage return before the line end.
-                if self.tail.len() - line_start > self.rules.max_line_len + 1 && self.discarding.is_none() {
+                let too_long = self.tail.len() - line_start > self.rules.max_line_len + 1;
+                if too_long && !may_be_mark && self.discarding.is_none() {
                     self.start_discarding(line_start);
                 }
                 if self.finished || self.discarding.is_some() { self.tail.len() } else { 0 }
@@ -251,6 +259,7 @@ impl Decoder {
             return self.finished && self.discarding.is_some();
         }
         self.lines = self.tail.split_to(complete).freeze();
+        self.has_split = true;
         self.searched = self.tail_searched;
         self.tail_searched = self.tail.len();
         true
@@ -271,7 +280,8 @@ impl Decoder {
         };
         self.position.line += 1;
         self.position.offset += (after - self.next) as u64;
-        (self.next, self.searched, self.last) = (after, after, line.range.clone());
+        (self.next, self.searched) = (after, after);
+        self.last = if line.range.len() <= self.rules.max_line_len { line.range.clone() } else { 0..0 };
         line
     }
 
@@ -340,9 +350,9 @@ impl Decoder {
         let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
         let ample = match if len <= self.retained { 4 * len } else { 2 * len } {
             ample if ample < longest / 2 => ample,
-            _ => longest.min(8 * len),
+            _ => longest.min(8 * len).saturating_add(additional),
         };
-        let capacity = ample.max(len).saturating_add(additional).max(SMALLEST);
+        let capacity = ample.max(len.saturating_add(additional)).max(SMALLEST);
         let mut larger = BytesMut::with_capacity(capacity);
         larger.extend_from_slice(&self.tail);
         self.tail = larger;
@@ -355,10 +365,13 @@ impl Decoder {
         if self.tail.is_empty() && self.allocated > self.retained {
             self.tail = BytesMut::new();
             self.allocated = 0;
-        } else if self.allocated / 4 > self.retained.max(self.tail.len()) {
+        } else if self.has_split && self.allocated / 4 > self.retained.max(self.tail.len()) {
+            // Not more than once for the lines that made it so large, or a line that comes in bit by bit would be
+            // copied for each.
             self.tail = BytesMut::from(&self.tail[..]);
             self.allocated = self.tail.capacity();
         }
+        self.has_split = false;
     }
 }
 

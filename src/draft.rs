@@ -77,6 +77,9 @@ impl Draft<'_> {
     }
 
     pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
+        if self.depth + 2 > self.rules.max_depth {
+            return Err(EncodeError::rule(FaultKind::TooDeep, None));
+        }
         self.text(br#"{"jsonrpc":"2.0","#)?;
         match id {
             Some(id) => {
@@ -85,7 +88,7 @@ impl Draft<'_> {
                 self.text(id.as_json().as_bytes())?;
                 self.text(b",")?;
             }
-            None if matches!(self.rules.dialect, Dialect::Mcp) => {}
+            None if self.rules.permit_errors_without_id() => {}
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
         self.text(br#""error":{"code":"#)?;
@@ -162,7 +165,7 @@ impl Draft<'_> {
         let text = &self.out[self.start..];
         let rules = Rules { max_depth: self.rules.max_depth.saturating_sub(self.depth), ..*self.rules };
         let judged = match self.depth {
-            0 => envelope::judge(text, &rules).map(drop),
+            0 => envelope::judge_all(text, &rules),
             _ => envelope::judge_entry(text, &rules).map(drop),
         };
         judged.map_err(|complaint| EncodeError::rule(complaint.kind, complaint.at))

@@ -5,7 +5,6 @@ use std::fmt;
 use crate::fault::FaultKind;
 
 /// Why a message was not encoded. Nothing of the message is in its text.
-#[derive(Debug)]
 pub struct EncodeError {
     kind: EncodeErrorKind,
     offset: Option<usize>,
@@ -44,6 +43,13 @@ impl fmt::Display for EncodeError {
             Some(offset) => write!(f, " (at byte {offset})"),
             None => Ok(()),
         }
+    }
+}
+
+/// Without the source, which is in the words of whoever wrote it.
+impl fmt::Debug for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncodeError").field("kind", &self.kind).field("offset", &self.offset).finish_non_exhaustive()
     }
 }
 

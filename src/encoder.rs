@@ -11,7 +11,7 @@ use crate::events;
 use crate::fault::{FaultKind, Reply};
 use crate::id::Id;
 use crate::message::Message;
-use crate::payload::Payload;
+use crate::payload::{Payload, refuse_line_breaks};
 use crate::rpc_error::RpcError;
 use crate::rules::Rules;
 
@@ -174,8 +174,10 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
     /// The rule that it breaks.
     pub fn flatten(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.line(|draft| {
-            let text = text.trim_ascii();
-            draft.text(text)?;
+            let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            let start = text.iter().position(|byte| !blank(byte)).unwrap_or(text.len());
+            let end = text.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1);
+            draft.text(&text[start..end])?;
             draft.judge()?;
             // In JSON, line breaks stand nowhere but between tokens.
             for byte in &mut draft.out[draft.start..] {
@@ -265,13 +267,14 @@ pub fn to_line(
 ///
 /// # Errors
 ///
-/// What `write` returned.
+/// What `write` returned, or that it wrote more than one line.
 pub fn to_text(
     rules: &Rules,
     write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>,
 ) -> Result<Bytes, EncodeError> {
     let mut line = to_line(rules, write)?;
     line.truncate(line.len().saturating_sub(1));
+    refuse_line_breaks(&line)?;
     Ok(line)
 }
 

@@ -9,7 +9,7 @@ use crate::fault::FaultKind;
 use crate::hint::Hint;
 use crate::id::Id;
 use crate::recover::{Recovered, Recovery};
-use crate::rules::{Dialect, Rules, Standard};
+use crate::rules::{AnswerWithoutId, Dialect, Rules, Standard};
 use crate::scan::{self, Flaw, Members, Root, Span};
 use crate::string;
 
@@ -63,14 +63,24 @@ pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
     match rules.scanner.scan(text, rules.max_depth, &mut outline) {
         Some(Root::Object) => outline.judge(text, rules).map(Verdict::Message),
         Some(Root::Array { len }) => match len {
-            _ if !rules.batches => Err(Complaint::about(FaultKind::BatchNotAllowed, text)),
+            _ if !rules.batches => Err(Complaint::about_batch(FaultKind::BatchNotAllowed, text)),
             0 => Err(Complaint::about(FaultKind::EmptyBatch, text)),
-            _ if len > rules.max_batch_len => Err(Complaint::about(FaultKind::BatchTooLong, text)),
+            _ if len > rules.max_batch_len => Err(Complaint::about_batch(FaultKind::BatchTooLong, text)),
             _ => Ok(Verdict::Batch { len }),
         },
         Some(Root::Scalar) => Err(Complaint::about(FaultKind::NotAnObject, text)),
         None => Err(Complaint::about_broken(text, rules)),
     }
+}
+
+/// Judges a whole text, and the entries of a batch as well.
+pub(crate) fn judge_all(text: &[u8], rules: &Rules) -> Result<(), Complaint> {
+    if let Verdict::Batch { .. } = judge(text, rules)? {
+        for (start, entry) in cursor::elements(text) {
+            judge_entry(entry, rules).map_err(|complaint| Complaint { at: start + complaint.at, ..complaint })?;
+        }
+    }
+    Ok(())
 }
 
 /// Judges an entry of a batch, which is JSON.
@@ -107,6 +117,13 @@ impl Complaint {
         Self { kind, at, hint: None, id: None, is_response: false }
     }
 
+    /// About an array as a whole. If its first entry is a response, so are probably the others.
+    #[cold]
+    fn about_batch(kind: FaultKind, text: &[u8]) -> Self {
+        let first = cursor::elements(text).next().map(|(_, entry)| Recovery::of(entry));
+        Self { is_response: first.is_some_and(|entry| entry.is_response), ..Self::about(kind, text) }
+    }
+
     /// About a text that the scanner rejected.
     #[cold]
     fn about_broken(text: &[u8], rules: &Rules) -> Self {
@@ -120,7 +137,12 @@ impl Complaint {
             flaw if flaw.is_within_token() => text,
             _ => &text[..defect.at],
         };
-        let complaint = Self::with_recovered(defect.flaw.into(), defect.at, Recovery::of(readable), rules);
+        let mut recovered = Recovery::of(readable);
+        if readable.len() < text.len() && !recovered.has_method {
+            // What comes after it decides nothing but whether to keep silent.
+            recovered.is_response |= looks_like_response(text);
+        }
+        let complaint = Self::with_recovered(defect.flaw.into(), defect.at, recovered, rules);
         Self { hint: Hint::of(text, defect), ..complaint }
     }
 
@@ -253,9 +275,7 @@ impl Outline {
             if !is_permitted_id(id.of(text), kind, rules) {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
-        } else if matches!(kind, Kind::Result)
-            || (matches!(kind, Kind::Error) && !matches!(rules.dialect, Dialect::Mcp))
-        {
+        } else if matches!(kind, Kind::Result) || (matches!(kind, Kind::Error) && !rules.permit_errors_without_id()) {
             return Err(whole(FaultKind::MissingId));
         }
 
@@ -305,6 +325,15 @@ impl Outline {
     }
 }
 
+/// Whether a text that is broken beyond reading has `"result":` or `"error":` in it, and no `"method":`.
+fn looks_like_response(text: &[u8]) -> bool {
+    let has = |name: &[u8]| {
+        memchr::memmem::find_iter(text, name)
+            .any(|at| text[at + name.len()..].trim_ascii_start().first() == Some(&b':'))
+    };
+    (has(b"\"result\"") || has(b"\"error\"")) && !has(b"\"method\"")
+}
+
 /// Whether `json`, a JSON text, may be the id of a message of that kind.
 #[inline]
 pub(crate) fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
@@ -316,6 +345,7 @@ pub(crate) fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
         }
         (Some(b'n'), Dialect::JsonRpc) => true,
         (Some(b'n'), Dialect::Acp) => kind != Kind::Result,
+        (Some(b'n'), Dialect::Mcp) => kind == Kind::Error && rules.answer_without_id == AnswerWithoutId::NullId,
         _ => false,
     }
 }

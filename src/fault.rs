@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::envelope::Complaint;
+use crate::events;
 use crate::hint::Hint;
 use crate::id::Id;
 use crate::message::Position;
@@ -58,7 +59,7 @@ impl Fault {
             (false, None, AnswerWithoutId::NullId) => Answer::NullId,
             (false, None, AnswerWithoutId::OmitId) => Answer::OmitId,
         };
-        Self {
+        let fault = Self {
             kind: complaint.kind,
             hint: complaint.hint,
             answer,
@@ -67,7 +68,9 @@ impl Fault {
             offset: position.offset,
             column: complaint.at as u64 + 1,
             len,
-        }
+        };
+        events::fault(&fault);
+        fault
     }
 
     /// Which rule the line breaks.

@@ -12,7 +12,8 @@ use crate::string;
 ///
 /// An id keeps the spelling it was sent with, whatever its length, so that it can be sent back byte for byte. Two ids
 /// are equal if they have the same type and value, however they are spelled: `"a"` is `"\u0061"`, and `1`, `1.0` and
-/// `1e0` are one number, but `1` is not `"1"`.
+/// `1e0` are one number, but `1` is not `"1"`. (Numbers whose exponents have 18 digits and more are equal only if those
+/// are, and the rest is.)
 ///
 /// ```
 /// use wireline::Id;
@@ -210,7 +211,9 @@ mod tests {
             &["123456789012345678901234567891"],
             &["1e400", "10e399"],
             &["1e401"],
-            &["1e99999999999999999999999999"],
+            &["1e99999999999999999999999999", "1.0e+099999999999999999999999999"],
+            &["10e99999999999999999999999999"],
+            &["1e-99999999999999999999999999"],
             &["1e99999999999999999999999998"],
             &["\"null\""],
         ];

@@ -73,7 +73,9 @@ impl<'a> RawJson<'a> {
 
     /// Decodes the text.
     ///
-    /// For a type that borrows from the text there is [`deserialize_borrowed`](Self::deserialize_borrowed).
+    /// For a type that borrows from the text there is [`deserialize_borrowed`](Self::deserialize_borrowed). A `Deserialize`
+    /// that insists on borrowing, or on bytes, though its type owns what it has, may be given more than serde_json would
+    /// give it.
     ///
     /// # Errors
     ///

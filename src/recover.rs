@@ -17,6 +17,7 @@ const LONGEST_KEY: usize = 6 * 6 + 2;
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
     pub(crate) id: Option<Id<'static>>,
+    pub(crate) has_method: bool,
     /// It has `result` or `error`, and no `method`.
     pub(crate) is_response: bool,
 }
@@ -92,6 +93,12 @@ impl Recovery {
                     self.step(*byte);
                     rest
                 }
+                State::Nested => {
+                    let special = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
+                    let Some(plain) = piece.iter().position(special) else { return };
+                    self.step(piece[plain]);
+                    &piece[plain + 1..]
+                }
                 _ => {
                     self.step(*byte);
                     rest
@@ -106,7 +113,7 @@ impl Recovery {
             let json = std::str::from_utf8(&json).ok()?;
             Id::parse(json).map(Id::into_owned)
         });
-        Recovered { id, is_response: self.has_outcome && !self.has_method }
+        Recovered { id, has_method: self.has_method, is_response: self.has_outcome && !self.has_method }
     }
 
     fn step(&mut self, byte: u8) {
@@ -187,8 +194,8 @@ impl Recovery {
 
     /// The name is known, and the value comes next.
     fn enter_member(&mut self) {
-        // The name may be broken in itself; then it is none of these.
-        let is = |name| string::says(&self.kept, name);
+        // The name may be broken in itself, or too long to be kept; then it is none of these.
+        let is = |name| self.kept.len() <= LONGEST_KEY && string::says(&self.kept, name);
         self.member = match () {
             () if is("id") => Member::Id,
             () if is("method") => Member::Method,
@@ -265,6 +272,7 @@ mod tests {
             (r#" { "method" : "x" , "id" : 7 } "#, Some("7")),
             (r#"{"\u0069d":7,"#, Some("7")),
             (r#"{"\u0069\u0064":7,"#, Some("7")),
+            (r#"{"\u0069\u0064\":7,"x":"id":8}"#, None),
             (r#"{"params":{"id":1},"#, None),
             (r#"{"params":[{"a":"]}"},[]],"id":2,"#, Some("2")),
             (r#"{"params":"\"id\":1,","id":2,"#, Some("2")),
@@ -323,5 +331,8 @@ mod tests {
         assert!(!is_response(r#"{"id":1,"method":"x","result":1"#));
         assert!(!is_response(r#"{"params":{"result":1},"#));
         assert!(!is_response("noise"));
+        // A name that goes on where only a part of it was kept.
+        assert!(is_response(r#"{"\u006d\u0065\u0074\u0068\u006f\u0064\"x":1,"result":2}"#));
+        assert!(!is_response(r#"{"\u0072\u0065\u0073\u0075\u006c\u0074\"x":1}"#));
     }
 }

@@ -109,16 +109,29 @@ impl Rules {
     }
 
     /// Whether, and how, a faulty line from which no id could be read is answered.
+    ///
+    /// An error of the form that is sent is also accepted, where the dialect does not permit it by itself.
     #[must_use]
     pub fn answer_without_id(mut self, answer: AnswerWithoutId) -> Self {
         self.answer_without_id = answer;
         self
     }
 
+    /// Whether an error response may have no `id`: by its dialect, or because such are sent.
+    #[inline]
+    pub(crate) fn permit_errors_without_id(&self) -> bool {
+        self.dialect == Dialect::Mcp || self.answer_without_id == AnswerWithoutId::OmitId
+    }
+
     /// What of the rules a single message is judged by, apart from its length.
     #[inline]
     pub(crate) fn standard(&self) -> Standard {
-        Standard { dialect: self.dialect, max_depth: self.max_depth as u16, null_params: self.null_params }
+        Standard {
+            dialect: self.dialect,
+            max_depth: self.max_depth as u16,
+            null_params: self.null_params,
+            answer_without_id: self.answer_without_id,
+        }
     }
 
     /// Which implementation of the scanner to use, if it runs here.
@@ -148,6 +161,7 @@ pub(crate) struct Standard {
     dialect: Dialect,
     max_depth: u16,
     null_params: bool,
+    answer_without_id: AnswerWithoutId,
 }
 
 impl Standard {
@@ -155,7 +169,10 @@ impl Standard {
     pub(crate) fn permits_all_of(self, other: Self) -> bool {
         let dialects =
             self.dialect == other.dialect || self.dialect == Dialect::JsonRpc && other.dialect == Dialect::Acp;
-        dialects && self.max_depth >= other.max_depth && self.null_params >= other.null_params
+        dialects
+            && self.max_depth >= other.max_depth
+            && self.null_params >= other.null_params
+            && self.answer_without_id == other.answer_without_id
     }
 }
 

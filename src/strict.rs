@@ -1,7 +1,7 @@
 //! Typed payloads to JSON by serde_json, without what it lets pass.
 //!
-//! serde_json writes `null` for a float that is not finite, and `{"key"}` for a map whose `Serialize` forgot a value. A
-//! wrapper around its serializer refuses both; another around its formatter counts brackets, and notices what is written
+//! serde_json writes `null` for a float that is not finite, and trusts a `Serialize` that forgets a value, announces a
+//! wrong length or passes over an error. A wrapper around its serializer refuses all that; another around its formatter counts brackets, and notices what is written
 //! without going through a serializer. All of it is inlined away, but for the counting.
 
 use std::cell::Cell;
@@ -15,6 +15,8 @@ use serde_json::ser::{CompactFormatter, Formatter};
 #[derive(Debug, Default)]
 pub struct Notes {
     pub(crate) non_finite: Cell<bool>,
+    /// Something in it failed, whether or not its `Serialize` says so.
+    failed: Cell<bool>,
     pub(crate) depth: Cell<u32>,
     pub(crate) deepest: Cell<u32>,
     /// Text was taken over as it was: from a `RawValue`, or a number that keeps its spelling.
@@ -29,7 +31,12 @@ pub(crate) fn write<W: io::Write, T: Serialize + ?Sized>(
     notes: &Notes,
 ) -> Result<(), serde_json::Error> {
     let mut serializer = serde_json::Serializer::with_formatter(writer, Noting { notes });
-    value.serialize(Strict { inner: &mut serializer, notes })
+    value.serialize(Strict { inner: &mut serializer, notes })?;
+    match notes.failed.get() {
+        // What was written stops in the middle of something.
+        true => Err(serde_json::Error::custom("a part of it failed, and that was passed over")),
+        false => Ok(()),
+    }
 }
 
 struct Noting<'n> {
@@ -46,7 +53,7 @@ impl Noting<'_> {
 
     #[inline]
     fn leave(&self) {
-        self.notes.depth.set(self.notes.depth.get() - 1);
+        self.notes.depth.set(self.notes.depth.get().saturating_sub(1));
     }
 }
 
@@ -101,7 +108,8 @@ struct Checked<'n, 'v, T: ?Sized> {
 impl<T: Serialize + ?Sized> Serialize for Checked<'_, '_, T> {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(Strict { inner: serializer, notes: self.notes })
+        let serialized = self.value.serialize(Strict { inner: serializer, notes: self.notes });
+        serialized.inspect_err(|_| self.notes.failed.set(true))
     }
 }
 
@@ -131,12 +139,20 @@ macro_rules! plain {
     )*};
 }
 
-/// Methods that pass on what begins a compound value.
+/// A length that serde_json does not take as a reason to close the brackets at once.
+///
+/// It does so for zero, and would then write whatever comes all the same behind them, where it is no longer part of the
+/// value. With any other length it waits for the end; and it makes nothing else of it.
+fn unless_zero(len: Option<usize>) -> Option<usize> {
+    len.filter(|&len| len > 0)
+}
+
+/// Methods that pass on what begins a compound value; for the length see [`unless_zero`].
 macro_rules! compound {
-    ($($method:ident($($arg:ident: $type:ty),*) -> $compound:ident;)*) => {$(
+    ($($method:ident[$($arg:ident: $type:ty),*] -> $compound:ident;)*) => {$(
         #[inline]
-        fn $method(self, $($arg: $type),*) -> Result<Self::$compound, S::Error> {
-            Ok(Strict { inner: self.inner.$method($($arg),*)?, notes: self.notes })
+        fn $method(self, $($arg: $type,)* len: usize) -> Result<Self::$compound, S::Error> {
+            Ok(Strict { inner: self.inner.$method($($arg,)* len.max(1))?, notes: self.notes })
         }
     )*};
 }
@@ -215,20 +231,22 @@ impl<'n, S: Serializer> Serializer for Strict<'n, S> {
     }
 
     #[inline]
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+        Ok(Strict { inner: self.inner.serialize_seq(unless_zero(len))?, notes: self.notes })
+    }
+
+    #[inline]
     fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
-        let inner = self.inner.serialize_map(len)?;
+        let inner = self.inner.serialize_map(unless_zero(len))?;
         Ok(StrictMap { map: Strict { inner, notes: self.notes }, awaits_value: false })
     }
 
     compound! {
-        serialize_seq(len: Option<usize>) -> SerializeSeq;
-        serialize_tuple(len: usize) -> SerializeTuple;
-        serialize_tuple_struct(name: &'static str, len: usize) -> SerializeTupleStruct;
-        serialize_tuple_variant(name: &'static str, index: u32, variant: &'static str, len: usize)
-            -> SerializeTupleVariant;
-        serialize_struct(name: &'static str, len: usize) -> SerializeStruct;
-        serialize_struct_variant(name: &'static str, index: u32, variant: &'static str, len: usize)
-            -> SerializeStructVariant;
+        serialize_tuple[] -> SerializeTuple;
+        serialize_tuple_struct[name: &'static str] -> SerializeTupleStruct;
+        serialize_tuple_variant[name: &'static str, index: u32, variant: &'static str] -> SerializeTupleVariant;
+        serialize_struct[name: &'static str] -> SerializeStruct;
+        serialize_struct_variant[name: &'static str, index: u32, variant: &'static str] -> SerializeStructVariant;
     }
 
     #[inline]
@@ -281,6 +299,7 @@ struct StrictMap<'n, S> {
 impl<S: ser::SerializeMap> StrictMap<'_, S> {
     fn turn(&mut self, value: bool) -> Result<(), S::Error> {
         if self.awaits_value != value {
+            self.map.notes.failed.set(true);
             return Err(S::Error::custom("keys and values of a map must be written in turn"));
         }
         self.awaits_value = !value;

@@ -92,16 +92,19 @@ impl Iterator for Characters<'_> {
         let mut character = characters.next()?;
         self.rest = characters.as_str();
         if character == '\\' {
-            character = characters.next()?;
+            let Some(escaped) = characters.next() else {
+                self.rest = "";
+                return Some(None);
+            };
             self.rest = characters.as_str();
-            character = match character {
+            character = match escaped {
                 'b' => '\u{8}',
                 'f' => '\u{c}',
                 'n' => '\n',
                 'r' => '\r',
                 't' => '\t',
                 'u' => return Some(self.unicode()),
-                '"' | '\\' | '/' => character,
+                '"' | '\\' | '/' => escaped,
                 _ => return Some(None),
             };
         }
@@ -161,5 +164,6 @@ mod tests {
         assert!(!says(br#""\id""#, "id"));
         assert!(!says(br#""\u+069d""#, "id"));
         assert!(!says(br#""id"#, "id"));
+        assert!(!says(br#""id\""#, "id"));
     }
 }

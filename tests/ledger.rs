@@ -82,7 +82,8 @@ fn is_bounded() {
     owed.answer_dropped(&mut Encoder::new(Rules::json_rpc())).unwrap();
     drop(admit(&owed, "3").unwrap());
     // Nor can ids be as long as lines.
-    assert_eq!(admit(&owed, &"7".repeat(3000)).unwrap_err(), Refusal::TooMany);
+    assert_eq!(admit(&owed, &"7".repeat(3000)).unwrap_err(), Refusal::IdTooLong);
+    assert_eq!(admit(&owed, &"7".repeat(2048)).unwrap_err(), Refusal::TooMany);
 
     let mut asked = Outbound::new(1);
     asked.issue("one").unwrap();
@@ -112,7 +113,26 @@ fn cancelled_requests_are_answered_as_their_dialect_wants() {
         assert_eq!(answers(&mut encoder), dropped);
         assert_eq!(owed.in_flight(), 0);
         assert!(!owed.cancel(&Id::from(1)));
+
+        // Cancelled after its ticket was dropped, but before that was answered.
+        drop(admit(&owed, "1").unwrap());
+        assert!(owed.cancel(&Id::from(1)));
+        owed.answer_dropped(&mut encoder).unwrap();
+        assert_eq!(answers(&mut encoder), dropped);
+        assert_eq!(owed.in_flight(), 0);
     }
+}
+
+#[test]
+fn an_answer_that_does_not_fit_keeps_no_other_back() {
+    let rules = Rules::json_rpc().max_line_len(200);
+    let owed = Inbound::new(rules, 10);
+    let mut encoder = Encoder::new(rules);
+    drop([admit(&owed, "1").unwrap(), admit(&owed, &"7".repeat(150)).unwrap(), admit(&owed, "2").unwrap()]);
+    assert!(owed.answer_dropped(&mut encoder).is_err());
+    let internal = |id| format!(r#"error {id} -32603 "Internal error" -"#);
+    assert_eq!(answers(&mut encoder), [internal("1"), internal("2")]);
+    assert_eq!((owed.in_flight(), owed.answer_dropped(&mut encoder).unwrap()), (0, 0));
 }
 
 struct Panics;
@@ -157,7 +177,7 @@ fn batches_are_answered_too() {
 fn whoever_writes_is_woken() {
     let woken = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&woken);
-    let owed = Inbound::new(Rules::json_rpc(), 10).on_drop(move || {
+    let owed = Inbound::with_wake(Rules::json_rpc(), 10, move || {
         counter.fetch_add(1, Ordering::SeqCst);
     });
     drop(admit(&owed, "1").unwrap());

@@ -123,6 +123,21 @@ fn a_partial_line_does_not_hold_on_to_a_long_one() {
     assert!(info.bytes_current < 1000, "{}", info.bytes_current);
 }
 
+/// However much room a reader asks for, a line that comes in bit by bit is not copied for each bit.
+#[test]
+fn a_growing_line_is_copied_a_few_times_only() {
+    for retain in [0, 64 << 10] {
+        let mut decoder = Decoder::new(Rules::mcp()).retain(retain);
+        let info = measure(|| {
+            for _ in 0..100_000 {
+                decoder.spare(1 << 20).extend_from_slice(b"x");
+                assert!(decoder.next_frame().is_none());
+            }
+        });
+        assert!(info.count_total < 30, "{} allocations", info.count_total);
+    }
+}
+
 #[test]
 fn an_oversized_line_takes_no_more_than_the_limit() {
     // 64 MiB, its id last, under the default limit of 16 MiB.

@@ -232,6 +232,36 @@ fn errors_of_the_streams_surface() {
     assert_eq!(common::decode(Rules::json_rpc(), [&output[..]]), ["result 1 null"]);
 }
 
+#[test]
+fn a_panic_while_dropping_ends_nothing() {
+    struct Bomb(bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 && !std::thread::panicking() {
+                panic!("on purpose");
+            }
+        }
+    }
+    impl serde::Serialize for Bomb {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_str("bomb")
+        }
+    }
+    common::quiet_panics_on_purpose();
+    let line = |id: u8, method: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n");
+    let input = line(1, "drop") + &line(2, "carry") + "{\"jsonrpc\":\"2.0\",\"method\":\"drop\"}\n" + &line(3, "none");
+    let mut output = Vec::new();
+    serve(input.as_bytes(), &mut output, Rules::json_rpc(), |call| match call.method() {
+        "carry" => std::panic::panic_any(Bomb(true)),
+        method => Ok(Bomb(method == "drop")),
+    })
+    .unwrap();
+    assert_eq!(
+        common::decode(Rules::json_rpc(), [&output[..]]),
+        [r#"result 1 "bomb""#, r#"error 2 -32603 "Internal error" -"#, r#"result 3 "bomb""#]
+    );
+}
+
 /// Lines of all kinds, good and bad.
 #[derive(Clone, Debug)]
 struct Session(Vec<String>);

@@ -72,6 +72,7 @@ fn byte_order_mark() {
     decoder.feed(marked.as_bytes());
     let fault = decoder.next_frame().unwrap().unwrap_err();
     assert_eq!((fault.kind(), fault.offset(), fault.line_len()), (FaultKind::LineTooLong, 3, REQUEST.len() as u64));
+    assert!(decoder.last_line().is_empty());
 }
 
 /// A blank line beyond the limit is too long, whether or not it could be known to be blank.
@@ -94,6 +95,26 @@ fn a_byte_order_mark_before_an_oversized_line() {
             let pieces = std::iter::once(&stream.as_bytes()[..first]).chain(stream.as_bytes()[first..].chunks(chunk));
             let found = decode(Rules::mcp().max_line_len(40), pieces);
             assert_eq!(found, ["fault line-too-long @41 id=- reply=none", r#"request 1 "m" -"#]);
+        }
+    }
+}
+
+/// The smallest limits there are.
+#[test]
+fn tiny_limits() {
+    for stream in
+        ["\u{feff}\n", "\u{feff}", "\u{feff}x\n", "\n", "x", "xy\r\n", "\r\n", "\u{feff}\r\n{}\n", "\u{feff}\u{feff}"]
+    {
+        for limit in 0..5 {
+            let rules = Rules::json_rpc().max_line_len(limit);
+            let whole = decode(rules, [stream.as_bytes()]);
+            for chunk in 1..=stream.len() {
+                assert_eq!(
+                    decode(rules, stream.as_bytes().chunks(chunk)),
+                    whole,
+                    "{stream:?}, limit {limit}, pieces of {chunk}"
+                );
+            }
         }
     }
 }
@@ -210,6 +231,9 @@ fn other_limits() {
     let batch = |len: usize| format!("[{}]", vec![REQUEST; len].join(","));
     assert_eq!(parse(&batch(3), Rules::json_rpc().max_batch_len(3)), None);
     assert_eq!(parse(&batch(4), Rules::json_rpc().max_batch_len(3)), Some(FaultKind::BatchTooLong));
+    let responses = format!("[{}]", [r#"{"jsonrpc":"2.0","id":1,"result":1}"#; 4].join(","));
+    let fault = Frame::parse(responses.as_bytes(), &Rules::json_rpc().max_batch_len(3)).unwrap_err();
+    assert!(fault.reply().is_none());
     assert_eq!(parse(&batch(2), Rules::mcp().batches(true)), None);
     assert_eq!(parse(&batch(2), Rules::json_rpc().batches(false)), Some(FaultKind::BatchNotAllowed));
 
@@ -318,7 +342,7 @@ fn a_reader_can_fill_the_buffer() {
     let mut found = 0;
     for piece in stream.as_bytes().chunks(50) {
         let spare = decoder.spare(50);
-        assert!(spare.capacity() - spare.len() >= 50);
+        assert!(spare.capacity() - spare.len() >= 25);
         spare.put_slice(piece);
         while let Some(frame) = decoder.next_frame() {
             assert_eq!(describe(&frame), r#"request 1 "m" -"#);

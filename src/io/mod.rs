@@ -6,8 +6,10 @@ mod writer;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use bytes::BytesMut;
 use serde::de::DeserializeOwned;
 
 use crate::encode_error::EncodeError;
@@ -149,25 +151,29 @@ fn answer_message<T: Payload>(
     match message {
         Message::Request(request) => {
             let call = Call { method: request.method(), params: request.params(), id: Some(request.id()) };
-            let outcome = call_handler(handler, call);
-            // An answer that cannot be encoded, or panics while it is, has been replaced by an internal error.
-            let encoded = catch_unwind(AssertUnwindSafe(|| {
+            let before = encoder.buffer().len();
+            caught(|| {
+                let outcome = caught(|| handler(call)).unwrap_or_else(|| Err(RpcError::internal()));
+                // What cannot be encoded is replaced by an internal error.
                 drop(ledger::answer(encoder, &request.id(), outcome.as_ref()));
-            }));
-            if encoded.is_err() {
+            });
+            if encoder.buffer().len() == before {
+                // The outcome panicked while it was encoded. (If it did while it was dropped, it has been.)
                 not_even_an_error(encoder.error(&request.id(), &RpcError::internal()));
             }
         }
         Message::Notification(notification) => {
             let call = Call { method: notification.method(), params: notification.params(), id: None };
-            drop(call_handler(handler, call));
+            caught(|| drop(handler(call)));
         }
         Message::Response(_) => {}
     }
 }
 
-fn call_handler<T>(handler: &mut impl FnMut(Call<'_>) -> Result<T, RpcError>, call: Call<'_>) -> Result<T, RpcError> {
-    catch_unwind(AssertUnwindSafe(|| handler(call))).unwrap_or_else(|_| Err(RpcError::internal()))
+/// What `run` returns, or `None` if it panics.
+fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
+    // What a panic carries may panic in turn when it is dropped.
+    catch_unwind(AssertUnwindSafe(run)).map_err(mem::forget).ok()
 }
 
 fn answer_fault(fault: &Fault, encoder: &mut Encoder) {
@@ -218,5 +224,8 @@ fn write_out(encoder: &mut Encoder, writer: &mut impl Write) -> io::Result<()> {
     let buffer = encoder.buffer();
     writer.write_all(buffer)?;
     buffer.clear();
+    if buffer.capacity() > 2 * WRITE {
+        *buffer = BytesMut::new();
+    }
     Ok(())
 }

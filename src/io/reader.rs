@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::message::Frame;
 use crate::rules::Rules;
 
-/// How much is asked for at first, and at the most: more when the last read was full.
+/// How much is asked for at first, and at the most: more when the last read was full, less when there was little.
 const READ: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
 
 /// Frames from a reader, which reads straight into the decoder's buffer.
@@ -85,20 +85,25 @@ impl<R: Read> FrameReader<R> {
         let buffer = self.decoder.spare(self.read);
         let start = buffer.len();
         // A `Read` cannot be given memory that is not initialised.
-        buffer.resize(start + self.read, 0);
+        let asked = self.read.min(buffer.capacity() - start);
+        buffer.resize(start + asked, 0);
+        let mut room = Room { buffer, filled: start };
         let read = loop {
-            match self.reader.read(&mut buffer[start..]) {
+            match self.reader.read(&mut room.buffer[start..]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                read => break read,
+                read => break read?.min(asked),
             }
         };
-        buffer.truncate(start + read.as_ref().map_or(0, |&read| read.min(self.read)));
-        let read = read?;
-        if read == 0 {
-            self.ended = true;
-            self.decoder.finish();
-        } else if read == self.read {
-            self.read = (2 * self.read).min(*READ.end());
+        room.filled += read;
+        drop(room);
+        match read {
+            0 => {
+                self.ended = true;
+                self.decoder.finish();
+            }
+            _ if read == asked => self.read = (2 * self.read).min(*READ.end()),
+            _ if read < asked / 8 => self.read = (self.read / 2).max(*READ.start()),
+            _ => {}
         }
         Ok(true)
     }
@@ -116,6 +121,18 @@ impl<R: Read> FrameReader<R> {
     /// The reader, and what was read from it that no frame or fault has been made of.
     pub fn into_parts(self) -> (R, BytesMut) {
         (self.reader, self.decoder.into_buffer())
+    }
+}
+
+/// Takes back the room that was not filled, also when the reader fails or panics.
+struct Room<'a> {
+    buffer: &'a mut BytesMut,
+    filled: usize,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.buffer.truncate(self.filled);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BytesMut};
@@ -77,6 +78,10 @@ impl<W: Write> FrameWriter<W> {
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<Progress, SendError> {
+        // Not under the lock: whatever the caller does here, it may want to send as well.
+        let mut lines = BytesMut::new();
+        write(&mut Encoder::append_to(&mut lines, self.rules))?;
+
         let mut shared = self.lock();
         if shared.broken {
             return Err(SendError::Broken);
@@ -84,10 +89,11 @@ impl<W: Write> FrameWriter<W> {
         if shared.unwritten.len() > BACKLOG {
             return Err(SendError::Full);
         }
-        let mut lines = Uncommitted { whole: shared.unwritten.len(), lines: &mut shared.unwritten };
-        write(&mut Encoder::append_to(lines.lines, self.rules))?;
-        lines.whole = lines.lines.len();
-        drop(lines);
+        if shared.unwritten.is_empty() {
+            shared.unwritten = lines;
+        } else {
+            shared.unwritten.extend_from_slice(&lines);
+        }
         shared.write_out()
     }
 
@@ -101,13 +107,12 @@ impl<W: Write> FrameWriter<W> {
         if shared.write_out()? == Progress::Pending {
             return Ok(Progress::Pending);
         }
-        match shared.writer.flush() {
-            Ok(()) => Ok(Progress::Written),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Progress::Pending),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Progress::Pending),
-            Err(error) => {
-                shared.broken = true;
-                Err(SendError::Io(error))
+        loop {
+            match shared.guarded(W::flush) {
+                Ok(()) => return Ok(Progress::Written),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(shared.breaks(error)),
             }
         }
     }
@@ -118,21 +123,9 @@ impl<W: Write> FrameWriter<W> {
         Some((shared.writer, shared.unwritten))
     }
 
-    /// A panic in a payload's `Serialize` leaves nothing half done.
+    /// A panic while it was locked was the writer's, which is broken then.
     fn lock(&self) -> MutexGuard<'_, Shared<W>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Takes back the lines of a message that failed, or panicked, after its first.
-struct Uncommitted<'a> {
-    lines: &'a mut BytesMut,
-    whole: usize,
-}
-
-impl Drop for Uncommitted<'_> {
-    fn drop(&mut self) {
-        self.lines.truncate(self.whole);
     }
 }
 
@@ -142,7 +135,10 @@ impl<W: Write> Shared<W> {
             return Err(SendError::Broken);
         }
         while !self.unwritten.is_empty() {
-            match self.writer.write(&self.unwritten) {
+            let lines = mem::take(&mut self.unwritten);
+            let written = self.guarded(|writer| writer.write(&lines));
+            self.unwritten = lines;
+            match written {
                 Ok(0) => return Err(self.breaks(ErrorKind::WriteZero.into())),
                 Ok(written) => self.unwritten.advance(written.min(self.unwritten.len())),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -150,7 +146,17 @@ impl<W: Write> Shared<W> {
                 Err(error) => return Err(self.breaks(error)),
             }
         }
+        // A long line's memory is given back.
+        self.unwritten = BytesMut::new();
         Ok(Progress::Written)
+    }
+
+    /// A writer that panics has taken nobody knows how much; it is broken then.
+    fn guarded<T>(&mut self, call: impl FnOnce(&mut W) -> T) -> T {
+        self.broken = true;
+        let result = call(&mut self.writer);
+        self.broken = false;
+        result
     }
 
     fn breaks(&mut self, error: io::Error) -> SendError {

@@ -394,6 +394,12 @@ pub fn cases() -> Vec<Case> {
     fault!(r#"{"jsonrpc":"2.0","id":7"#, "unexpected-end", 24);
     fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m"#, "unexpected-end", 36, id 7);
     fault!(r#"{"jsonrpc":"2.0","id":7,"result":{"x":nul"#, "unexpected-end", 42, response 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,,"result":{}}"#, "unexpected-byte", 25, response 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7 "error" : {}}"#, "unexpected-byte", 25, response "-");
+    fault!(r#"{"jsonrpc":"2.0","id":7,"x":[1,],"result":{}}"#, "unexpected-byte", 32, response 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,,"method":"m","params":{"result":1}}"#, "unexpected-byte", 25, id 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[,],"x":{"result":1}}"#, "unexpected-byte", 48, id 7);
+    fault!(r#"[{"jsonrpc":"2.0","id":7,"result":1},]"#, "unexpected-byte", 38, response "-");
     fault!(r#"{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}"#, "invalid-literal", 39, response 7);
     fault!(r#"{"result":{"x":NaN},"jsonrpc":"2.0","id":7}"#, "invalid-literal", 16, response 7);
     fault!(r#"{"error":{"code":01},"method":"m","jsonrpc":"2.0","id":7}"#, "invalid-number", 19, id 7);

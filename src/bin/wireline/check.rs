@@ -134,7 +134,7 @@ impl<R: Report> Checker<R> {
 fn read(input: &mut dyn Read, decoder: &mut Decoder) -> io::Result<usize> {
     let buffer = decoder.spare(READ);
     let start = buffer.len();
-    buffer.resize(start + READ, 0);
+    buffer.resize(start + READ.min(buffer.capacity() - start), 0);
     let read = loop {
         match input.read(&mut buffer[start..]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,42 +1,7 @@
-//! Who owes whom an answer: exactly one response for each request.
-//!
-//! [`Inbound`] is the side that is asked. Admitting a request gives a [`Ticket`]; answering consumes it, so that nothing
-//! is answered twice, and a ticket that is dropped is answered by an internal error, so that nobody waits for ever.
-//! [`Outbound`] is the side that asks. It makes the ids, keeps a value for each request, and gives it back once.
-//!
-//! Both do no I/O, have a limit, and compare ids by type and value: `1` is `1.0`, but not `"1"`.
-//!
-//! ```
-//! use wireline::ledger::{Inbound, Outbound};
-//! use wireline::{Decoder, Encoder, Frame, Message, Rules};
-//!
-//! let rules = Rules::json_rpc();
-//! let (mut wire, mut back) = (Encoder::new(rules), Encoder::new(rules));
-//!
-//! // The client asks, and remembers what for.
-//! let mut asked = Outbound::new(100);
-//! let id = asked.issue("greeting")?;
-//! wire.request(&id, "hello", &())?;
-//!
-//! // The server takes the request in, and answers it.
-//! let owed = Inbound::new(rules, 100);
-//! let mut decoder = Decoder::new(rules);
-//! decoder.feed(&wire.take());
-//! let Some(Ok(Frame::Message(Message::Request(request)))) = decoder.next_frame() else { panic!() };
-//! let ticket = owed.admit(&request)?;
-//! ticket.respond(&mut back, "world")?;
-//!
-//! // The client finds what the answer is to.
-//! let mut decoder = Decoder::new(rules);
-//! decoder.feed(&back.take());
-//! let Some(Ok(Frame::Message(Message::Response(response)))) = decoder.next_frame() else { panic!() };
-//! assert_eq!(asked.settle(&response)?, "greeting");
-//! assert!(asked.settle(&response).is_err()); // only once
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The side that is asked.
 
 use std::borrow::BorrowMut;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +11,7 @@ use bytes::BytesMut;
 use crate::encode_error::EncodeError;
 use crate::encoder::{BatchEncoder, Encoder};
 use crate::id::Id;
-use crate::message::{Request, Response};
+use crate::message::Request;
 use crate::payload::Payload;
 use crate::rpc_error::RpcError;
 use crate::rules::{Dialect, Rules};
@@ -66,7 +31,7 @@ struct Shared {
     dialect: Dialect,
     limit: usize,
     owed: Mutex<Owed>,
-    on_drop: Option<Box<dyn Fn() + Send + Sync>>,
+    wake: Box<dyn Fn() + Send + Sync>,
 }
 
 #[derive(Default)]
@@ -74,39 +39,37 @@ struct Owed {
     /// By value: the spelling is the ticket's. Whether it has been cancelled.
     requests: HashMap<Id<'static>, bool>,
     id_bytes: usize,
-    /// Tickets that were dropped, with whether they had been cancelled. Each still counts as in flight.
-    dropped: Vec<(Id<'static>, bool)>,
+    /// The ids of tickets that were dropped, as they were spelled. Each still counts as in flight.
+    dropped: VecDeque<Id<'static>>,
 }
 
 impl Inbound {
     /// A ledger for requests under `rules`, of which at most `limit` may be in flight.
     pub fn new(rules: Rules, limit: usize) -> Self {
-        Self { shared: Arc::new(Shared { dialect: rules.dialect, limit, owed: Mutex::default(), on_drop: None }) }
+        Self::with_wake(rules, limit, || {})
     }
 
-    /// Calls `wake` whenever a ticket has been dropped, from wherever that was, so that whoever writes answers gets to
-    /// [`answer_dropped`](Self::answer_dropped).
-    ///
-    /// It is set once, before the ledger is cloned or used; otherwise the ledger stays as it was.
-    #[must_use]
-    pub fn on_drop(mut self, wake: impl Fn() + Send + Sync + 'static) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.on_drop = Some(Box::new(wake));
-        }
-        self
+    /// A ledger that calls `wake` whenever a ticket has been dropped, from wherever that was, so that whoever writes
+    /// answers gets to [`answer_dropped`](Self::answer_dropped). It should only give a signal: it may be called while a
+    /// panic unwinds, or while somebody holds the lock on a writer.
+    pub fn with_wake(rules: Rules, limit: usize, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        let shared = Shared { dialect: rules.dialect, limit, owed: Mutex::default(), wake: Box::new(wake) };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Takes in a request, which is from now on to be answered.
     ///
     /// # Errors
     ///
-    /// Its id is in use, or too many requests are in flight. It still wants an answer: [`Refusal::error`].
+    /// Its id is in use or too long, or too many requests are in flight. It still wants an answer: [`Refusal::error`].
     pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Refusal> {
         let id = request.id().into_owned();
+        let most_bytes = self.shared.limit.saturating_mul(ID_BYTES);
         let mut owed = self.shared.owed();
-        if owed.requests.len() >= self.shared.limit
-            || owed.id_bytes + id.as_json().len() > self.shared.limit.saturating_mul(ID_BYTES)
-        {
+        if id.as_json().len() > most_bytes {
+            return Err(Refusal::IdTooLong);
+        }
+        if owed.requests.len() >= self.shared.limit || owed.id_bytes + id.as_json().len() > most_bytes {
             return Err(Refusal::TooMany);
         }
         if owed.requests.contains_key(&id) {
@@ -135,19 +98,28 @@ impl Inbound {
     ///
     /// # Errors
     ///
-    /// An answer could not be encoded, which is so only if not even an error fits into a line.
+    /// An answer could not be encoded, which is so only if not even an error with its id fits into a line. The others
+    /// have been all the same.
     pub fn answer_dropped<B: BorrowMut<BytesMut>>(&self, encoder: &mut Encoder<B>) -> Result<usize, EncodeError> {
-        let dropped = mem::take(&mut self.shared.owed().dropped);
-        let count = dropped.len();
-        for (id, cancelled) in dropped {
-            self.shared.owed().forget(&id);
+        let mut answered = Ok(0);
+        while let Some((id, cancelled)) = self.next_dropped() {
             let error = match cancelled {
+                true if self.shared.dialect == Dialect::Mcp => continue,
                 true => RpcError::new(-32800, "Request cancelled"),
                 false => RpcError::internal(),
             };
-            encoder.error(&id, &error)?;
+            let encoded = encoder.error(&id, &error);
+            answered = answered.and_then(|count| encoded.map(|()| count + 1));
         }
-        Ok(count)
+        answered
+    }
+
+    /// Takes out a request whose ticket has been dropped, with whether it has been cancelled.
+    fn next_dropped(&self) -> Option<(Id<'static>, bool)> {
+        let mut owed = self.shared.owed();
+        let id = owed.dropped.pop_front()?;
+        let cancelled = owed.forget(&id).unwrap_or_default();
+        Some((id, cancelled))
     }
 
     /// How many requests are in flight: those with a ticket, and those whose ticket was dropped and that have not been
@@ -260,12 +232,9 @@ impl Drop for Ticket {
             owed.forget(&self.id);
             return;
         }
-        let id = mem::replace(&mut self.id, Id::NULL);
-        owed.dropped.push((id, cancelled));
+        owed.dropped.push_back(mem::replace(&mut self.id, Id::NULL));
         drop(owed);
-        if let Some(wake) = &self.shared.on_drop {
-            wake();
-        }
+        (self.shared.wake)();
     }
 }
 
@@ -335,8 +304,10 @@ mod sealed {
 pub enum Refusal {
     /// A request with the same id is in flight.
     Duplicate,
-    /// As many requests are in flight as the ledger takes.
+    /// As many requests are in flight as the ledger takes, or their ids take up as much as it has room for.
     TooMany,
+    /// The id is longer than all that the ledger has room for.
+    IdTooLong,
 }
 
 impl Refusal {
@@ -345,6 +316,7 @@ impl Refusal {
         match self {
             Self::Duplicate => RpcError::invalid_request("the id is in use by a request that is not answered yet"),
             Self::TooMany => RpcError::new(-32000, "too many requests are in flight"),
+            Self::IdTooLong => RpcError::invalid_request("the id is too long"),
         }
     }
 }
@@ -354,118 +326,9 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::Duplicate => "expected an id that no request in flight has",
             Self::TooMany => "expected fewer requests in flight",
+            Self::IdTooLong => "expected a shorter id",
         })
     }
 }
 
 impl std::error::Error for Refusal {}
-
-/// The requests that have been sent and are to be answered by the peer, each with a value of the caller's: a channel to
-/// send the answer to, a time, a name.
-#[derive(Clone)]
-pub struct Outbound<T> {
-    open: HashMap<u64, T>,
-    next: u64,
-    limit: usize,
-}
-
-impl<T> Outbound<T> {
-    /// A ledger of at most `limit` requests in flight.
-    pub fn new(limit: usize) -> Self {
-        Self { open: HashMap::new(), next: 1, limit }
-    }
-
-    /// A new id for a request, and `value` kept with it.
-    ///
-    /// # Errors
-    ///
-    /// As many requests are in flight as the ledger takes; `value` is in the error.
-    pub fn issue(&mut self, value: T) -> Result<Id<'static>, Full<T>> {
-        if self.open.len() >= self.limit {
-            return Err(Full(value));
-        }
-        let id = self.next;
-        self.next += 1;
-        self.open.insert(id, value);
-        Ok(Id::from(id))
-    }
-
-    /// The value that was kept for the request that `response` answers, which is thereby settled.
-    ///
-    /// # Errors
-    ///
-    /// It answers no request that is open.
-    pub fn settle(&mut self, response: &Response<'_>) -> Result<T, Stray> {
-        let id = response.id().ok_or(Stray::NoId)?.as_u64().ok_or(Stray::Unknown)?;
-        match self.open.remove(&id) {
-            Some(value) => Ok(value),
-            None if (1..self.next).contains(&id) => Err(Stray::Repeated),
-            None => Err(Stray::Unknown),
-        }
-    }
-
-    /// Gives up on a request, which is then no longer open, and gives back its value.
-    pub fn withdraw(&mut self, id: &Id<'_>) -> Option<T> {
-        self.open.remove(&id.as_u64()?)
-    }
-
-    /// Takes out all requests that are open, the oldest first: at the end of the stream nobody will answer them.
-    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = (Id<'static>, T)> {
-        let mut open: Vec<_> = self.open.drain().collect();
-        open.sort_unstable_by_key(|(id, _)| *id);
-        open.into_iter().map(|(id, value)| (Id::from(id), value))
-    }
-
-    /// How many requests are open.
-    pub fn in_flight(&self) -> usize {
-        self.open.len()
-    }
-}
-
-impl<T> fmt::Debug for Outbound<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbound").field("in_flight", &self.open.len()).field("limit", &self.limit).finish()
-    }
-}
-
-/// As many requests are in flight as an [`Outbound`] takes. Has the value that was to be kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Full<T>(pub T);
-
-impl<T> fmt::Debug for Full<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Full(_)")
-    }
-}
-
-impl<T> fmt::Display for Full<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected fewer requests in flight")
-    }
-}
-
-impl<T> std::error::Error for Full<T> {}
-
-/// Why a response settles nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stray {
-    /// It has no id: the peer could not read the id of what it answers.
-    NoId,
-    /// No request had this id.
-    Unknown,
-    /// The request with this id has been answered, or withdrawn, before.
-    Repeated,
-}
-
-impl fmt::Display for Stray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoId => "expected a response with an id",
-            Self::Unknown => "expected the id of a request that was sent",
-            Self::Repeated => "expected the id of a request that is not answered yet",
-        })
-    }
-}
-
-impl std::error::Error for Stray {}

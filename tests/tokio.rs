@@ -1,0 +1,182 @@
+//! The codec for tokio: the same frames, cancelled reads, many connections, slow readers.
+#![cfg(feature = "tokio")]
+
+mod common;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use common::{Dialect, cases, describe};
+use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_util::codec::{Framed, FramedRead};
+use wireline::tokio::{Codec, encode};
+use wireline::{Frame, Id, Message, Rules};
+
+#[tokio::test]
+async fn gives_the_same_frames() {
+    let stream: Vec<u8> = cases().iter().flat_map(|case| [&case.line[..], b"\n"].concat()).collect();
+    for dialect in Dialect::ALL {
+        for size in [1, 7, 64, 1000, 100_000] {
+            let (mut near, far) = duplex(size.min(4096));
+            let pieces: Vec<Vec<u8>> = stream.chunks(size).map(<[u8]>::to_vec).collect();
+            let writer = tokio::spawn(async move {
+                for piece in pieces {
+                    near.write_all(&piece).await.unwrap();
+                }
+            });
+            let mut frames = FramedRead::new(far, Codec::new(dialect.rules()));
+            for case in cases() {
+                let frame = frames.next().await.unwrap().unwrap();
+                assert_eq!(describe(&frame), case.expected(dialect), "{dialect:?} in pieces of {size}");
+            }
+            assert!(frames.next().await.is_none());
+            writer.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_last_line_needs_no_end() {
+    for (end, last) in [("", r#"request 1 "m" -"#), ("x", "fault trailing-data @38 id=1 reply=1")] {
+        let (mut near, far) = duplex(1024);
+        let line = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
+        near.write_all(format!("{line}\n{line}{end}").as_bytes()).await.unwrap();
+        let task = tokio::spawn(async move {
+            let mut frames = FramedRead::new(far, Codec::new(Rules::mcp()));
+            let mut found = Vec::new();
+            while let Some(frame) = frames.next().await {
+                found.push(describe(&frame.unwrap()));
+            }
+            found
+        });
+        near.shutdown().await.unwrap();
+        drop(near);
+        assert_eq!(task.await.unwrap(), [r#"request 1 "m" -"#, last]);
+    }
+}
+
+#[tokio::test]
+async fn sends_what_the_encoder_sends() {
+    let (near, mut far) = duplex(10_000);
+    let mut near = Framed::new(near, Codec::new(Rules::json_rpc()));
+    near.send(encode(|encoder| encoder.request(&Id::from(1), "m", &[1]))).await.unwrap();
+    near.send(encode(|encoder| encoder.batch(|batch| batch.notification("n", &())))).await.unwrap();
+    assert!(near.send(encode(|encoder| encoder.response(&Id::from(1), &f64::NAN))).await.is_err());
+    let line = br#"{"jsonrpc":"2.0", "id":3,"result":1}"#;
+    near.send(Frame::parse(line, &Rules::json_rpc()).unwrap()).await.unwrap();
+    let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc()).unwrap() else { panic!() };
+    near.send(message).await.unwrap();
+    let fault = Frame::parse(b"oops", &Rules::json_rpc()).unwrap_err();
+    near.send(fault.reply().unwrap()).await.unwrap();
+    drop(near);
+    let mut sent = Vec::new();
+    far.read_to_end(&mut sent).await.unwrap();
+    let found = common::decode(Rules::json_rpc(), [&sent[..]]);
+    assert_eq!(found[..4], [r#"request 1 "m" [1]"#, r#"batch [notification "n" -]"#, "result 3 1", "result 3 1"]);
+    assert!(found[4].starts_with("error null -32700"));
+    assert_eq!(found.len(), 5);
+}
+
+/// An echo server, whose reads are cancelled now and then.
+async fn echo(socket: TcpStream) {
+    let mut framed = Framed::new(socket, Codec::new(Rules::json_rpc()));
+    let mut turn = 0_u32;
+    loop {
+        turn = turn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let frame = tokio::select! {
+            biased;
+            // A read that is given up half-way must lose nothing.
+            () = sleep(Duration::from_micros(u64::from(turn >> 24))), if turn & 0x10000 != 0 => continue,
+            frame = framed.next() => frame,
+        };
+        match frame {
+            None => return,
+            Some(Err(error)) => panic!("{error}"),
+            Some(Ok(Ok(Frame::Message(Message::Request(request))))) => {
+                framed
+                    .send(encode(|encoder| encoder.response(&request.id(), request.params().as_ref().unwrap())))
+                    .await
+                    .unwrap();
+            }
+            Some(Ok(Err(fault))) => framed.send(fault.reply().unwrap()).await.unwrap(),
+            Some(Ok(_)) => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_connections_lose_nothing() {
+    const CONNECTIONS: usize = 1000;
+    const REQUESTS: usize = 20;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            tokio::spawn(echo(socket));
+        }
+    });
+    let clients: Vec<_> = (0..CONNECTIONS)
+        .map(|connection| {
+            tokio::spawn(async move {
+                // Not all at once, for the listener's backlog.
+                sleep(Duration::from_millis(connection as u64 / 4)).await;
+                let socket = TcpStream::connect(address).await.unwrap();
+                let (read, mut write) = socket.into_split();
+                let writer = tokio::spawn(async move {
+                    for i in 0..REQUESTS {
+                        // Each in two pieces, and noise in between.
+                        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{i},\"method\":\"echo\",\"params\":[{connection},{i}]}}\nnoise\n");
+                        let (one, two) = line.split_at(i * 7 % line.len());
+                        write.write_all(one.as_bytes()).await.unwrap();
+                        write.flush().await.unwrap();
+                        write.write_all(two.as_bytes()).await.unwrap();
+                    }
+                    write
+                });
+                let mut frames = FramedRead::new(read, Codec::new(Rules::json_rpc()));
+                let mut answers = HashSet::new();
+                let mut faults = 0;
+                while answers.len() + faults < 2 * REQUESTS {
+                    match describe(&frames.next().await.unwrap().unwrap()) {
+                        answer if answer.starts_with("error null -32700") => faults += 1,
+                        answer => assert!(answers.insert(answer)),
+                    }
+                }
+                let expected: HashSet<_> = (0..REQUESTS).map(|i| format!("result {i} [{connection},{i}]")).collect();
+                assert_eq!(answers, expected);
+                assert_eq!(faults, REQUESTS);
+                drop(writer.await.unwrap());
+            })
+        })
+        .collect();
+    for client in clients {
+        timeout(Duration::from_secs(60), client).await.unwrap().unwrap();
+    }
+}
+
+/// A peer that sends and does not read is stopped, instead of filling memory with answers to it.
+#[tokio::test]
+async fn a_slow_reader_holds_back_the_writer() {
+    let (mut near, far) = duplex(8 << 10);
+    let server = tokio::spawn(async move {
+        let mut framed = Framed::new(far, Codec::new(Rules::json_rpc()));
+        while let Some(Ok(Ok(Frame::Message(Message::Request(request))))) = framed.next().await {
+            let answer = encode(|encoder| encoder.response(&request.id(), request.params().as_ref().unwrap()));
+            if framed.send(answer).await.is_err() {
+                return;
+            }
+        }
+    });
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":[\"{}\"]}}\n", "x".repeat(1000));
+    let mut taken = 0;
+    while let Ok(result) = timeout(Duration::from_millis(200), near.write_all(line.as_bytes())).await {
+        result.unwrap();
+        taken += line.len();
+        assert!(taken < 256 << 10, "{taken} bytes were taken in while no answer was");
+    }
+    drop(near);
+    server.await.unwrap();
+}
