@@ -81,7 +81,7 @@ fn from_client(
                             Err(full) => back.error(&full.0.id, &RpcError::new(-32000, "the server is busy"))?,
                         }
                     }
-                    Message::Notification(_) => up.raw(message.as_bytes())?,
+                    Message::Notification(_) => up.forward(&message)?,
                     Message::Response(_) => {} // the server asks nothing
                 },
                 // A batch would have to be taken apart, and its answers put together again.

@@ -8,7 +8,7 @@ use crate::fault::{FaultKind, Reply};
 use crate::id::Id;
 use crate::payload::{LimitedWriter, Payload, refuse_line_breaks};
 use crate::rpc_error::RpcError;
-use crate::rules::{Dialect, Rules};
+use crate::rules::{Dialect, Rules, Standard};
 use crate::strict::Notes;
 
 /// A line, or an entry of a batch, that is being written. It is taken back unless it gets whole.
@@ -39,7 +39,7 @@ impl Draft<'_> {
         method: &str,
         params: &(impl Payload + ?Sized),
     ) -> Result<(), EncodeError> {
-        self.permits_id(id, Kind::Request)?;
+        self.permits_id(id.as_json().as_bytes(), Kind::Request)?;
         self.text(br#"{"jsonrpc":"2.0","id":"#)?;
         self.text(id.as_json().as_bytes())?;
         self.text(br#","method":"#)?;
@@ -65,7 +65,7 @@ impl Draft<'_> {
     }
 
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-        self.permits_id(id, Kind::Result)?;
+        self.permits_id(id.as_json().as_bytes(), Kind::Result)?;
         self.text(br#"{"jsonrpc":"2.0","id":"#)?;
         self.text(id.as_json().as_bytes())?;
         self.text(br#","result":"#)?;
@@ -83,7 +83,7 @@ impl Draft<'_> {
         self.text(br#"{"jsonrpc":"2.0","#)?;
         match id {
             Some(id) => {
-                self.permits_id(id, Kind::Error)?;
+                self.permits_id(id.as_json().as_bytes(), Kind::Error)?;
                 self.text(br#""id":"#)?;
                 self.text(id.as_json().as_bytes())?;
                 self.text(b",")?;
@@ -108,6 +108,12 @@ impl Draft<'_> {
         self.judge()
     }
 
+    pub(crate) fn message(&mut self, message: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.append(message)?;
+        self.refuse_line_breaks()?;
+        self.judge()
+    }
+
     pub(crate) fn raw(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.text(text)?;
         self.refuse_line_breaks()?;
@@ -127,13 +133,18 @@ impl Draft<'_> {
     /// Appends a payload, and says where it begins, and whether it was taken over as it came.
     fn payload(&mut self, payload: &(impl Payload + ?Sized)) -> Result<(usize, bool), EncodeError> {
         let from = self.out.len();
-        let notes = Notes::default();
-        let end = self.line.saturating_add(self.rules.max_line_len);
-        payload.write(&mut LimitedWriter { out: self.out, end, start: self.start }, &notes)?;
+        let notes = self.append(payload)?;
         if notes.deepest.get() + 1 + self.depth > self.rules.max_depth {
             return Err(EncodeError::rule(FaultKind::TooDeep, None));
         }
         Ok((from, notes.verbatim.get()))
+    }
+
+    fn append(&mut self, payload: &(impl Payload + ?Sized)) -> Result<Notes, EncodeError> {
+        let notes = Notes::default();
+        let end = self.line.saturating_add(self.rules.max_line_len);
+        payload.write(&mut LimitedWriter { out: self.out, end, start: self.start }, &notes)?;
+        Ok(notes)
     }
 
     pub(crate) fn text(&mut self, text: &[u8]) -> Result<(), EncodeError> {
@@ -149,8 +160,8 @@ impl Draft<'_> {
         Err(EncodeError::rule(FaultKind::LineTooLong, self.rules.max_line_len))
     }
 
-    pub(crate) fn permits_id(&self, id: &Id<'_>, kind: Kind) -> Result<(), EncodeError> {
-        match envelope::is_permitted_id(id.as_json().as_bytes(), kind, self.rules) {
+    pub(crate) fn permits_id(&self, id: &[u8], kind: Kind) -> Result<(), EncodeError> {
+        match envelope::is_permitted_id(id, kind, self.rules) {
             true => Ok(()),
             false => Err(EncodeError::rule(FaultKind::InvalidId, None)),
         }
@@ -158,6 +169,12 @@ impl Draft<'_> {
 
     pub(crate) fn refuse_line_breaks(&self) -> Result<(), EncodeError> {
         refuse_line_breaks(&self.out[self.start..])
+    }
+
+    /// Holds a message that passed by `standard` to these rules: again only if they may be stricter.
+    pub(crate) fn judge_again(&self, standard: Standard) -> Result<(), EncodeError> {
+        self.refuse_line_breaks()?;
+        if self.rules.standard().permits_all_of(standard) { Ok(()) } else { self.judge() }
     }
 
     /// Holds what has been written to the rules.

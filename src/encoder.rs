@@ -157,6 +157,16 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         })
     }
 
+    /// A whole message that serializes, envelope and all, if it passes the rules: what SDKs with types of their own for
+    /// messages have.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn message(&mut self, message: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+        self.line(|draft| draft.message(message))
+    }
+
     /// A line that somebody else made, without its line end, if it passes the rules.
     ///
     /// # Errors
@@ -214,13 +224,27 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
             if envelope.id.is_empty() {
                 return Err(EncodeError::rule(FaultKind::MissingId, None));
             }
+            let id = id.as_json().as_bytes();
             draft.permits_id(id, envelope.kind)?;
-            draft.text(&text[..envelope.id.start()])?;
-            draft.text(id.as_json().as_bytes())?;
-            draft.text(&text[envelope.id.end()..])?;
-            draft.refuse_line_breaks()?;
-            // The message passed some rules already. Only if these may be stricter it is judged again.
-            if draft.rules.standard().permits_all_of(envelope.judged_by) { Ok(()) } else { draft.judge() }
+            let (before, after) = (&text[..envelope.id.start()], &text[envelope.id.end()..]);
+            draft.out.reserve(text.len() + id.len() + 1);
+            draft.text(before)?;
+            draft.text(id)?;
+            draft.text(after)?;
+            draft.judge_again(envelope.judged_by)
+        })
+    }
+
+    /// A message as it came.
+    ///
+    /// # Errors
+    ///
+    /// The message has a line break between its tokens, or is not what these rules permit.
+    pub fn forward(&mut self, message: &Message<'_>) -> Result<(), EncodeError> {
+        self.line(|draft| {
+            let (text, envelope) = message.text_and_envelope();
+            draft.text(text)?;
+            draft.judge_again(envelope.judged_by)
         })
     }
 

@@ -34,6 +34,7 @@ pub struct Fault {
     kind: FaultKind,
     hint: Option<Hint>,
     answer: Answer,
+    is_response: bool,
     id: Option<Id<'static>>,
     line: u64,
     offset: u64,
@@ -63,6 +64,7 @@ impl Fault {
             kind: complaint.kind,
             hint: complaint.hint,
             answer,
+            is_response: complaint.is_response,
             id: complaint.id,
             line: position.line,
             offset: position.offset,
@@ -112,6 +114,12 @@ impl Fault {
     /// What the line looks like, if it looks like something that is often sent by mistake.
     pub fn hint(&self) -> Option<Hint> {
         self.hint
+    }
+
+    /// Whether the line looks like a response: it has `result` or `error`, and no `method`. Whoever waits for the answer to
+    /// [`id`](Self::id) waits in vain.
+    pub fn is_response(&self) -> bool {
+        self.is_response
     }
 
     /// The error response to send, or `None` if there should be none.

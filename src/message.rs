@@ -127,6 +127,11 @@ impl<'a> Message<'a> {
         self.parts().text.bytes()
     }
 
+    /// The whole message as JSON, for decoding it into types that have the envelope as well.
+    pub fn raw(&self) -> RawJson<'_> {
+        RawJson::checked(self.as_bytes().trim_ascii())
+    }
+
     /// The id of a request or a response.
     pub fn id(&self) -> Option<Id<'_>> {
         self.parts().id()

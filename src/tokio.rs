@@ -57,6 +57,11 @@ impl Codec {
     pub fn with_decoder(decoder: Decoder) -> Self {
         Self { rules: *decoder.rules(), decoder }
     }
+
+    /// The decoder, for [`last_line`](Decoder::last_line) and the like.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
 }
 
 impl codec::Decoder for Codec {
@@ -125,7 +130,7 @@ sends! {
     /// A message or a batch from elsewhere, as it came.
     Frame<'_>: |frame, encoder| encoder.raw(frame.as_bytes());
     /// A message from elsewhere, as it came.
-    Message<'_>: |message, encoder| encoder.raw(message.as_bytes());
+    Message<'_>: |message, encoder| encoder.forward(&message);
     /// A batch from elsewhere, as it came.
     Batch<'_>: |batch, encoder| encoder.raw(batch.as_bytes());
     /// The answer that a fault calls for.

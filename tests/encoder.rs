@@ -591,6 +591,7 @@ fn with_id_changes_only_the_id() {
                     panic!()
                 };
                 let new = Id::parse(new).unwrap();
+                assert_eq!(to_text(&dialect.rules(), |e| e.forward(&message)).unwrap(), line);
                 let forwarded = to_text(&dialect.rules(), |e| e.with_id(&message, &new)).unwrap();
                 assert_eq!(forwarded, template.replace('@', new.as_json()));
             }
@@ -613,6 +614,8 @@ fn with_id_holds_to_its_own_rules() {
     assert_eq!(kind(&list, Id::from(2), Rules::json_rpc()), None);
     assert_eq!(kind(&list, Id::from(2), Rules::acp()), None);
     assert_eq!(kind(&list, Id::from(2), Rules::mcp()), rule(FaultKind::InvalidParams));
+    let forwarded = to_line(&Rules::mcp(), |e| e.forward(&list)).unwrap_err();
+    assert_eq!(Some(forwarded.kind()), rule(FaultKind::InvalidParams));
     assert_eq!(kind(&list, Id::NULL, Rules::mcp()), rule(FaultKind::InvalidId));
     assert_eq!(kind(&list, Id::from(2), Rules::json_rpc().max_depth(2)), rule(FaultKind::TooDeep));
     assert_eq!(kind(&list, Id::from(2), Rules::json_rpc().max_line_len(51)), rule(FaultKind::LineTooLong));
@@ -668,6 +671,20 @@ fn a_proxy_maps_ids() {
             .collect();
         assert_eq!(encoder.take(), expected);
     }
+}
+
+#[test]
+fn whole_messages_that_serialize() {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"a": [1]}});
+    let line = to_line(&Rules::mcp(), |e| e.message(&message)).unwrap();
+    assert_eq!(common::decode(Rules::mcp(), [&line[..]]), [r#"request 1 "m" {"a":[1]}"#]);
+    assert!(to_line(&Rules::mcp().max_depth(3), |e| e.message(&message)).is_ok());
+    assert!(to_line(&Rules::mcp().max_depth(2), |e| e.message(&message)).is_err());
+    let kind = |value: Value| to_line(&Rules::mcp(), |e| e.message(&value)).unwrap_err().kind();
+    assert_eq!(kind(json!({})), EncodeErrorKind::Rule(FaultKind::MissingVersion));
+    assert_eq!(kind(json!("x")), EncodeErrorKind::Rule(FaultKind::NotAnObject));
+    let Frame::Message(parsed) = Frame::parse(line.trim_ascii(), &Rules::mcp()).unwrap() else { panic!() };
+    assert_eq!(parsed.raw().deserialize::<Value>().unwrap(), message);
 }
 
 #[test]

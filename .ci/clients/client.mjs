@@ -1,0 +1,98 @@
+// The official TypeScript SDK as a client of examples/mcp_server.rs.
+//
+// Usage: node client.mjs SERVER PACKAGE REVISION
+//
+// PACKAGE is the SDK as it is installed next to this file: @modelcontextprotocol/client, or one with the paths of
+// @modelcontextprotocol/sdk. REVISION is what client and server must agree on. Exits with 1 where anything is not as it
+// should be.
+
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { readFile } from 'node:fs/promises';
+
+const [server, sdk, revision] = process.argv.slice(2);
+const isSecond = sdk === '@modelcontextprotocol/client';
+const { Client } = await import(isSecond ? sdk : `${sdk}/client/index.js`);
+const { StdioClientTransport } = await import(isSecond ? `${sdk}/stdio` : `${sdk}/client/stdio.js`);
+
+// Five megabytes of all that a string in JSON may have to be escaped for.
+let large = 'plain "quoted" back\\slash \n\r\t\0\x7f \u2028 é 日本 😀 ';
+large = large.repeat(Math.ceil(5_000_000 / Buffer.byteLength(large)));
+
+// The SDKs wait for room in a pipe once for each request, and Node takes a thousand of them for a leak.
+EventEmitter.defaultMaxListeners = 0;
+
+const start = performance.now();
+const watchdog = setTimeout(() => assert.fail('expected to be done within 60 s'), 60_000);
+
+const transport = new StdioClientTransport({ command: server });
+const agreed = watchHandshake(transport);
+const options = { capabilities: {} };
+if (revision === '2026-07-28') {
+    options.versionNegotiation = { mode: { pin: revision } };
+}
+const client = new Client({ name: 'wireline-ci', version: '0' }, options);
+// What is no message, and what answers nothing, comes here.
+const stray = [];
+client.onerror = (error) => stray.push(error);
+
+await client.connect(transport);
+assert.equal(isSecond ? client.getNegotiatedProtocolVersion() : agreed(), revision);
+assert.equal(client.getServerVersion()?.name, 'wireline-example');
+
+const { tools } = await client.listTools();
+assert.deepEqual(tools.map((tool) => tool.name), ['echo', 'add']);
+assert.deepEqual(tools[0].inputSchema.required, ['text']);
+
+assert.equal(await echo('é\n"😀"'), 'é\n"😀"');
+const sum = await client.callTool({ name: 'add', arguments: { a: 1, b: 2.5 } });
+assert.equal(textOf(sum), '3.5');
+assert.deepEqual(sum.structuredContent, { sum: 3.5 });
+assert.equal((await client.callTool({ name: 'add', arguments: { a: 1e308, b: 1e308 } })).isError, true);
+
+const texts = Array.from({ length: 1000 }, (_, i) => `number ${i}`);
+assert.deepEqual(await Promise.all(texts.map(echo)), texts);
+
+assert.ok((await echo(large)) === large, 'a large text came back changed');
+
+for (const params of [
+    { name: 'nope', arguments: {} },
+    { name: 'echo', arguments: {} },
+    { name: 'add', arguments: { a: 1, b: '2' } },
+]) {
+    await assert.rejects(client.callTool(params), { code: -32602 });
+}
+
+await client.close();
+assert.deepEqual(stray, []);
+clearTimeout(watchdog);
+const manifest = new URL(`node_modules/${sdk}/package.json`, import.meta.url);
+const { name, version } = JSON.parse(await readFile(manifest, 'utf8'));
+console.log(`${name} ${version}: ${revision}, ${((performance.now() - start) / 1000).toFixed(1)} s`);
+// Older ones leave the server to itself; it ends when its input does.
+process.exit();
+
+async function echo(text) {
+    return textOf(await client.callTool({ name: 'echo', arguments: { text } }));
+}
+
+function textOf(result) {
+    assert.equal(result.content.length, 1);
+    assert.equal(result.content[0].type, 'text');
+    return result.content[0].text;
+}
+
+// Gives the revision that the server has answered to `initialize`. Not every SDK tells.
+function watchHandshake(transport) {
+    let deliver, answered;
+    Object.defineProperty(transport, 'onmessage', {
+        get: () => deliver,
+        set: (handler) => {
+            deliver = (message, ...rest) => {
+                answered ??= message.result?.protocolVersion;
+                handler(message, ...rest);
+            };
+        },
+    });
+    return () => answered;
+}

@@ -1,0 +1,72 @@
+"""The official Python SDK as a client of examples/mcp_server.rs.
+
+Usage: client.py SERVER MODE REVISION
+
+MODE is how to connect: legacy (by a handshake), auto (by asking first), or a revision (without asking). REVISION is
+what client and server must agree on. Exits with 1 where anything is not as it should be.
+"""
+
+import asyncio
+import sys
+import time
+from importlib.metadata import version
+
+from mcp import Client, MCPError, StdioServerParameters
+
+# Five megabytes of all that a string in JSON may have to be escaped for.
+LARGE = 'plain "quoted" back\\slash \n\r\t\x00\x7f \u2028 é 日本 😀 '
+LARGE *= 5_000_000 // len(LARGE.encode()) + 1
+
+stray = []
+
+
+async def on_message(message):
+    """What the SDK could not make sense of comes here as an exception."""
+    if isinstance(message, Exception):
+        stray.append(message)
+
+
+async def talk(server, mode, revision):
+    async with Client(StdioServerParameters(command=server), mode=mode, message_handler=on_message) as client:
+        same(client.protocol_version, revision)
+        # Where nothing was asked, nothing is known.
+        if mode != revision:
+            same(client.server_info.name, "wireline-example")
+
+        tools = (await client.list_tools()).tools
+        same([tool.name for tool in tools], ["echo", "add"])
+        same(tools[0].input_schema["required"], ["text"])
+
+        same(text_of(await client.call_tool("echo", {"text": "é\n\"😀\""})), "é\n\"😀\"")
+        sum = await client.call_tool("add", {"a": 1, "b": 2.5})
+        same((text_of(sum), sum.structured_content, sum.is_error), ("3.5", {"sum": 3.5}, False))
+        same((await client.call_tool("add", {"a": 1e308, "b": 1e308})).is_error, True)
+
+        answers = await asyncio.gather(*(client.call_tool("echo", {"text": f"number {i}"}) for i in range(1000)))
+        same([text_of(answer) for answer in answers], [f"number {i}" for i in range(1000)])
+
+        same(text_of(await client.call_tool("echo", {"text": LARGE})) == LARGE, True)
+
+        for name, arguments in [("nope", {}), ("echo", {}), ("add", {"a": 1, "b": "2"})]:
+            try:
+                same(await client.call_tool(name, arguments), "an error")
+            except MCPError as error:
+                same(error.code, -32602)
+    same(stray, [])
+
+
+def text_of(result):
+    [content] = result.content
+    same(content.type, "text")
+    return content.text
+
+
+def same(found, expected):
+    if found != expected:
+        raise AssertionError(f"expected {expected!r:.200}, found {found!r:.200}")
+
+
+start = time.monotonic()
+_, server, mode, revision = sys.argv
+asyncio.run(asyncio.wait_for(talk(server, mode, revision), 60))
+print(f"mcp {version('mcp')}, {mode}: {revision}, {time.monotonic() - start:.1f} s")

@@ -1,0 +1,47 @@
+//! Each corpus through a [`Decoder`]: in one piece by each implementation of the scanner that runs here, and in chunks
+//! as a reader would feed it by the best of them.
+//!
+//! An iteration is a message: the time is that for one of them, copying it in included.
+
+use std::time::Duration;
+
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use wireline::{Cpu, Decoder, Rules};
+use wireline_benches::{Corpus, decode, time_items};
+
+const STREAM: usize = 1 << 20;
+const CHUNK: usize = 64 << 10;
+
+fn decoder(criterion: &mut Criterion) {
+    for corpus in Corpus::ALL {
+        let stream = corpus.lines(STREAM);
+        let mut group = criterion.benchmark_group(format!("decoder/{}", corpus.name()));
+        for cpu in Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()) {
+            let name = format!("{cpu:?}").to_lowercase();
+            bench(&mut group, &name, Rules::json_rpc().cpu(cpu), &stream, stream.len());
+        }
+        bench(&mut group, "64KiB-chunks", Rules::json_rpc(), &stream, CHUNK);
+        group.finish();
+    }
+}
+
+fn bench(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, rules: Rules, stream: &[u8], piece: usize) {
+    let messages = stream.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    group.throughput(Throughput::BytesDecimal(stream.len() as u64 / messages));
+    let mut decoder = Decoder::new(rules);
+    group.bench_function(name, |bencher| {
+        bencher.iter_custom(|wanted| {
+            time_items(wanted, messages, || assert_eq!(decode(&mut decoder, stream, piece), messages))
+        });
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .nresamples(10_000);
+    targets = decoder
+}
+criterion_main!(benches);

@@ -1,0 +1,71 @@
+//! What [`Frame::into_owned`](wireline::Frame::into_owned) costs: the small corpus, with frames borrowed, owned and
+//! dropped at once, and owned and kept until the next read.
+//!
+//! An iteration is a message, so the difference of two times is the cost for one of them.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use wireline::{Decoder, Frame, Rules};
+use wireline_benches::{Corpus, time_items};
+
+/// What a reader may get at once.
+const READ: usize = 64 << 10;
+
+fn owned(criterion: &mut Criterion) {
+    let read = Corpus::Small.lines(READ);
+    let messages = read.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    let mut kept = Vec::with_capacity(messages as usize);
+
+    let mut group = criterion.benchmark_group("owned");
+    group.throughput(Throughput::BytesDecimal(read.len() as u64 / messages));
+    group.bench_function("borrowed", |bencher| {
+        bencher.iter_custom(|wanted| {
+            time_items(wanted, messages, || {
+                let seen = each(&mut decoder, &read, |frame| drop(black_box(frame)));
+                assert_eq!(seen, messages);
+            })
+        });
+    });
+    group.bench_function("owned", |bencher| {
+        bencher.iter_custom(|wanted| {
+            time_items(wanted, messages, || {
+                let seen = each(&mut decoder, &read, |frame| drop(black_box(frame.into_owned())));
+                assert_eq!(seen, messages);
+            })
+        });
+    });
+    group.bench_function("owned-and-kept", |bencher| {
+        bencher.iter_custom(|wanted| {
+            time_items(wanted, messages, || {
+                let seen = each(&mut decoder, &read, |frame| kept.push(frame.into_owned()));
+                assert_eq!(seen, messages);
+                kept.clear();
+            })
+        });
+    });
+    group.finish();
+}
+
+/// Feeds `read` and hands over each frame of it; says how many there were.
+fn each(decoder: &mut Decoder, read: &[u8], mut take: impl FnMut(Frame<'_>)) -> u64 {
+    let mut frames = 0;
+    decoder.feed(read);
+    while let Some(frame) = decoder.next_frame() {
+        take(frame.expect("a generated line is valid"));
+        frames += 1;
+    }
+    frames
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2))
+        .nresamples(10_000);
+    targets = owned
+}
+criterion_main!(benches);

@@ -1,0 +1,68 @@
+//! Writes made-up traffic to stdout, as much as is wanted: `corpus small 1000000 | …`.
+
+use std::env;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use wireline_benches::Corpus;
+
+const HELP: &str = "\
+Usage: corpus NAME BYTES
+
+Writes about BYTES bytes of JSON-RPC messages to stdout, one a line and all of them valid.
+
+NAME is one of:
+  small    requests, notifications and responses of 170 bytes
+  tools    tool lists of 13 KB
+  base64   results of 270 KB, one string in base64
+  source   source text of 34 KB, an eighth of it escape sequences
+  text     text of 5 KB, mostly beyond ASCII
+  numbers  tables of numbers of 17 KB
+";
+
+/// What is made before it begins to repeat itself.
+const PERIOD: usize = 8 << 20;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let written = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["-h" | "--help"] => io::stdout().write_all(HELP.as_bytes()),
+        [name, bytes] => match (Corpus::named(name), bytes.parse()) {
+            (Some(corpus), Ok(bytes)) => write(corpus, bytes),
+            _ => return misused(),
+        },
+        _ => return misused(),
+    };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        // Who reads has had enough: `corpus small 1000000000 | head`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("corpus: cannot write: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn misused() -> ExitCode {
+    eprint!("{HELP}");
+    ExitCode::from(2)
+}
+
+fn write(corpus: Corpus, bytes: u64) -> io::Result<()> {
+    let period = corpus.lines(usize::try_from(bytes).map_or(PERIOD, |bytes| bytes.min(PERIOD)));
+    let mut out = io::stdout().lock();
+    let mut left = bytes;
+    while left >= period.len() as u64 {
+        out.write_all(&period)?;
+        left -= period.len() as u64;
+    }
+    // Up to the end of the line that BYTES falls into.
+    let rest = &period[left as usize..];
+    if left > 0
+        && let Some(end) = rest.iter().position(|&byte| byte == b'\n')
+    {
+        out.write_all(&period[..left as usize + end + 1])?;
+    }
+    out.flush()
+}

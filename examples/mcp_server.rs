@@ -1,0 +1,230 @@
+//! A server of the Model Context Protocol on stdin and stdout, with two tools: `echo` and `add`.
+//!
+//! ```console
+//! $ cargo build --release --features stdio --example mcp_server
+//! $ npx @modelcontextprotocol/inspector target/release/examples/mcp_server
+//! ```
+//!
+//! It serves clients that open with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25), and those that say
+//! in each request which revision it is of (2026-07-28). For neither does it keep any state.
+//!
+//! All that is in this file is what the methods do. Lines that are no messages, batches, ids of any kind, exactly one
+//! answer to each request, and a stdout with nothing else on it are the library's business.
+
+use std::io::{ErrorKind, stdin};
+use std::process::ExitCode;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Number, Value, json};
+use wireline::io::{Call, serve};
+use wireline::{RawJson, RpcError, Rules, stdio};
+
+const HELP: &str = "\
+A server of the Model Context Protocol on stdin and stdout
+
+Usage: mcp_server [--rules RULES]
+
+Options:
+      --rules RULES  What to accept and how to answer what is not: mcp (unless said otherwise), where noise is not
+                     answered and an id is a string or an integer; or json-rpc, JSON-RPC 2.0 to the letter
+  -h, --help         Print help
+";
+
+/// Revisions that begin with an `initialize` handshake, the oldest first.
+const HANDSHAKE: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// The revision that has none: each request names its version in `_meta`.
+const STATELESS: &str = "2026-07-28";
+
+/// What [`STATELESS`] answers to a version that is not served; the data lists those that are.
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+fn main() -> std::io::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rules = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        // Revision 2025-03-26 has batches. The others' clients do not send any.
+        [] | ["--rules", "mcp"] => Rules::mcp().batches(true),
+        ["--rules", "json-rpc"] => Rules::json_rpc(),
+        ["-h" | "--help"] => {
+            print!("{HELP}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {
+            eprint!("{HELP}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+
+    let stdout = stdio::claim()?;
+    // Without the claim, the client would be sent this as if it were a message.
+    println!("mcp_server: this was printed to stdout, and is on stderr");
+
+    match serve(stdin().lock(), stdout, rules, answer) {
+        // The client has gone before it was told everything. That is up to the client.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        served => served.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// The result of a request, or what is wrong with it.
+fn answer(call: Call<'_>) -> Result<Value, RpcError> {
+    if call.id().is_none() {
+        // That the client is ready, that it has lost interest in a request: there is nothing to do about notifications.
+        return Ok(Value::Null);
+    }
+    let params = call.raw_params();
+    match era(params)? {
+        Era::Handshake => match call.method() {
+            "initialize" => initialize(params),
+            "ping" => Ok(json!({})),
+            "tools/list" => Ok(json!({ "tools": tools() })),
+            "tools/call" => call_tool(params),
+            // A method of the other era, without what makes a request one of that era.
+            "server/discover" => {
+                Err(RpcError::invalid_params("expected _meta with io.modelcontextprotocol/protocolVersion"))
+            }
+            _ => Err(RpcError::method_not_found()),
+        },
+        Era::Stateless => match call.method() {
+            "server/discover" => {
+                Ok(cacheable(json!({ "supportedVersions": [STATELESS], "capabilities": capabilities() })))
+            }
+            "tools/list" => Ok(cacheable(json!({ "tools": tools() }))),
+            "tools/call" => call_tool(params),
+            _ => Err(RpcError::method_not_found()),
+        }
+        .map(complete),
+    }
+}
+
+/// How client and server come to know each other.
+enum Era {
+    /// Once, by `initialize`.
+    Handshake,
+    /// In each request anew.
+    Stateless,
+}
+
+fn era(params: Option<RawJson<'_>>) -> Result<Era, RpcError> {
+    let meta = params.and_then(|params| params.pointer("/_meta"));
+    let Some(version) = meta.and_then(|meta| meta.pointer("/io.modelcontextprotocol~1protocolVersion")) else {
+        return Ok(Era::Handshake);
+    };
+    let version: String = version
+        .deserialize()
+        .map_err(|_| RpcError::invalid_params("expected a string as io.modelcontextprotocol/protocolVersion"))?;
+    if version == STATELESS {
+        find::<serde_json::Map<_, _>>(meta, "/io.modelcontextprotocol~1clientCapabilities")
+            .map(|_| Era::Stateless)
+            .ok_or_else(|| RpcError::invalid_params("expected an object as io.modelcontextprotocol/clientCapabilities"))
+    } else if HANDSHAKE.contains(&version.as_str()) {
+        Ok(Era::Handshake)
+    } else {
+        let mut supported = HANDSHAKE.to_vec();
+        supported.push(STATELESS);
+        RpcError::new(UNSUPPORTED_VERSION, "unsupported protocol version")
+            .with_data(&json!({ "supported": supported, "requested": version }))
+            .map_or_else(|_| Err(RpcError::internal()), Err)
+    }
+}
+
+fn initialize(params: Option<RawJson<'_>>) -> Result<Value, RpcError> {
+    let asked_for: String = find(params, "/protocolVersion")
+        .ok_or_else(|| RpcError::invalid_params("expected protocolVersion, a string"))?;
+    // The client's version, or else the newest, for the client to accept or to leave.
+    let version = HANDSHAKE.into_iter().find(|version| *version == asked_for).unwrap_or(HANDSHAKE[3]);
+    Ok(json!({ "protocolVersion": version, "capabilities": capabilities(), "serverInfo": server_info() }))
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": {} })
+}
+
+fn server_info() -> Value {
+    json!({ "name": "wireline-example", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn tools() -> Value {
+    json!([
+        {
+            "name": "echo",
+            "description": "Says what it is told",
+            "inputSchema": {
+                "type": "object",
+                "properties": { "text": { "type": "string", "description": "What to say" } },
+                "required": ["text"],
+            },
+        },
+        {
+            "name": "add",
+            "description": "Adds two numbers",
+            "inputSchema": {
+                "type": "object",
+                "properties": { "a": { "type": "number" }, "b": { "type": "number" } },
+                "required": ["a", "b"],
+            },
+            "outputSchema": {
+                "type": "object",
+                "properties": { "sum": { "type": "number" } },
+                "required": ["sum"],
+            },
+        },
+    ])
+}
+
+/// A tool that is not there, or does not take such arguments, is the client's mistake and an error of the protocol. A
+/// tool that fails at what it was asked to do is a result, for the model to read.
+fn call_tool(params: Option<RawJson<'_>>) -> Result<Value, RpcError> {
+    let name: String =
+        find(params, "/name").ok_or_else(|| RpcError::invalid_params("expected a tool's name, a string"))?;
+    match name.as_str() {
+        "echo" => {
+            let text: String = find(params, "/arguments/text")
+                .ok_or_else(|| RpcError::invalid_params("echo: expected text, a string"))?;
+            Ok(json!({ "content": [{ "type": "text", "text": text }] }))
+        }
+        "add" => {
+            let number = |pointer| {
+                find(params, pointer).ok_or_else(|| RpcError::invalid_params("add: expected a and b, two numbers"))
+            };
+            Ok(match sum(&number("/arguments/a")?, &number("/arguments/b")?) {
+                Some(sum) => json!({
+                    "content": [{ "type": "text", "text": sum.to_string() }],
+                    "structuredContent": { "sum": sum },
+                }),
+                None => json!({
+                    "content": [{ "type": "text", "text": "the sum is beyond what a number can be" }],
+                    "isError": true,
+                }),
+            })
+        }
+        _ => Err(RpcError::invalid_params("unknown tool: expected echo or add")),
+    }
+}
+
+/// The sum of integers as one, if it fits; `None` if there is no finite sum.
+fn sum(a: &Number, b: &Number) -> Option<Number> {
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) if a.checked_add(b).is_some() => Some(Number::from(a + b)),
+        _ => Number::from_f64(a.as_f64()? + b.as_f64()?),
+    }
+}
+
+/// What `pointer` leads to, if it is there and a `T`. Nothing else is decoded.
+fn find<T: DeserializeOwned>(value: Option<RawJson<'_>>, pointer: &str) -> Option<T> {
+    value?.pointer(pointer)?.deserialize().ok()
+}
+
+/// A stateless result says that it is the final one, and who gave it.
+fn complete(mut result: Value) -> Value {
+    result["resultType"] = json!("complete");
+    result["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server_info() });
+    result
+}
+
+/// A stateless list says for how long it may be kept: this one does not change as long as the server runs.
+fn cacheable(mut result: Value) -> Value {
+    result["ttlMs"] = json!(3_600_000);
+    result["cacheScope"] = json!("public");
+    result
+}
