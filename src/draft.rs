@@ -3,12 +3,12 @@
 use bytes::BytesMut;
 
 use crate::encode_error::EncodeError;
-use crate::envelope::{self, Kind};
+use crate::envelope::{self, Envelope, Kind};
 use crate::fault::{FaultKind, Reply};
 use crate::id::Id;
 use crate::payload::{LimitedWriter, Payload, refuse_line_breaks};
 use crate::rpc_error::RpcError;
-use crate::rules::{Dialect, Rules, Standard};
+use crate::rules::{Dialect, Rules};
 use crate::strict::Notes;
 
 /// A line, or an entry of a batch, that is being written. It is taken back unless it gets whole.
@@ -171,10 +171,12 @@ impl Draft<'_> {
         refuse_line_breaks(&self.out[self.start..])
     }
 
-    /// Holds a message that passed by `standard` to these rules: again only if they may be stricter.
-    pub(crate) fn judge_again(&self, standard: Standard) -> Result<(), EncodeError> {
-        self.refuse_line_breaks()?;
-        if self.rules.standard().permits_all_of(standard) { Ok(()) } else { self.judge() }
+    /// Holds a message that has been judged before to these rules: again only if they may be stricter.
+    pub(crate) fn judge_again(&self, before: &Envelope) -> Result<(), EncodeError> {
+        if !before.is_one_line {
+            self.refuse_line_breaks()?;
+        }
+        if self.rules.standard().permits_all_of(before.judged_by) { Ok(()) } else { self.judge() }
     }
 
     /// Holds what has been written to the rules.

@@ -231,7 +231,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
             draft.text(before)?;
             draft.text(id)?;
             draft.text(after)?;
-            draft.judge_again(envelope.judged_by)
+            draft.judge_again(envelope)
         })
     }
 
@@ -244,7 +244,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| {
             let (text, envelope) = message.text_and_envelope();
             draft.text(text)?;
-            draft.judge_again(envelope.judged_by)
+            draft.judge_again(envelope)
         })
     }
 

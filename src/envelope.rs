@@ -10,7 +10,7 @@ use crate::hint::Hint;
 use crate::id::Id;
 use crate::recover::{Recovered, Recovery};
 use crate::rules::{AnswerWithoutId, Dialect, Rules, Standard};
-use crate::scan::{self, Flaw, Members, Root, Span};
+use crate::scan::{self, Flaw, Members, Root, Scanned, Span};
 use crate::string;
 
 /// A text that passed.
@@ -34,6 +34,8 @@ pub(crate) struct Envelope {
     pub(crate) payload: Span,
     /// What it was judged by.
     pub(crate) judged_by: Standard,
+    /// Whether there is no line break in it, for sure.
+    pub(crate) is_one_line: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +62,18 @@ pub(crate) struct Complaint {
 #[inline]
 pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
     let mut outline = Outline::default();
-    match rules.scanner.scan(text, rules.max_depth, &mut outline) {
-        Some(Root::Object) => outline.judge(text, rules).map(Verdict::Message),
-        Some(Root::Array { len }) => match len {
+    let Some(scanned) = rules.scanner.scan(text, rules.max_depth, &mut outline) else {
+        return Err(Complaint::about_broken(text, rules));
+    };
+    match scanned.root {
+        Root::Object => outline.judge(text, scanned, rules).map(Verdict::Message),
+        Root::Array { len } => match len {
             _ if !rules.batches => Err(Complaint::about_batch(FaultKind::BatchNotAllowed, text)),
             0 => Err(Complaint::about(FaultKind::EmptyBatch, text)),
             _ if len > rules.max_batch_len => Err(Complaint::about_batch(FaultKind::BatchTooLong, text)),
             _ => Ok(Verdict::Batch { len }),
         },
-        Some(Root::Scalar) => Err(Complaint::about(FaultKind::NotAnObject, text)),
-        None => Err(Complaint::about_broken(text, rules)),
+        Root::Scalar => Err(Complaint::about(FaultKind::NotAnObject, text)),
     }
 }
 
@@ -87,7 +91,7 @@ pub(crate) fn judge_all(text: &[u8], rules: &Rules) -> Result<(), Complaint> {
 pub(crate) fn judge_entry(text: &[u8], rules: &Rules) -> Result<Envelope, Complaint> {
     let mut outline = Outline::default();
     match rules.scanner.scan(text, rules.max_depth, &mut outline) {
-        Some(Root::Object) => outline.judge(text, rules),
+        Some(scanned @ Scanned { root: Root::Object, .. }) => outline.judge(text, scanned, rules),
         Some(_) => Err(Complaint::about(FaultKind::NotAnObject, text)),
         None => Err(Complaint::about_broken(text, rules)),
     }
@@ -240,12 +244,12 @@ impl Outline {
     }
 
     #[inline(always)]
-    fn judge(&self, text: &[u8], rules: &Rules) -> Result<Envelope, Complaint> {
-        self.try_judge(text, rules).map_err(|(kind, at)| self.complain(kind, at, text, rules))
+    fn judge(&self, text: &[u8], scanned: Scanned, rules: &Rules) -> Result<Envelope, Complaint> {
+        self.try_judge(text, scanned, rules).map_err(|(kind, at)| self.complain(kind, at, text, rules))
     }
 
     #[inline(always)]
-    fn try_judge(&self, text: &[u8], rules: &Rules) -> Result<Envelope, (FaultKind, usize)> {
+    fn try_judge(&self, text: &[u8], scanned: Scanned, rules: &Rules) -> Result<Envelope, (FaultKind, usize)> {
         let whole = |kind| (kind, text.iter().position(|&byte| byte == b'{').unwrap_or(0));
         let at = |kind, name| (kind, self.value(name).start());
 
@@ -272,7 +276,7 @@ impl Outline {
 
         let id = self.value(Name::Id);
         if self.has(Name::Id) {
-            if !is_permitted_id(id.of(text), kind, rules) {
+            if !is_permitted_id_type(id.of(text), kind, rules) || scanned.has_escapes && !is_said(id.of(text)) {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
         } else if matches!(kind, Kind::Result) || (matches!(kind, Kind::Error) && !rules.permit_errors_without_id()) {
@@ -283,7 +287,7 @@ impl Outline {
         let payload = match kind {
             Kind::Request | Kind::Notification => {
                 let literal = method.of(text);
-                if literal[0] != b'"' || !string::is_decodable(literal) {
+                if literal[0] != b'"' || scanned.has_escapes && !is_said(literal) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
                 }
                 let params = self.value(Name::Params);
@@ -308,7 +312,8 @@ impl Outline {
                 error
             }
         };
-        Ok(Envelope { kind, id, method, payload, judged_by: rules.standard() })
+        let is_one_line = !scanned.has_controls;
+        Ok(Envelope { kind, id, method, payload, judged_by: rules.standard(), is_one_line })
     }
 
     #[cold]
@@ -337,12 +342,21 @@ fn looks_like_response(text: &[u8]) -> bool {
 /// Whether `json`, a JSON text, may be the id of a message of that kind.
 #[inline]
 pub(crate) fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
+    is_permitted_id_type(json, kind, rules) && is_said(json)
+}
+
+/// Whether `json`, a JSON text, is no string with an escape for half a surrogate pair.
+fn is_said(json: &[u8]) -> bool {
+    json.first() != Some(&b'"') || string::is_decodable(json)
+}
+
+/// [`is_permitted_id`], apart from the escapes of a string.
+#[inline]
+fn is_permitted_id_type(json: &[u8], kind: Kind, rules: &Rules) -> bool {
     match (json.first(), rules.dialect) {
-        (Some(b'"'), _) => string::is_decodable(json),
+        (Some(b'"'), _) => true,
         (Some(b'-' | b'0'..=b'9'), Dialect::JsonRpc) => true,
-        (Some(b'-' | b'0'..=b'9'), Dialect::Mcp | Dialect::Acp) => {
-            json.iter().all(u8::is_ascii_digit) || Decimal::new(json).is_integer()
-        }
+        (Some(b'-' | b'0'..=b'9'), Dialect::Mcp | Dialect::Acp) => is_integer(json),
         (Some(b'n'), Dialect::JsonRpc) => true,
         (Some(b'n'), Dialect::Acp) => kind != Kind::Result,
         (Some(b'n'), Dialect::Mcp) => kind == Kind::Error && rules.answer_without_id == AnswerWithoutId::NullId,
@@ -352,19 +366,35 @@ pub(crate) fn is_permitted_id(json: &[u8], kind: Kind, rules: &Rules) -> bool {
 
 /// Whether `json`, a JSON text, is an object with `code` and `message`, and each of its three members at most once.
 fn is_error_object(json: &[u8]) -> bool {
-    let mut seen = [false; 3];
+    const NAMES: [&str; 3] = ["code", "message", "data"];
+
+    let mut seen = [false; NAMES.len()];
     let fine = json[0] == b'{'
         && cursor::members(json).all(|(key, value)| {
-            let (place, fits) = if string::says(key, "code") {
-                (0, matches!(value[0], b'-' | b'0'..=b'9') && Decimal::new(value).is_integer())
-            } else if string::says(key, "message") {
-                (1, value[0] == b'"')
-            } else if string::says(key, "data") {
-                (2, true)
-            } else {
-                return string::is_decodable(key);
+            let name = match key {
+                b"\"code\"" => Some(0),
+                b"\"message\"" => Some(1),
+                b"\"data\"" => Some(2),
+                _ if !key.contains(&b'\\') => None,
+                _ => NAMES.iter().position(|name| string::says(key, name)),
             };
-            fits && !std::mem::replace(&mut seen[place], true)
+            let fits = match name {
+                Some(0) => is_integer(value),
+                Some(1) => value[0] == b'"',
+                Some(_) => true,
+                None => return string::is_decodable(key),
+            };
+            fits && !std::mem::replace(&mut seen[name.unwrap_or_default()], true)
         });
     fine && seen[0] && seen[1]
+}
+
+/// Whether `json`, a JSON text, is a number without a fraction, by value.
+#[inline]
+fn is_integer(json: &[u8]) -> bool {
+    match json {
+        [b'-', digits @ ..] | digits if digits.iter().all(u8::is_ascii_digit) => true,
+        [b'-' | b'0'..=b'9', ..] => Decimal::new(json).is_integer(),
+        _ => false,
+    }
 }

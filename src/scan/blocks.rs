@@ -23,7 +23,7 @@
 use super::cpu::{BLOCK, Block, EscapeMasks, Masks};
 use super::nesting::Nesting;
 use super::numbers::Numbers;
-use super::{Members, Root, Span};
+use super::{Members, Root, Scanned, Span};
 
 /// The text is not JSON, or too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn scan<C: Masks, M: Members>(
     text: &[u8],
     max_depth: u32,
     members: &mut M,
-) -> Result<Root, Rejected> {
+) -> Result<Scanned, Rejected> {
     let mut strings = Strings::default();
     let mut tokens = Tokens::new(max_depth);
     let mut numbers = Numbers::default();
@@ -94,9 +94,16 @@ pub(super) fn scan<C: Masks, M: Members>(
         }
 
         // What each opening bracket, comma and colon is followed by.
-        let after_open = tokens.after_open.land_after(open, blank);
-        let after_comma = tokens.after_comma.land_after(comma, blank);
-        let after_colon = tokens.after_colon.land_after(colon, blank);
+        let (after_open, after_comma, after_colon) = if blank == 0 {
+            // As compact JSON has it: what follows is the next byte.
+            (tokens.after_open.step(open), tokens.after_comma.step(comma), tokens.after_colon.step(colon))
+        } else {
+            (
+                tokens.after_open.land_after(open, blank),
+                tokens.after_comma.land_after(comma, blank),
+                tokens.after_colon.land_after(colon, blank),
+            )
+        };
         let awaited = after_open | after_comma | after_colon;
         let value = open | scalar_start | (quote & inside);
         bad |= value & !awaited;
@@ -121,14 +128,13 @@ pub(super) fn scan<C: Masks, M: Members>(
             let segment = up_to & !seen;
             seen = up_to;
 
+            let object = tokens.nesting.in_object();
+            bad |= segment & ((array_evidence & object) | (object_evidence & !object));
             let depth = tokens.nesting.depth();
-            if depth == 0 {
-                bad |= comma & segment;
-            } else {
-                let object = tokens.nesting.in_object();
-                bad |= segment & ((array_evidence & object) | (object_evidence & !object));
-                if depth == 1 {
-                    outermost.separators(text, at, (comma | colon) & segment, colon, members);
+            if depth <= 1 {
+                match depth {
+                    0 => bad |= comma & segment,
+                    _ => outermost.separators(text, at, (comma | colon) & segment, colon, members),
                 }
             }
             if bracket == 0 {
@@ -169,7 +175,7 @@ pub(super) fn scan<C: Masks, M: Members>(
     {
         return Err(Rejected);
     }
-    Ok(outermost.root)
+    Ok(Scanned { root: outermost.root, has_escapes: strings.has_escapes, has_controls: strings.controls != 0 })
 }
 
 /// Where the blocks without quote, backslash and control character end that begin at `from`, and whether they have
@@ -197,6 +203,9 @@ struct Strings {
     escaped: u64,
     /// The low bits, up to four, that must be hexadecimal digits.
     hex: u64,
+    has_escapes: bool,
+    /// Not zero if there has been a control character, which may only be between tokens.
+    controls: u64,
 }
 
 impl Strings {
@@ -214,10 +223,12 @@ impl Strings {
         let mut bad = 0;
         if masks.backslash != 0 || self.pending() {
             // Outside strings a backslash is wrong in any case, so what is found to be wrong with it there is right.
+            self.has_escapes = true;
             let escaped = self.escaped(masks.backslash);
             quote &= !escaped;
             bad = self.wrong_escapes(escaped, cpu.escapes(block));
         }
+        self.controls |= masks.control;
         let inside = cpu.prefix_xor(quote) ^ self.inside;
         self.inside = (inside.cast_signed() >> 63).cast_unsigned();
         (quote, inside, masks.high, bad | (masks.control & inside))
@@ -296,6 +307,14 @@ impl Carry {
         let (sum, overflows) = run.overflowing_add(marks & run);
         self.0 = u64::from(overflows);
         (sum | marks) & !run
+    }
+
+    /// The byte after each bit of `marks`.
+    #[inline(always)]
+    fn step(&mut self, marks: u64) -> u64 {
+        let stepped = marks << 1 | self.0;
+        self.0 = marks >> 63;
+        stepped
     }
 
     /// [`land`](Self::land) from the byte after each bit of `marks`.

@@ -76,6 +76,16 @@ pub(crate) enum Root {
     },
 }
 
+/// What is known of a text that is JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scanned {
+    pub(crate) root: Root,
+    /// Whether there is an escape in one of its strings.
+    pub(crate) has_escapes: bool,
+    /// Whether there is a tab, a line feed or a carriage return between its tokens.
+    pub(crate) has_controls: bool,
+}
+
 /// The implementations of the scanner, by what they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
@@ -131,7 +141,7 @@ impl Scanner {
     /// Judges `text`, which is shorter than 4 GiB, and tells `members` of each member of the outermost object. `None` if
     /// it is not JSON, or deeper than `max_depth`, which is at most [`DEEPEST`].
     #[inline]
-    pub(crate) fn scan<M: Members>(self, text: &[u8], max_depth: u32, members: &mut M) -> Option<Root> {
+    pub(crate) fn scan<M: Members>(self, text: &[u8], max_depth: u32, members: &mut M) -> Option<Scanned> {
         debug_assert!(max_depth <= DEEPEST);
         match self {
             #[cfg(target_arch = "x86_64")]

@@ -15,6 +15,8 @@ use super::cpu::{BLOCK, Block, Masks};
 /// What a number that goes on into the next block has been so far: each is 0 or 1, of the last byte.
 #[derive(Default)]
 pub(super) struct Numbers {
+    /// Whether it may have been something else than digits.
+    goes_on: bool,
     run: u64,
     digit: u64,
     sign: u64,
@@ -87,26 +89,35 @@ impl Numbers {
 
     #[inline(always)]
     fn numbers<C: Masks>(&mut self, cpu: C, block: &Block, run: u64, scalar_start: u64) -> u64 {
-        let masks = cpu.numbers(block);
+        let masks = cpu.digits(block);
         let digit = masks.digit & run;
+        let start = run & !after(run, &mut self.run);
+        let after_digit = after(digit, &mut self.digit);
+        // A run that begins where no scalar does goes on after a word: `true1`.
+        let mut bad = start & !scalar_start;
+
+        if digit == run && !self.goes_on {
+            // Only natural numbers, as ids and counters are.
+            let after_leading_zero = after(masks.zero & start, &mut self.leading_zero);
+            return bad | (after_leading_zero & digit);
+        }
+        let zero = masks.zero;
+        let masks = cpu.numbers(block);
         let minus = masks.minus & run;
         let plus = masks.plus & run;
         let dot = masks.dot & run;
         let exponent = masks.exponent & run;
         let sign = minus | plus;
 
-        let start = run & !after(run, &mut self.run);
-        let after_digit = after(digit, &mut self.digit);
         let after_sign = after(sign, &mut self.sign);
         let after_dot = after(dot, &mut self.dot);
         let after_exponent = after(exponent, &mut self.exponent);
         let after_exponent_sign = after(sign & after_exponent, &mut self.exponent_sign);
         let integer = start | after(minus & start, &mut self.leading_minus);
-        let after_leading_zero = after(masks.zero & integer, &mut self.leading_zero);
+        let after_leading_zero = after(zero & integer, &mut self.leading_zero);
 
-        let mut bad = run & !(digit | sign | dot | exponent);
-        // A run that begins where no scalar does goes on after a word: `true1`.
-        bad |= start & !(scalar_start & (digit | minus));
+        bad |= run & !(digit | sign | dot | exponent);
+        bad |= start & !(digit | minus);
         bad |= minus & !(start | after_exponent);
         bad |= plus & !after_exponent;
         bad |= (dot | exponent) & !after_digit;
@@ -120,6 +131,7 @@ impl Numbers {
         let power_ends = self.power.land(power, digit);
         bad |= fraction_ends & dot;
         bad |= power_ends & (dot | exponent);
+        self.goes_on = self.run != 0;
         bad
     }
 }

@@ -24,12 +24,18 @@ fn scanners() -> impl Iterator<Item = Scanner> {
     Cpu::ALL.into_iter().filter_map(Scanner::new)
 }
 
+fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Collected) {
+    assert_eq!(scanned.has_escapes, text.contains(&b'\\'));
+    assert_eq!(scanned.has_controls, text.iter().any(|&byte| byte < b' '));
+    (scanned.root, members)
+}
+
 /// What the implementations that run here make of a text; they must agree.
 #[track_caller]
 fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
     let mut verdicts = scanners().map(|scanner| {
         let mut members = Collected::default();
-        (scanner, scanner.scan(text, DEEPEST, &mut members).map(|root| (root, members)))
+        (scanner, scanner.scan(text, DEEPEST, &mut members).map(|scanned| check_escapes(text, scanned, members)))
     });
     let (_, first) = verdicts.next().unwrap();
     for (scanner, other) in verdicts {

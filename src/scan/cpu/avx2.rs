@@ -4,8 +4,8 @@
 use std::arch::x86_64::*;
 
 use super::super::blocks::{self, Rejected};
-use super::super::{Members, Root};
-use super::{Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::super::{Members, Scanned};
+use super::{Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ impl Avx2 {
         text: &[u8],
         max_depth: u32,
         members: &mut M,
-    ) -> Result<Root, Rejected> {
+    ) -> Result<Scanned, Rejected> {
         #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2")]
-        fn scan<M: Members>(cpu: Avx2, text: &[u8], max_depth: u32, members: &mut M) -> Result<Root, Rejected> {
+        fn scan<M: Members>(cpu: Avx2, text: &[u8], max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
             blocks::scan(cpu, text, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
@@ -79,13 +79,19 @@ impl Masks for Avx2 {
     }
 
     #[inline(always)]
+    fn digits(self, block: &Block) -> DigitMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            DigitMasks { digit: join(within(low, b'0', 10), within(high, b'0', 10)), zero: equal(low, high, b'0') }
+        })
+    }
+
+    #[inline(always)]
     fn numbers(self, block: &Block) -> NumberMasks {
         with_avx2!({
             let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
             NumberMasks {
-                digit: join(within(low, b'0', 10), within(high, b'0', 10)),
-                zero: equal(low, high, b'0'),
                 minus: equal(low, high, b'-'),
                 plus: equal(low, high, b'+'),
                 dot: equal(low, high, b'.'),

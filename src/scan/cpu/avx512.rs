@@ -4,8 +4,8 @@
 use std::arch::x86_64::*;
 
 use super::super::blocks::{self, Rejected};
-use super::super::{Members, Root};
-use super::{Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::super::{Members, Scanned};
+use super::{Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX-512 F and BW, carry-less multiplication and the bit-manipulation instructions are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ impl Avx512 {
         text: &[u8],
         max_depth: u32,
         members: &mut M,
-    ) -> Result<Root, Rejected> {
+    ) -> Result<Scanned, Rejected> {
         #[target_feature(enable = "avx512f,avx512bw,pclmulqdq,bmi1,bmi2")]
-        fn scan<M: Members>(cpu: Avx512, text: &[u8], max_depth: u32, members: &mut M) -> Result<Root, Rejected> {
+        fn scan<M: Members>(cpu: Avx512, text: &[u8], max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
             blocks::scan(cpu, text, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
@@ -81,12 +81,18 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
+    fn digits(self, block: &Block) -> DigitMasks {
+        with_avx512!({
+            let v = load(block);
+            DigitMasks { digit: within(v, b'0', 10), zero: equal(v, b'0') }
+        })
+    }
+
+    #[inline(always)]
     fn numbers(self, block: &Block) -> NumberMasks {
         with_avx512!({
             let v = load(block);
             NumberMasks {
-                digit: within(v, b'0', 10),
-                zero: equal(v, b'0'),
                 minus: equal(v, b'-'),
                 plus: equal(v, b'+'),
                 dot: equal(v, b'.'),

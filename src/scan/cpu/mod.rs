@@ -46,12 +46,17 @@ pub(super) struct StructureMasks {
     pub(super) blank: u64,
 }
 
-/// What numbers are made of.
+/// What most numbers are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberMasks {
+pub(super) struct DigitMasks {
     /// `0` to `9`.
     pub(super) digit: u64,
     pub(super) zero: u64,
+}
+
+/// What else numbers are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberMasks {
     pub(super) minus: u64,
     pub(super) plus: u64,
     pub(super) dot: u64,
@@ -77,6 +82,8 @@ pub(super) trait Masks: Copy {
     fn strings(self, block: &Block) -> StringMasks;
 
     fn structure(self, block: &Block) -> StructureMasks;
+
+    fn digits(self, block: &Block) -> DigitMasks;
 
     fn numbers(self, block: &Block) -> NumberMasks;
 
@@ -122,11 +129,10 @@ mod tests {
                 blank: is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')),
             }
         );
+        assert_eq!(masks.digits(block), DigitMasks { digit: is(|b| b.is_ascii_digit()), zero: is(|b| b == b'0') });
         assert_eq!(
             masks.numbers(block),
             NumberMasks {
-                digit: is(|b| b.is_ascii_digit()),
-                zero: is(|b| b == b'0'),
                 minus: is(|b| b == b'-'),
                 plus: is(|b| b == b'+'),
                 dot: is(|b| b == b'.'),

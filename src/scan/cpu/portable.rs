@@ -1,7 +1,7 @@
 //! The masks without any CPU-specific instruction: comparisons that a compiler turns into whatever vectors the
 //! target has, and a multiplication that gathers eight of their results into eight bits.
 
-use super::{BLOCK, Block, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Any CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +32,13 @@ impl Masks for Portable {
     }
 
     #[inline(always)]
+    fn digits(self, block: &Block) -> DigitMasks {
+        DigitMasks { digit: mask(block, |b| b.wrapping_sub(b'0') < 10), zero: mask(block, |b| b == b'0') }
+    }
+
+    #[inline(always)]
     fn numbers(self, block: &Block) -> NumberMasks {
         NumberMasks {
-            digit: mask(block, |b| b.wrapping_sub(b'0') < 10),
-            zero: mask(block, |b| b == b'0'),
             minus: mask(block, |b| b == b'-'),
             plus: mask(block, |b| b == b'+'),
             dot: mask(block, |b| b == b'.'),
