@@ -38,6 +38,17 @@ fn client_gets_all_its_answers() {
 }
 
 #[test]
+fn sockets_serve() {
+    let examples: &[&str] = if cfg!(feature = "tokio") { &["sockets", "sockets_tokio"] } else { &["sockets"] };
+    for name in examples {
+        let output = Command::new(example(name)).output().unwrap();
+        let expected = if cfg!(unix) { "tcp: 3 answers\nunix: 3 answers\n" } else { "tcp: 3 answers\n" };
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{name}");
+        assert!(output.status.success());
+    }
+}
+
+#[test]
 fn proxy_keeps_clients_apart() {
     let mut proxy =
         Command::new(example("proxy")).arg("2").arg(example("server")).stdout(Stdio::piped()).spawn().unwrap();

@@ -18,7 +18,7 @@
 //! What one block cannot know of the next is carried: a bit each for a token whose successor is still to come, for an
 //! odd backslash at the end, for a string or a number that goes on.
 //!
-//! A text is accepted or rejected, nothing more. Why it was rejected, and where, is asked of [`explain`](super::explain).
+//! A text is accepted or rejected, nothing more. Why it was rejected, and where, is asked of [`explain`](super::explain()).
 
 use super::cpu::{BLOCK, Block, EscapeMasks, Masks};
 use super::nesting::Nesting;

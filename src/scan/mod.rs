@@ -1,6 +1,6 @@
 //! One pass over one text: is it JSON (RFC 8259, in UTF-8), and where do the members of its outermost object lie?
 //!
-//! This layer knows nothing of JSON-RPC. [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain`] goes
+//! This layer knows nothing of JSON-RPC. [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain()`] goes
 //! through a rejected text byte by byte and says what is wrong with it. The two are written independently and held to
 //! each other, and to serde_json, by tests.
 
