@@ -28,9 +28,10 @@ use bytes::{Bytes, BytesMut};
 
 use crate::envelope;
 use crate::fault::Fault;
-use crate::message::{Frame, Position, Text};
+use crate::frame::Frame;
 use crate::recover::Recovery;
 use crate::rules::Rules;
+use crate::text::{Position, Text};
 
 /// How much buffer a decoder keeps between lines, unless told otherwise.
 const RETAINED: usize = 64 << 10;

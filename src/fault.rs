@@ -6,9 +6,9 @@ use crate::envelope::Complaint;
 use crate::events;
 use crate::hint::Hint;
 use crate::id::Id;
-use crate::message::Position;
 use crate::rules::{AnswerWithoutId, Rules};
 use crate::scan::Flaw;
+use crate::text::Position;
 
 /// What was wrong with a line, where, the id that could still be read, and whether to answer.
 ///

@@ -99,6 +99,7 @@ mod encoder;
 mod envelope;
 mod events;
 mod fault;
+mod frame;
 mod hint;
 mod id;
 pub mod io;
@@ -116,6 +117,7 @@ mod simd;
 pub mod stdio;
 mod strict;
 mod string;
+mod text;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
@@ -123,9 +125,10 @@ pub use decoder::Decoder;
 pub use encode_error::{EncodeError, EncodeErrorKind};
 pub use encoder::{BatchEncoder, Encoder, to_line, to_text};
 pub use fault::{Fault, FaultKind, Reply};
+pub use frame::{Batch, Entries, Frame};
 pub use hint::Hint;
 pub use id::Id;
-pub use message::{Batch, Entries, ErrorObject, Frame, Message, Notification, Request, Response};
+pub use message::{ErrorObject, Message, Notification, Request, Response};
 pub use payload::Payload;
 pub use raw::{RawJson, Scratch};
 pub use rpc_error::RpcError;

@@ -8,9 +8,9 @@ use serde::de::{Deserialize, DeserializeOwned};
 use crate::cursor;
 use crate::envelope;
 use crate::fault::Fault;
-use crate::message::Position;
 use crate::rules::Rules;
 use crate::string;
+use crate::text::Position;
 
 /// A JSON text that has been checked and not decoded: params, a result, an error's data.
 ///

@@ -36,8 +36,9 @@ use crate::decoder::Decoder;
 use crate::encode_error::EncodeError;
 use crate::encoder::Encoder;
 use crate::fault::{Fault, Reply};
+use crate::frame::{Batch, Frame};
 use crate::io::SendError;
-use crate::message::{Batch, Frame, Message};
+use crate::message::Message;
 use crate::rules::Rules;
 
 /// Frames from, and lines to, a byte stream; see the [module](self).

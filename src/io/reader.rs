@@ -7,7 +7,7 @@ use bytes::BytesMut;
 
 use crate::decoder::Decoder;
 use crate::fault::Fault;
-use crate::message::Frame;
+use crate::frame::Frame;
 use crate::rules::Rules;
 
 /// How much is asked for at first, and at the most: more when the last read was full, less when there was little.
