@@ -1,0 +1,70 @@
+//! With feature `tracing`, faults and refusals are events, without a byte of what was sent.
+#![cfg(feature = "tracing")]
+
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id as SpanId, Record};
+use tracing::{Event, Metadata, Subscriber};
+use wireline::{Decoder, Encoder, Frame, Id, Rules};
+
+/// Writes down each event with its fields.
+#[derive(Clone, Default)]
+struct Notebook(Arc<Mutex<Vec<String>>>);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0, "{field}={value:?} ").unwrap();
+    }
+}
+
+impl Subscriber for Notebook {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0.trim_end().to_owned());
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> SpanId {
+        SpanId::from_u64(1)
+    }
+
+    fn record(&self, _: &SpanId, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &SpanId, _: &SpanId) {}
+
+    fn enter(&self, _: &SpanId) {}
+
+    fn exit(&self, _: &SpanId) {}
+}
+
+#[test]
+fn faults_and_refusals_are_events() {
+    let notebook = Notebook::default();
+    tracing::subscriber::with_default(notebook.clone(), || {
+        let mut decoder = Decoder::new(Rules::json_rpc());
+        decoder.feed(b"{\"jsonrpc\":\"2.0\",\"id\":\"hunter2\",\"method\":1}\nhunter2 says hello\n[{\"hunter2\":1}]\n");
+        assert!(decoder.next_frame().unwrap().is_err());
+        assert!(decoder.next_frame().unwrap().is_err());
+        let Frame::Batch(batch) = decoder.next_frame().unwrap().unwrap() else { panic!() };
+        assert!(batch.iter().next().unwrap().is_err());
+        assert!(Encoder::new(Rules::mcp()).response(&Id::from("hunter2"), "hunter2").is_err());
+    });
+    let events = notebook.0.lock().unwrap();
+    assert_eq!(
+        *events,
+        [
+            "message=faulty line kind=\"invalid-method\" code=-32600 line=1 column=42 offset=0 has_id=true answered=true",
+            "message=faulty line kind=\"invalid-literal\" code=-32700 line=2 column=1 offset=44 hint=\"log-text\" has_id=false answered=true",
+            "message=faulty line kind=\"missing-version\" code=-32600 line=3 column=2 offset=63 has_id=false answered=true",
+            "message=message refused reason=expected \"result\" to be an object offset=41",
+        ]
+    );
+}
