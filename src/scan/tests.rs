@@ -1,4 +1,8 @@
 //! Every implementation against the byte-by-byte walk and serde_json.
+//!
+//! The same texts are JSON here as for serde_json when it skips over them. What differs is what it does not decode, though
+//! it is JSON: strings with half a surrogate pair, numbers beyond the range of `f64`, brackets nested deeper than 127. And
+//! here brackets are nested 1024 deep at the most, or what the rules say.
 
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
