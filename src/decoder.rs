@@ -26,9 +26,10 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::envelope;
+use crate::envelope::{self, Envelope};
 use crate::fault::Fault;
 use crate::frame::Frame;
+use crate::message::Message;
 use crate::recover::Recovery;
 use crate::rules::Rules;
 use crate::text::{Position, Text};
@@ -108,10 +109,11 @@ struct Discarding {
     ends_in_return: bool,
 }
 
-/// Where a line was found.
+/// Where a line was found, and which message it is, if that is known already.
 pub(crate) struct Line {
     range: Range<usize>,
     position: Position,
+    envelope: Option<Envelope>,
 }
 
 impl Decoder {
@@ -208,14 +210,46 @@ impl Decoder {
 
     /// The frame or the fault that a line from [`next_line`](Self::next_line) is.
     pub(crate) fn judge(&self, line: Result<Line, Fault>) -> Result<Frame<'_>, Fault> {
-        line.and_then(|Line { range, position }| {
+        line.and_then(|Line { range, position, envelope }| {
             let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
-            Frame::judge(text, position, &self.rules)
+            match envelope {
+                Some(envelope) => Ok(Frame::Message(Message::new(text, position, envelope))),
+                None => Frame::judge(text, position, &self.rules),
+            }
         })
     }
 
     /// The next line that is not blank, or the fault that a discarded one has become.
+    #[inline]
     pub(crate) fn next_line(&mut self) -> Option<Result<Line, Fault>> {
+        match self.next_message() {
+            Some(line) => Some(Ok(line)),
+            None => self.next_line_of_any_kind(),
+        }
+    }
+
+    /// The next line if it is a message, and at hand from beginning to end: found and judged in one pass.
+    fn next_message(&mut self) -> Option<Line> {
+        let rest = &self.lines[self.next..];
+        if rest.first() != Some(&b'{') || self.searched > self.next || self.discarding.is_some() {
+            return None;
+        }
+        // A line that is longer than the limit and its line end is not gone through any further.
+        let visible = &rest[..rest.len().min(self.rules.max_line_len.saturating_add(2))];
+        let (len, envelope) = envelope::judge_line(visible, &self.rules)?;
+        if rest.get(len) != Some(&b'\n') {
+            return None;
+        }
+        let range = self.next..self.next + len - usize::from(rest[len - 1] == b'\r');
+        if range.len() > self.rules.max_line_len {
+            return None;
+        }
+        let position = self.position;
+        self.pass(self.next + len + 1, range.clone());
+        Some(Line { range, position, envelope: Some(envelope) })
+    }
+
+    fn next_line_of_any_kind(&mut self) -> Option<Result<Line, Fault>> {
         loop {
             if self.next == self.lines.len() && !self.refill() {
                 return None;
@@ -278,12 +312,19 @@ impl Decoder {
         let line = Line {
             range: start..end - usize::from(has_return),
             position: Position { offset: self.position.offset + (start - self.next) as u64, ..self.position },
+            envelope: None,
         };
+        let kept = line.range.len() <= self.rules.max_line_len;
+        self.pass(after, if kept { line.range.clone() } else { 0..0 });
+        line
+    }
+
+    /// Goes on to the next line, which begins at `after`. Of the one before, `last` is kept.
+    #[inline]
+    fn pass(&mut self, after: usize, last: Range<usize>) {
         self.position.line += 1;
         self.position.offset += (after - self.next) as u64;
-        (self.next, self.searched) = (after, after);
-        self.last = if line.range.len() <= self.rules.max_line_len { line.range.clone() } else { 0..0 };
-        line
+        (self.next, self.searched, self.last) = (after, after, last);
     }
 
     /// The length of the byte order mark that a line begins with, if it is the first of the stream.

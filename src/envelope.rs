@@ -10,7 +10,7 @@ use crate::hint::Hint;
 use crate::id::Id;
 use crate::recover::{Recovered, Recovery};
 use crate::rules::{AnswerWithoutId, Dialect, Rules, Standard};
-use crate::scan::{self, Flaw, Members, Root, Scanned, Span};
+use crate::scan::{self, Flaw, Input, Members, Root, Scanned, Span};
 use crate::string;
 
 /// A text that passed.
@@ -75,6 +75,19 @@ pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
         },
         Root::Scalar => Err(Complaint::about(FaultKind::NotAnObject, text)),
     }
+}
+
+/// Judges the line that a buffer begins with, which ends at a line feed or with the buffer: how long it is, and what
+/// message, if it is one. What is wrong with it otherwise is to be asked of [`judge`].
+#[inline]
+pub(crate) fn judge_line(buffer: &[u8], rules: &Rules) -> Option<(usize, Envelope)> {
+    let mut outline = Outline::default();
+    let scanned = rules.scanner.scan(Input::first_line(buffer), rules.max_depth, &mut outline)?;
+    if scanned.root != Root::Object {
+        return None;
+    }
+    let envelope = outline.try_judge(&buffer[..scanned.len], scanned, rules).ok()?;
+    Some((scanned.len, envelope))
 }
 
 /// Judges a whole text, and the entries of a batch as well.
@@ -168,32 +181,61 @@ enum Name {
 }
 
 impl Name {
-    /// The name that a key, a string literal, stands for.
-    #[inline(always)]
-    fn of(key: &[u8]) -> Option<Self> {
-        match key {
-            b"\"jsonrpc\"" => Some(Self::Jsonrpc),
-            b"\"id\"" => Some(Self::Id),
-            b"\"method\"" => Some(Self::Method),
-            b"\"params\"" => Some(Self::Params),
-            b"\"result\"" => Some(Self::Result),
-            b"\"error\"" => Some(Self::Error),
-            _ => None,
+    /// Each name as it is spelled without escapes, with the quote that ends it, in eight bytes; and which of the
+    /// eight count. They stand where bits 1 to 3 of their first letter say.
+    const SPELLED: [(u64, u64, Option<Self>); 8] = {
+        let mut table = [(0, 0, None); 8];
+        let mut i = 0;
+        while i < Self::ALL.len() {
+            let (name, spelling) = Self::ALL[i];
+            let spelling = spelling.as_bytes();
+            let mut bytes = [0; 8];
+            let mut mask = [0; 8];
+            let mut at = 0;
+            while at < spelling.len() {
+                bytes[at] = spelling[at];
+                mask[at] = 0xff;
+                at += 1;
+            }
+            bytes[at] = b'"';
+            mask[at] = 0xff;
+            let slot = (spelling[0] >> 1 & 7) as usize;
+            assert!(table[slot].2.is_none());
+            table[slot] = (u64::from_le_bytes(bytes), u64::from_le_bytes(mask), Some(name));
+            i += 1;
         }
+        table
+    };
+
+    const ALL: [(Self, &str); 6] = [
+        (Self::Jsonrpc, "jsonrpc"),
+        (Self::Id, "id"),
+        (Self::Method, "method"),
+        (Self::Params, "params"),
+        (Self::Result, "result"),
+        (Self::Error, "error"),
+    ];
+
+    /// The name that the key at `start` stands for, if it is spelled without escapes.
+    #[inline(always)]
+    fn of(text: &[u8], start: usize) -> Option<Self> {
+        // After the opening quote. A key is followed by a colon, a value and a bracket at least.
+        let rest = &text[start + 1..];
+        let word = match rest.first_chunk() {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => {
+                let mut eight = [0; 8];
+                eight[..rest.len()].copy_from_slice(rest);
+                u64::from_le_bytes(eight)
+            }
+        };
+        let (spelling, mask, name) = Self::SPELLED[(word >> 1 & 7) as usize];
+        if word & mask == spelling { name } else { None }
     }
 
     #[cold]
     fn of_escaped(key: &[u8]) -> Option<Self> {
-        [
-            (Self::Jsonrpc, "jsonrpc"),
-            (Self::Id, "id"),
-            (Self::Method, "method"),
-            (Self::Params, "params"),
-            (Self::Result, "result"),
-            (Self::Error, "error"),
-        ]
-        .into_iter()
-        .find_map(|(member, name)| string::says(key, name).then_some(member))
+        Self::ALL.into_iter().find_map(|(member, name)| string::says(key, name).then_some(member))
     }
 }
 
@@ -208,18 +250,11 @@ struct Outline {
 impl Members for Outline {
     #[inline(always)]
     fn member(&mut self, text: &[u8], key: Span, value: Span) {
-        let literal = key.of(text);
-        let name = match Name::of(literal) {
+        let name = match Name::of(text, key.start()) {
             Some(name) => name,
-            None if memchr::memchr(b'\\', literal).is_none() => return,
-            None => match Name::of_escaped(literal) {
+            None => match self.unusual_name(text, key) {
                 Some(name) => name,
-                None => {
-                    if !string::is_decodable(literal) {
-                        self.wrong_name.get_or_insert((FaultKind::InvalidMemberName, key.start()));
-                    }
-                    return;
-                }
+                None => return,
             },
         };
         let slot = &mut self.values[name as usize];
@@ -233,6 +268,18 @@ impl Members for Outline {
 }
 
 impl Outline {
+    /// The name that a key stands for which is another one, or has escapes.
+    #[inline(never)]
+    fn unusual_name(&mut self, text: &[u8], key: Span) -> Option<Name> {
+        let literal = key.of(text);
+        memchr::memchr(b'\\', literal)?;
+        let name = Name::of_escaped(literal);
+        if name.is_none() && !string::is_decodable(literal) {
+            self.wrong_name.get_or_insert((FaultKind::InvalidMemberName, key.start()));
+        }
+        name
+    }
+
     #[inline(always)]
     fn value(&self, name: Name) -> Span {
         self.values[name as usize]

@@ -1,181 +1,208 @@
 //! The scanner proper: JSON's grammar, 64 bytes at a time, on masks.
 //!
-//! There is no token index and no walk over tokens. Almost all of the grammar says which token may follow which, and
-//! that can be asked of 64 bytes at once by moving masks: shift a mask by one and every token has stepped to the byte
-//! after it; add it to a mask of blanks and every token that stood before blanks has been carried over them.
+//! There is no token index and no walk over tokens. Each of a few small passes asks one thing of 64 bytes at once:
 //!
-//! ```text
-//! text     { "a" : [ 1 , "b" ] , "c" : 2 }
-//! comma    ............^.......^..........
-//! steps    .............^.......^.........    comma << 1
-//! lands    ..............^.......^........    (blank + (steps & blank)) & !blank, or where it stepped on no blank
-//! ```
-//!
-//! What depends on the enclosing container is only whether a comma or an opening bracket is followed by a key and a
-//! colon, or by a bare value. Both leave a mark, *evidence* of an object or of an array; between two brackets all of it
-//! must agree with the innermost open one. So the loop that cannot be avoided runs over brackets, not over tokens.
+//! 1. [`strings`](super::strings): which bytes are within strings? Only the others are looked at any further.
+//! 2. [`numbers`](super::numbers): are the numbers and literals right?
+//! 3. [`grammar`](super::grammar): may the tokens follow each other?
+//! 4. [`nesting`](super::nesting): do the brackets match? This alone is a loop, over the brackets.
+//! 5. [`outermost`](super::outermost): where are the members of the outermost object?
 //!
 //! What one block cannot know of the next is carried: a bit each for a token whose successor is still to come, for an
 //! odd backslash at the end, for a string or a number that goes on.
 //!
 //! A text is accepted or rejected, nothing more. Why it was rejected, and where, is asked of [`explain`](super::explain()).
 
-use super::cpu::{BLOCK, Block, EscapeMasks, Masks};
+use super::cpu::{BLOCK, Block, Masks};
+use super::grammar::{Grammar, Tokens};
 use super::nesting::Nesting;
 use super::numbers::Numbers;
-use super::{Members, Root, Scanned, Span};
+use super::outermost::Outermost;
+use super::strings::Strings;
+use super::{Input, Members, Root, Scanned};
 
 /// The text is not JSON, or too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejected;
 
-/// Judges `text`, which is shorter than `u32::MAX`, and tells `members` of each member of the outermost object.
+/// Judges `input`, which is shorter than `u32::MAX`, and tells `members` of each member of the outermost object.
 ///
 /// Inlined into one function for each CPU, so that `cpu`'s masks are inlined in turn.
 #[inline(always)]
 pub(super) fn scan<C: Masks, M: Members>(
     cpu: C,
-    text: &[u8],
+    input: Input<'_>,
     max_depth: u32,
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
+    let Input { buffer, mut len, ends_at_line_feed } = input;
     let mut strings = Strings::default();
-    let mut tokens = Tokens::new(max_depth);
     let mut numbers = Numbers::default();
+    let mut grammar = Grammar::default();
+    let mut nesting = Nesting::default();
     let mut outermost = Outermost::default();
-    let mut beyond_ascii = None::<(usize, usize)>;
+    let mut blanks = 0;
+    let mut controls = 0;
+    // From the first block that is not ASCII to the last.
+    let mut beyond_ascii = (usize::MAX, 0);
 
     let mut at = 0;
     let mut padded: Block;
-    while at < text.len() {
-        let block = match text[at..].first_chunk() {
+    while at < len {
+        // The bytes that belong to the text.
+        let mut within = !0;
+        let mut block = match buffer[at..len].first_chunk() {
             Some(block) => block,
             None => {
-                padded = [b' '; BLOCK];
-                padded[..text.len() - at].copy_from_slice(&text[at..]);
+                within = (1 << (len - at)) - 1;
+                padded = last_block(buffer, at, len);
                 &padded
             }
         };
-
-        let was_inside = strings.inside;
-        let (quote, inside, high, mut bad) = strings.block(cpu, block);
-        if high != 0 {
-            beyond_ascii = Some((beyond_ascii.map_or(at, |(from, _)| from), at + BLOCK));
+        let mut masks = cpu.strings(block);
+        if masks.odd != 0 && ends_at_line_feed {
+            let line_feed = cpu.line_feeds(block);
+            if line_feed != 0 {
+                len = at + line_feed.trailing_zeros() as usize;
+                within = (line_feed - 1) & !line_feed;
+                padded = last_block(buffer, at, len);
+                block = &padded;
+                masks = cpu.strings(block);
+            }
         }
-        if was_inside & !quote == !0 {
+
+        let (quote, mut bad) = strings.quotes(cpu, block, masks);
+        let mut control = 0;
+        if masks.odd != 0 {
+            let high = cpu.high(block);
+            control = masks.odd & !high;
+            if high != 0 {
+                beyond_ascii = (beyond_ascii.0.min(at), at + BLOCK);
+            }
+        }
+        if strings.inside & !quote == !0 {
             // The middle of a long string. Nothing that is carried changes here.
-            if bad != 0 {
+            if bad | control != 0 {
                 return Err(Rejected);
             }
             at += BLOCK;
-            if !strings.pending() {
-                let (to, high) = skip_plain(cpu, text, at);
+            if masks.backslash == 0 {
+                let (to, high) = skip_plain(cpu, &buffer[..len], at);
                 if high {
-                    beyond_ascii = Some((beyond_ascii.map_or(at, |(from, _)| from), to));
+                    beyond_ascii = (beyond_ascii.0.min(at), to);
                 }
                 at = to;
             }
             continue;
         }
+        let inside = strings.inside(cpu, quote);
+        bad |= control & inside;
+        controls |= control;
 
         let structure = cpu.structure(block);
-        let outside = !(inside | quote);
+        let outside = !(inside | quote) & within;
         let blank = structure.blank & outside;
         let open = structure.open & outside;
         let close = structure.close & outside;
         let comma = structure.comma & outside;
         let colon = structure.colon & outside;
         let scalar = outside & !(blank | open | close | comma | colon);
+        blanks |= blank;
 
-        let scalar_start = scalar & !(scalar << 1 | tokens.scalar);
-        tokens.scalar = scalar >> 63;
+        let scalar_start = numbers.starts(scalar);
         if scalar | numbers.pending() != 0 {
-            bad |= numbers.block(cpu, block, scalar, scalar_start, structure.alpha, &text[at..]);
+            bad |= numbers.block(cpu, block, scalar, scalar_start, &buffer[at..len]);
         }
 
-        // What each opening bracket, comma and colon is followed by.
-        let (after_open, after_comma, after_colon) = if blank == 0 {
-            // As compact JSON has it: what follows is the next byte.
-            (tokens.after_open.step(open), tokens.after_comma.step(comma), tokens.after_colon.step(colon))
-        } else {
-            (
-                tokens.after_open.land_after(open, blank),
-                tokens.after_comma.land_after(comma, blank),
-                tokens.after_colon.land_after(colon, blank),
-            )
+        let string_start = quote & inside;
+        let tokens = Tokens { inside, string_start, scalar_start, blank, open, close, comma, colon };
+        let said = grammar.block(tokens);
+        bad |= said.bad;
+
+        let brackets = open | close;
+        let depth_before = nesting.depth();
+        let in_object_before = nesting.in_object();
+        let mut inner_open = open;
+        let mut entered_object = 0;
+        if depth_before == 0 {
+            // Before the outermost value or after it.
+            let first = brackets & brackets.wrapping_neg();
+            bad |= comma & !first & first.wrapping_sub(1);
+            if first != 0 {
+                if open & first == 0 || max_depth == 0 || outermost.root != Root::Scalar {
+                    return Err(Rejected);
+                }
+                let curly = structure.curly & first != 0;
+                outermost.open(at + first.trailing_zeros() as usize, curly);
+                nesting.push(curly);
+                inner_open ^= first;
+                if curly {
+                    entered_object = first;
+                }
+            }
+        }
+        let Some(levels) = nesting.block(inner_open, close, structure.curly, max_depth) else {
+            return Err(Rejected);
         };
-        let awaited = after_open | after_comma | after_colon;
-        let value = open | scalar_start | (quote & inside);
-        bad |= value & !awaited;
-        bad |= awaited & (comma | colon);
-        bad |= (after_comma | after_colon) & close;
-
-        // Strings that may be keys, and what they are followed by: a colon follows nothing else.
-        let after_separator = after_open | after_comma;
-        let key_end = tokens.key.land(after_separator & quote & inside, inside);
-        let after_key = tokens.after_key.land_after(key_end, blank);
-        bad |= colon & !after_key;
-
-        let object_evidence = after_key & colon;
-        let array_evidence = (after_key & !colon) | (after_separator & (open | scalar_start));
-
-        // Brackets one by one, each with what stands between it and the one before.
-        let mut brackets = open | close;
-        let mut seen = 0;
-        loop {
-            let bracket = brackets & brackets.wrapping_neg();
-            let up_to = bracket | bracket.wrapping_sub(1); // all ones when no bracket is left
-            let segment = up_to & !seen;
-            seen = up_to;
-
-            let object = tokens.nesting.in_object();
-            bad |= segment & ((array_evidence & object) | (object_evidence & !object));
-            let depth = tokens.nesting.depth();
-            if depth <= 1 {
-                match depth {
-                    0 => bad |= comma & segment,
-                    _ => outermost.separators(text, at, (comma | colon) & segment, colon, members),
-                }
-            }
-            if bracket == 0 {
-                break;
-            }
-            brackets ^= bracket;
-
-            let curly = structure.curly & bracket != 0;
-            if open & bracket != 0 {
-                if depth == tokens.max_depth {
-                    return Err(Rejected);
-                }
-                if depth == 0 {
-                    outermost.open(at + bracket.trailing_zeros() as usize, curly);
-                }
-                tokens.nesting.push(curly);
-            } else {
-                if depth == 0 || tokens.nesting.pop() != curly {
-                    return Err(Rejected);
-                }
-                if depth == 1 {
-                    outermost.close(text, at + bracket.trailing_zeros() as usize, after_open & bracket != 0, members);
-                }
-            }
+        let changes = levels.changes | entered_object;
+        let in_object = cpu.prefix_xor(changes << 1) ^ if in_object_before { !0 } else { 0 };
+        bad |= (said.in_object & !in_object) | (said.in_array & in_object) | (close & (structure.curly ^ in_object));
+        let deeper = cpu.prefix_xor(levels.second) ^ if depth_before >= 2 { !0 } else { 0 };
+        let mut separators = (comma | colon) & !deeper;
+        if nesting.depth() == 0 && brackets != 0 {
+            let last = 1 << (63 - brackets.leading_zeros());
+            bad |= comma & !(last | (last - 1));
+            separators |= last;
         }
-
         if bad != 0 {
             return Err(Rejected);
+        }
+        if separators != 0 {
+            outermost.separators(&buffer[..len], at, separators, blanks, members);
         }
         at += BLOCK;
     }
 
-    if strings.inside != 0 || tokens.awaits_more() || numbers.awaits_more() {
+    if strings.inside != 0 || grammar.awaits_more() || nesting.depth() != 0 || numbers.awaits_more() {
         return Err(Rejected);
     }
-    if let Some((from, to)) = beyond_ascii
-        && simdutf8::basic::from_utf8(&text[from..to.min(text.len())]).is_err()
+    let text = &buffer[..len];
+    if let (from, to @ 1..) = beyond_ascii
+        && simdutf8::basic::from_utf8(&text[from..to.min(len)]).is_err()
     {
         return Err(Rejected);
     }
-    Ok(Scanned { root: outermost.root, has_escapes: strings.has_escapes, has_controls: strings.controls != 0 })
+    outermost.deliver(text, blanks, members);
+    Ok(Scanned { len, root: outermost.root, has_escapes: strings.has_escapes, has_controls: controls != 0 })
+}
+
+/// The text from `at` on to its end at `len`, with blanks after it to make up a block.
+#[inline(always)]
+fn last_block(buffer: &[u8], at: usize, len: usize) -> Block {
+    /// As many ones as there are blocks' bytes, then as many zeros: from any place on, a mask for the rest of a text.
+    const ONES: [u8; 2 * BLOCK] = {
+        let mut ones = [0; 2 * BLOCK];
+        let mut i = 0;
+        while i < BLOCK {
+            ones[i] = 0xff;
+            i += 1;
+        }
+        ones
+    };
+
+    let rest = len - at;
+    let mut block = [b' '; BLOCK];
+    match (buffer[at..].first_chunk::<BLOCK>(), ONES[BLOCK - rest..].first_chunk::<BLOCK>()) {
+        // What lies after the text is read and replaced, in a few vectors, which is quicker than to copy a length that
+        // nobody knows before.
+        (Some(bytes), Some(mask)) => {
+            for i in 0..BLOCK {
+                block[i] = (bytes[i] & mask[i]) | (b' ' & !mask[i]);
+            }
+        }
+        _ => block[..rest].copy_from_slice(&buffer[at..len]),
+    }
+    block
 }
 
 /// Where the blocks without quote, backslash and control character end that begin at `from`, and whether they have
@@ -192,203 +219,4 @@ fn skip_plain<C: Masks>(cpu: C, text: &[u8], from: usize) -> (usize, bool) {
         at += BLOCK;
     }
     (at, high)
-}
-
-/// Where strings begin and end, and whether what is in them may be.
-#[derive(Default)]
-struct Strings {
-    /// All ones if the block before ended within a string, otherwise zero.
-    inside: u64,
-    /// 1 if the block before ended in a backslash that escapes.
-    escaped: u64,
-    /// The low bits, up to four, that must be hexadecimal digits.
-    hex: u64,
-    has_escapes: bool,
-    /// Not zero if there has been a control character, which may only be between tokens.
-    controls: u64,
-}
-
-impl Strings {
-    #[inline(always)]
-    fn pending(&self) -> bool {
-        self.escaped | self.hex != 0
-    }
-
-    /// The quotes that begin or end a string; the bytes within one (the quote that begins it included, the one that
-    /// ends it not); the bytes beyond ASCII; and those that must not be where they are.
-    #[inline(always)]
-    fn block<C: Masks>(&mut self, cpu: C, block: &Block) -> (u64, u64, u64, u64) {
-        let masks = cpu.strings(block);
-        let mut quote = masks.quote;
-        let mut bad = 0;
-        if masks.backslash != 0 || self.pending() {
-            // Outside strings a backslash is wrong in any case, so what is found to be wrong with it there is right.
-            self.has_escapes = true;
-            let escaped = self.escaped(masks.backslash);
-            quote &= !escaped;
-            bad = self.wrong_escapes(escaped, cpu.escapes(block));
-        }
-        self.controls |= masks.control;
-        let inside = cpu.prefix_xor(quote) ^ self.inside;
-        self.inside = (inside.cast_signed() >> 63).cast_unsigned();
-        (quote, inside, masks.high, bad | (masks.control & inside))
-    }
-
-    /// The bytes that a backslash escapes: every second one of a run of backslashes, and the byte after an odd run.
-    #[inline(always)]
-    fn escaped(&mut self, backslash: u64) -> u64 {
-        const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-
-        // A backslash that is itself escaped, by the last byte of the block before, begins nothing.
-        let backslash = backslash & !self.escaped;
-        // Adding the start of a run to the run clears it, and sets the bit after it. Done for those that begin at an
-        // odd bit, it tells them from the others, and overflows if one of them leaves the block: with an odd length.
-        let odd_start = backslash & !(backslash << 1) & ODD;
-        let (sum, overflows) = backslash.overflowing_add(odd_start);
-        let began_odd = backslash & !sum;
-        // After its first backslash, a run that began at an even bit escapes at odd bits, and the other way round.
-        let escaped = ((backslash << 1) & (ODD ^ (began_odd << 1))) | self.escaped;
-        self.escaped = u64::from(overflows);
-        escaped
-    }
-
-    #[inline(always)]
-    fn wrong_escapes(&mut self, escaped: u64, masks: EscapeMasks) -> u64 {
-        let unicode = escaped & masks.unicode;
-        let digits = unicode << 1 | unicode << 2 | unicode << 3 | unicode << 4 | self.hex;
-        self.hex = unicode >> 63 | unicode >> 62 | unicode >> 61 | unicode >> 60;
-        (escaped & !masks.escapable) | (digits & !masks.hex)
-    }
-}
-
-/// Which tokens still wait for what comes after them, and the brackets that are open.
-struct Tokens {
-    after_open: Carry,
-    after_comma: Carry,
-    after_colon: Carry,
-    key: Carry,
-    after_key: Carry,
-    /// 1 if the block before ended within a number or a literal.
-    scalar: u64,
-    nesting: Nesting,
-    max_depth: u32,
-}
-
-impl Tokens {
-    fn new(max_depth: u32) -> Self {
-        Self {
-            after_open: Carry::default(),
-            after_comma: Carry::default(),
-            // The beginning is followed by a value, as a colon is.
-            after_colon: Carry(1),
-            key: Carry::default(),
-            after_key: Carry::default(),
-            scalar: 0,
-            nesting: Nesting::default(),
-            max_depth,
-        }
-    }
-
-    fn awaits_more(&self) -> bool {
-        self.after_open.0 | self.after_comma.0 | self.after_colon.0 != 0 || self.nesting.depth() != 0
-    }
-}
-
-/// A bit that runs on from one block into the next.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Carry(pub(super) u64);
-
-impl Carry {
-    /// Where each bit of `marks` comes out of the run of ones in `run` that it stands at the beginning of, or where
-    /// it is if it stands in none; and so for a bit that ran out of the block before.
-    #[inline(always)]
-    pub(super) fn land(&mut self, marks: u64, run: u64) -> u64 {
-        let marks = marks | self.0;
-        let (sum, overflows) = run.overflowing_add(marks & run);
-        self.0 = u64::from(overflows);
-        (sum | marks) & !run
-    }
-
-    /// The byte after each bit of `marks`.
-    #[inline(always)]
-    fn step(&mut self, marks: u64) -> u64 {
-        let stepped = marks << 1 | self.0;
-        self.0 = marks >> 63;
-        stepped
-    }
-
-    /// [`land`](Self::land) from the byte after each bit of `marks`.
-    #[inline(always)]
-    fn land_after(&mut self, marks: u64, run: u64) -> u64 {
-        let landed = self.land(marks << 1, run);
-        self.0 |= marks >> 63;
-        landed
-    }
-}
-
-/// The members of the outermost object, or the elements of the outermost array, as their separators go by.
-#[derive(Default)]
-struct Outermost {
-    root: Root,
-    /// Just after the bracket or comma before the current member.
-    start: usize,
-    /// The current member's colon; zero before it.
-    colon: usize,
-}
-
-impl Outermost {
-    #[inline(always)]
-    fn open(&mut self, at: usize, curly: bool) {
-        self.start = at + 1;
-        self.root = if curly { Root::Object } else { Root::Array { len: 0 } };
-    }
-
-    #[inline(always)]
-    fn separators<M: Members>(&mut self, text: &[u8], at: usize, mut bits: u64, colon: u64, members: &mut M) {
-        while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            let position = at + bit.trailing_zeros() as usize;
-            if colon & bit != 0 {
-                self.colon = position;
-            } else {
-                self.end_item(text, position, members);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn close<M: Members>(&mut self, text: &[u8], at: usize, empty: bool, members: &mut M) {
-        if !empty {
-            self.end_item(text, at, members);
-        }
-    }
-
-    /// The text may yet be rejected, for a colon missing here among other things; so nothing is taken for granted.
-    #[inline(always)]
-    fn end_item<M: Members>(&mut self, text: &[u8], at: usize, members: &mut M) {
-        match &mut self.root {
-            Root::Array { len } => *len += 1,
-            _ if self.colon > self.start => {
-                members.member(text, trimmed(text, self.start, self.colon), trimmed(text, self.colon + 1, at));
-            }
-            _ => {}
-        }
-        self.start = at + 1;
-        self.colon = 0;
-    }
-}
-
-/// The span from `start` to `end`, which is not empty, without the blanks at both ends.
-#[inline(always)]
-fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
-    let item = &text[start..end];
-    match item {
-        // Most have none.
-        [first, .., last] if *first > b' ' && *last > b' ' => Span::new(start, end),
-        _ => {
-            let start = start + (item.len() - item.trim_ascii_start().len());
-            Span::new(start, start + item.trim_ascii().len())
-        }
-    }
 }

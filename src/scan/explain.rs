@@ -118,14 +118,14 @@ impl Walk<'_> {
                 }
                 (Expect::Separator, b',') => {
                     self.at += 1;
-                    if nesting.in_object() == 0 { Expect::Value } else { Expect::Key }
+                    if nesting.in_object() { Expect::Key } else { Expect::Value }
                 }
-                (Expect::Separator | Expect::KeyOrClose, b'}') if nesting.in_object() != 0 => {
+                (Expect::Separator | Expect::KeyOrClose, b'}') if nesting.in_object() => {
                     nesting.pop();
                     self.at += 1;
                     Expect::Separator
                 }
-                (Expect::Separator | Expect::ValueOrClose, b']') if nesting.in_object() == 0 => {
+                (Expect::Separator | Expect::ValueOrClose, b']') if !nesting.in_object() => {
                     nesting.pop();
                     self.at += 1;
                     Expect::Separator

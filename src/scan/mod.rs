@@ -5,10 +5,14 @@
 //! each other, and to serde_json, by tests.
 
 mod blocks;
+mod carry;
 mod cpu;
 mod explain;
+mod grammar;
 mod nesting;
 mod numbers;
+mod outermost;
+mod strings;
 
 pub(crate) use explain::{Defect, Flaw, explain};
 pub(crate) use nesting::DEEPEST;
@@ -65,6 +69,36 @@ impl Members for () {
     fn member(&mut self, _: &[u8], _: Span, _: Span) {}
 }
 
+/// A text, and what lies after it in memory: that is ignored, but it is quicker to read over the end than to copy.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    buffer: &'a [u8],
+    len: usize,
+    ends_at_line_feed: bool,
+}
+
+impl<'a> From<&'a [u8]> for Input<'a> {
+    #[inline(always)]
+    fn from(text: &'a [u8]) -> Self {
+        Self::first(text, text.len())
+    }
+}
+
+impl<'a> Input<'a> {
+    /// The text that is the first `len` bytes of a buffer.
+    #[inline(always)]
+    pub(crate) fn first(buffer: &'a [u8], len: usize) -> Self {
+        debug_assert!(len <= buffer.len());
+        Self { buffer, len, ends_at_line_feed: false }
+    }
+
+    /// The text that ends before the first line feed in a buffer, or with it if there is none.
+    #[inline(always)]
+    pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
+        Self { buffer, len: buffer.len(), ends_at_line_feed: true }
+    }
+}
+
 /// What a JSON text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Root {
@@ -79,6 +113,8 @@ pub(crate) enum Root {
 /// What is known of a text that is JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scanned {
+    /// How long it is.
+    pub(crate) len: usize,
     pub(crate) root: Root,
     /// Whether there is an escape in one of its strings.
     pub(crate) has_escapes: bool,
@@ -138,17 +174,23 @@ impl Scanner {
 
     const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
 
-    /// Judges `text`, which is shorter than 4 GiB, and tells `members` of each member of the outermost object. `None` if
+    /// Judges `input`, which is shorter than 4 GiB, and tells `members` of each member of the outermost object. `None` if
     /// it is not JSON, or deeper than `max_depth`, which is at most [`DEEPEST`].
     #[inline]
-    pub(crate) fn scan<M: Members>(self, text: &[u8], max_depth: u32, members: &mut M) -> Option<Scanned> {
+    pub(crate) fn scan<'a, M: Members>(
+        self,
+        input: impl Into<Input<'a>>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Option<Scanned> {
         debug_assert!(max_depth <= DEEPEST);
+        let input = input.into();
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(avx512) => avx512.scan(text, max_depth, members),
+            Self::Avx512(avx512) => avx512.scan(input, max_depth, members),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.scan(text, max_depth, members),
-            Self::Portable(portable) => blocks::scan(portable, text, max_depth, members),
+            Self::Avx2(avx2) => avx2.scan(input, max_depth, members),
+            Self::Portable(portable) => blocks::scan(portable, input, max_depth, members),
         }
         .ok()
     }

@@ -5,14 +5,20 @@ pub(crate) const DEEPEST: u32 = 1024;
 
 const WORD: u32 = u64::BITS;
 
-/// A stack of bits: set for `{`, clear for `[`.
+/// The containers around a byte: 1 for an object, 0 for an array.
 #[derive(Debug, Default)]
 pub(super) struct Nesting {
-    /// The innermost brackets, the last one lowest: up to 64 of them.
-    top: u64,
     depth: u32,
-    /// The ones further out, 64 a word.
-    below: [u64; (DEEPEST / WORD) as usize - 1],
+    /// What the container at each depth is, as far as it is open, a bit each. At depth 0 that is the text, a 0.
+    containers: [u64; (DEEPEST / WORD) as usize + 1],
+}
+
+/// What the brackets of a block do.
+pub(super) struct Levels {
+    /// Those after which there is an object where there was an array, or the other way round.
+    pub(super) changes: u64,
+    /// Those that enter the second level, or leave it.
+    pub(super) second: u64,
 }
 
 impl Nesting {
@@ -21,32 +27,98 @@ impl Nesting {
         self.depth
     }
 
-    /// All ones if the innermost bracket is `{`, otherwise zero.
+    pub(super) fn in_object(&self) -> bool {
+        self.containers[(self.depth / WORD) as usize] >> (self.depth % WORD) & 1 != 0
+    }
+
+    /// Goes through the brackets of a block, of which `curly` says which open an object. `None` if there are too many.
     #[inline(always)]
-    pub(super) fn in_object(&self) -> u64 {
-        (self.top & 1).wrapping_neg()
+    pub(super) fn block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
+        let opened = open.count_ones();
+        let closed = close.count_ones();
+        if self.depth + opened >= max_depth.min(WORD - 1) {
+            return self.deep_block(open, close, curly, max_depth);
+        }
+        // No branch depends on what the brackets are: nobody could predict it.
+        let mut depth = u64::from(self.depth);
+        let mut containers = self.containers[0];
+        let mut rest = open | close;
+        let mut changes = 0;
+        let mut second = 0;
+        let mut before = containers >> depth;
+        if self.depth >= closed + 2 {
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                // For a bracket that closes this says nothing, and is overwritten when the next one opens.
+                containers = containers & !(2 << depth) | (curly >> at & 1) << 1 << depth;
+                depth = depth + 2 * (open >> at & 1) - 1;
+                let after = containers >> depth;
+                changes |= ((before ^ after) & 1) << at;
+                before = after;
+            }
+        } else {
+            let mut lowest = 0;
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                let opens = open >> at & 1;
+                containers = containers & !(2 << (depth & 63)) | (curly >> at & 1) << 1 << (depth & 63);
+                second |= u64::from(depth + opens == 2) << at;
+                lowest |= depth.wrapping_sub(1);
+                depth = depth.wrapping_add(2 * opens).wrapping_sub(1);
+                let after = containers >> (depth & 63);
+                changes |= ((before ^ after) & 1) << at;
+                before = after;
+            }
+            if lowest >> 63 != 0 {
+                return None;
+            }
+        }
+        (self.depth, self.containers[0]) = (depth as u32, containers);
+        Some(Levels { changes, second })
+    }
+
+    /// [`block`](Self::block) for a block that may get deeper than `max_depth`, or than a word has bits.
+    #[cold]
+    #[inline(never)]
+    fn deep_block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
+        let mut rest = open | close;
+        let mut levels = Levels { changes: 0, second: 0 };
+        while rest != 0 {
+            let bracket = rest & rest.wrapping_neg();
+            rest ^= bracket;
+            let (depth, in_object) = (self.depth, self.in_object());
+            if depth == 0 || (open & bracket != 0 && depth == max_depth) {
+                return None;
+            }
+            if open & bracket != 0 {
+                self.push(curly & bracket != 0);
+            } else {
+                self.pop();
+            }
+            if depth + self.depth == 3 {
+                levels.second |= bracket;
+            }
+            if in_object != self.in_object() {
+                levels.changes |= bracket;
+            }
+        }
+        Some(levels)
     }
 
     /// The depth must be below [`DEEPEST`].
     #[inline(always)]
     pub(super) fn push(&mut self, curly: bool) {
-        if self.depth.is_multiple_of(WORD) && self.depth != 0 {
-            self.below[(self.depth / WORD) as usize - 1] = self.top;
-        }
-        self.top = self.top << 1 | u64::from(curly);
         self.depth += 1;
+        let word = &mut self.containers[(self.depth / WORD) as usize];
+        *word = *word & !(1 << (self.depth % WORD)) | u64::from(curly) << (self.depth % WORD);
     }
 
     /// The depth must not be zero.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> bool {
-        let curly = self.top & 1 != 0;
-        self.top >>= 1;
+    pub(super) fn pop(&mut self) {
         self.depth -= 1;
-        if self.depth.is_multiple_of(WORD) && self.depth != 0 {
-            self.top = self.below[(self.depth / WORD) as usize - 1];
-        }
-        curly
     }
 }
 
@@ -57,17 +129,18 @@ mod tests {
     #[test]
     fn is_a_stack_down_to_the_deepest() {
         let mut nesting = Nesting::default();
-        let mut model = Vec::new();
+        let mut model = vec![false];
         for i in 0..DEEPEST {
             let curly = i % 3 == 0 || i % 64 == 63;
             nesting.push(curly);
             model.push(curly);
-            assert_eq!(nesting.in_object() != 0, curly);
         }
-        while let Some(curly) = model.pop() {
-            assert_eq!(nesting.in_object() != 0, curly);
-            assert_eq!(nesting.pop(), curly);
+        while let Some(innermost) = model.pop() {
+            assert_eq!(nesting.in_object(), innermost);
             assert_eq!(nesting.depth() as usize, model.len());
+            if nesting.depth() > 0 {
+                nesting.pop();
+            }
         }
     }
 }

@@ -9,14 +9,16 @@
 //!
 //! is read as: what each byte may come after, and what a run of digits may end in, by what it began after.
 
-use super::blocks::Carry;
-use super::cpu::{BLOCK, Block, Masks};
+use super::carry::Carry;
+use super::cpu::{BLOCK, Block, DigitMasks, Masks, NumberMasks};
 
 /// What a number that goes on into the next block has been so far: each is 0 or 1, of the last byte.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// Whether it may have been something else than digits.
-    goes_on: bool,
+    /// Of any scalar.
+    scalar: u64,
+    /// Not zero if it may have been something else than digits, or a word.
+    unlike_digits: u64,
     run: u64,
     digit: u64,
     sign: u64,
@@ -32,6 +34,12 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Where the runs of `scalar` begin.
+    #[inline(always)]
+    pub(super) fn starts(&mut self, scalar: u64) -> u64 {
+        scalar & !after(scalar, &mut self.scalar)
+    }
+
     /// Whether a block without scalars must be looked at all the same.
     #[inline(always)]
     pub(super) fn pending(&self) -> u64 {
@@ -52,57 +60,51 @@ impl Numbers {
         block: &Block,
         scalar: u64,
         scalar_start: u64,
-        alpha: u64,
         rest: &[u8],
     ) -> u64 {
-        let (word, mut bad) = self.words(scalar_start & alpha, rest);
-        let run = scalar & !word;
-        if run | self.run != 0 {
-            bad |= self.numbers(cpu, block, run, scalar_start);
+        let DigitMasks { digit, zero } = cpu.digits(block);
+        if scalar & !digit | self.unlike_digits == 0 {
+            // Only natural numbers, as ids and counters are.
+            let after_leading_zero = after(zero & scalar_start, &mut self.leading_zero);
+            self.digit = scalar >> 63;
+            self.run = self.digit;
+            return after_leading_zero & scalar;
         }
-        bad
+        let word = self.words(scalar_start & !digit, rest);
+        let run = scalar & !word;
+        self.unlike_digits = scalar >> 63 | self.word;
+        if run | self.run == 0 {
+            return 0;
+        }
+        self.numbers(cpu.numbers(block), digit & run, zero, run, scalar_start)
     }
 
-    /// The bytes of the literals that begin at `starts`, and the starts of what is none.
+    /// The bytes of the literals that begin at `starts`.
     #[inline(always)]
-    fn words(&mut self, mut starts: u64, rest: &[u8]) -> (u64, u64) {
+    fn words(&mut self, mut starts: u64, rest: &[u8]) -> u64 {
         let mut words = self.word;
-        let mut bad = 0;
         self.word = 0;
         while starts != 0 {
-            let start = starts & starts.wrapping_neg();
-            starts ^= start;
-            let at = start.trailing_zeros() as usize;
-            let ones = match &rest[at..] {
-                [b't', b'r', b'u', b'e', ..] | [b'n', b'u', b'l', b'l', ..] => 0b1111,
-                [b'f', b'a', b'l', b's', b'e', ..] => 0b1_1111,
-                _ => {
-                    bad |= start;
-                    continue;
-                }
+            let at = starts.trailing_zeros() as usize;
+            starts &= starts - 1;
+            let ones = match rest[at..].first_chunk() {
+                Some(b"true" | b"null") => 0b1111,
+                Some(b"fals") if rest.get(at + 4) == Some(&b'e') => 0b1_1111,
+                _ => 0,
             };
             words |= ones << at;
             self.word |= ones.checked_shr((BLOCK - at) as u32).unwrap_or(0);
         }
-        (words, bad)
+        words
     }
 
     #[inline(always)]
-    fn numbers<C: Masks>(&mut self, cpu: C, block: &Block, run: u64, scalar_start: u64) -> u64 {
-        let masks = cpu.digits(block);
-        let digit = masks.digit & run;
+    fn numbers(&mut self, masks: NumberMasks, digit: u64, zero: u64, run: u64, scalar_start: u64) -> u64 {
         let start = run & !after(run, &mut self.run);
         let after_digit = after(digit, &mut self.digit);
         // A run that begins where no scalar does goes on after a word: `true1`.
         let mut bad = start & !scalar_start;
 
-        if digit == run && !self.goes_on {
-            // Only natural numbers, as ids and counters are.
-            let after_leading_zero = after(masks.zero & start, &mut self.leading_zero);
-            return bad | (after_leading_zero & digit);
-        }
-        let zero = masks.zero;
-        let masks = cpu.numbers(block);
         let minus = masks.minus & run;
         let plus = masks.plus & run;
         let dot = masks.dot & run;
@@ -131,7 +133,6 @@ impl Numbers {
         let power_ends = self.power.land(power, digit);
         bad |= fraction_ends & dot;
         bad |= power_ends & (dot | exponent);
-        self.goes_on = self.run != 0;
         bad
     }
 }

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::super::blocks::{self, Rejected};
-use super::super::{Members, Scanned};
+use super::super::{Input, Members, Scanned};
 use super::{Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -16,23 +16,25 @@ impl Avx2 {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("pclmulqdq")
             && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2"))
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt"))
         .then_some(Self(()))
     }
 
     #[inline]
     pub(in crate::scan) fn scan<M: Members>(
         self,
-        text: &[u8],
+        input: Input<'_>,
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
-        #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2")]
-        fn scan<M: Members>(cpu: Avx2, text: &[u8], max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
-            blocks::scan(cpu, text, max_depth, members)
+        #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+        fn scan<M: Members>(cpu: Avx2, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
+            blocks::scan(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
-        unsafe { scan(self, text, max_depth, members) }
+        unsafe { scan(self, input, max_depth, members) }
     }
 }
 
@@ -53,9 +55,25 @@ impl Masks for Avx2 {
             StringMasks {
                 quote: equal(low, high, b'"'),
                 backslash: equal(low, high, b'\\'),
-                control: join(within(low, 0, 0x20), within(high, 0, 0x20)),
-                high: join(low, high),
+                // As signed numbers, bytes beyond ASCII are below zero.
+                odd: join(below_space(low), below_space(high)),
             }
+        })
+    }
+
+    #[inline(always)]
+    fn high(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            join(low, high)
+        })
+    }
+
+    #[inline(always)]
+    fn line_feeds(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            equal(low, high, b'\n')
         })
     }
 
@@ -70,7 +88,6 @@ impl Masks for Avx2 {
                 open: equal(folded_low, folded_high, b'{'),
                 close: equal(folded_low, folded_high, b'}'),
                 curly: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
-                alpha: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
                 colon: equal(low, high, b':'),
                 comma: equal(low, high, b','),
                 blank: join(in_table(low, blanks), in_table(high, blanks)),
@@ -96,6 +113,7 @@ impl Masks for Avx2 {
                 plus: equal(low, high, b'+'),
                 dot: equal(low, high, b'.'),
                 exponent: equal(_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5), b'e'),
+                alpha: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
             }
         })
     }
@@ -104,19 +122,25 @@ impl Masks for Avx2 {
     fn escapes(self, block: &Block) -> EscapeMasks {
         with_avx2!({
             let (low, high) = load(block);
-            // The nine characters by their low nibbles; those that share one are in another row.
-            let first = both_lanes(*b"\xff\xff\"\xfft\xfff\xff\xff\xff\xff\xff\\\xffn/");
-            let second = both_lanes(*b"\xff\xffb\xff\xffu\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+            let (low, high) = (escapable(low), escapable(high));
+            let none = _mm256_setzero_si256();
+            EscapeMasks {
+                escapable: !join(_mm256_cmpeq_epi8(low, none), _mm256_cmpeq_epi8(high, none)),
+                unicode: join(low, high),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn hex(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
             let (folded_low, folded_high) = (_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5));
-            EscapeMasks {
-                escapable: join(in_table(low, first), in_table(high, first))
-                    | join(in_table(low, second), in_table(high, second))
-                    | equal(low, high, b'r'),
-                unicode: equal(low, high, b'u'),
-                hex: join(within(low, b'0', 10), within(high, b'0', 10))
-                    | join(within(folded_low, b'a', 6), within(folded_high, b'a', 6)),
-            }
+            join(
+                _mm256_or_si256(within(low, b'0', 10), within(folded_low, b'a', 6)),
+                _mm256_or_si256(within(high, b'0', 10), within(folded_high, b'a', 6)),
+            )
         })
     }
 
@@ -214,6 +238,36 @@ unsafe fn in_table(v: __m256i, table: __m256i) -> __m256i {
     unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, v), v) }
 }
 
+/// All ones in each byte that is a control character or beyond ASCII: less than a space as a signed number.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn below_space(v: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe { _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), v) }
+}
+
+/// Not zero in each byte that may come after a backslash, and with the top bit set in each `u`.
+///
+/// Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles that it may
+/// come with.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn escapable(v: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        let by_low = both_lanes([0, 0, 0b1101, 0, 8, 0x80, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
+        let by_high = both_lanes([0, 0, 1, 0, 0, 2, 4, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let high_nibbles = _mm256_and_si256(_mm256_srli_epi16::<4>(v), _mm256_set1_epi8(0x0f));
+        _mm256_and_si256(_mm256_shuffle_epi8(by_low, v), _mm256_shuffle_epi8(by_high, high_nibbles))
+    }
+}
+
 /// All ones in each byte that is a quote, a backslash or a control character.
 ///
 /// # Safety
@@ -223,8 +277,9 @@ unsafe fn in_table(v: __m256i, table: __m256i) -> __m256i {
 unsafe fn special(v: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
-        let quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'"'.cast_signed()));
         let backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'\\'.cast_signed()));
-        _mm256_or_si256(_mm256_or_si256(quote, backslash), within(v, 0, 0x20))
+        // With bit 1 flipped, the quote stands right above the control characters.
+        let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
+        _mm256_or_si256(backslash, within(flipped, 0, 0x21))
     }
 }

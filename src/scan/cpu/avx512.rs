@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::super::blocks::{self, Rejected};
-use super::super::{Members, Scanned};
+use super::super::{Input, Members, Scanned};
 use super::{Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX-512 F and BW, carry-less multiplication and the bit-manipulation instructions are there.
@@ -17,23 +17,30 @@ impl Avx512 {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("pclmulqdq")
             && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2"))
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt"))
         .then_some(Self(()))
     }
 
     #[inline]
     pub(in crate::scan) fn scan<M: Members>(
         self,
-        text: &[u8],
+        input: Input<'_>,
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
-        #[target_feature(enable = "avx512f,avx512bw,pclmulqdq,bmi1,bmi2")]
-        fn scan<M: Members>(cpu: Avx512, text: &[u8], max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
-            blocks::scan(cpu, text, max_depth, members)
+        #[target_feature(enable = "avx512f,avx512bw,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+        fn scan<M: Members>(
+            cpu: Avx512,
+            input: Input<'_>,
+            max_depth: u32,
+            members: &mut M,
+        ) -> Result<Scanned, Rejected> {
+            blocks::scan(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
-        unsafe { scan(self, text, max_depth, members) }
+        unsafe { scan(self, input, max_depth, members) }
     }
 }
 
@@ -54,10 +61,20 @@ impl Masks for Avx512 {
             StringMasks {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
-                control: _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20)),
-                high: _mm512_movepi8_mask(v),
+                // As signed numbers, bytes beyond ASCII are below zero.
+                odd: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
             }
         })
+    }
+
+    #[inline(always)]
+    fn high(self, block: &Block) -> u64 {
+        with_avx512!(_mm512_movepi8_mask(load(block)))
+    }
+
+    #[inline(always)]
+    fn line_feeds(self, block: &Block) -> u64 {
+        with_avx512!(equal(load(block), b'\n'))
     }
 
     #[inline(always)]
@@ -72,7 +89,6 @@ impl Masks for Avx512 {
                 open: equal(folded, b'{'),
                 close: equal(folded, b'}'),
                 curly: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x20)),
-                alpha: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x40)),
                 colon: equal(v, b':'),
                 comma: equal(v, b','),
                 blank: _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(blanks, v), v),
@@ -97,6 +113,7 @@ impl Masks for Avx512 {
                 plus: equal(v, b'+'),
                 dot: equal(v, b'.'),
                 exponent: equal(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'e'),
+                alpha: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x40)),
             }
         })
     }
@@ -105,17 +122,24 @@ impl Masks for Avx512 {
     fn escapes(self, block: &Block) -> EscapeMasks {
         with_avx512!({
             let v = load(block);
-            // The nine characters by their low nibbles; those that share one are in another row. What is looked up
-            // is compared with the byte itself.
-            let first = all_lanes(*b"\xff\xff\"\xfft\xfff\xff\xff\xff\xff\xff\\\xffn/");
-            let second = all_lanes(*b"\xff\xffb\xff\xffu\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+            // Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles
+            // that it may come with. `u` has the top bit besides.
+            let by_low = all_lanes([0, 0, 0b1101, 0, 8, 0x80, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
+            let by_high = all_lanes([0, 0, 1, 0, 0, 2, 4, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let high_nibbles = _mm512_and_si512(_mm512_srli_epi16::<4>(v), _mm512_set1_epi8(0x0f));
+            let (low, high) = (_mm512_shuffle_epi8(by_low, v), _mm512_shuffle_epi8(by_high, high_nibbles));
             EscapeMasks {
-                escapable: _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(first, v), v)
-                    | _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(second, v), v)
-                    | equal(v, b'r'),
-                unicode: equal(v, b'u'),
-                hex: within(v, b'0', 10) | within(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'a', 6),
+                escapable: _mm512_test_epi8_mask(low, high),
+                unicode: _mm512_movepi8_mask(_mm512_and_si512(low, high)),
             }
+        })
+    }
+
+    #[inline(always)]
+    fn hex(self, block: &Block) -> u64 {
+        with_avx512!({
+            let v = load(block);
+            within(v, b'0', 10) | within(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'a', 6)
         })
     }
 

@@ -23,10 +23,8 @@ pub(super) const BLOCK: usize = 64;
 pub(super) struct StringMasks {
     pub(super) quote: u64,
     pub(super) backslash: u64,
-    /// Below `0x20`.
-    pub(super) control: u64,
-    /// `0x80` and above: not ASCII.
-    pub(super) high: u64,
+    /// Below `0x20`, or `0x80` and above. Most blocks have none.
+    pub(super) odd: u64,
 }
 
 /// What separates tokens.
@@ -38,8 +36,6 @@ pub(super) struct StructureMasks {
     pub(super) close: u64,
     /// Has bit 5 set, which tells `{}` from `[]`.
     pub(super) curly: u64,
-    /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
-    pub(super) alpha: u64,
     pub(super) colon: u64,
     pub(super) comma: u64,
     /// Space, tab, line feed, carriage return.
@@ -62,6 +58,8 @@ pub(super) struct NumberMasks {
     pub(super) dot: u64,
     /// `e` and `E`.
     pub(super) exponent: u64,
+    /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
+    pub(super) alpha: u64,
 }
 
 /// What may follow a backslash.
@@ -71,8 +69,6 @@ pub(super) struct EscapeMasks {
     pub(super) escapable: u64,
     /// `u`.
     pub(super) unicode: u64,
-    /// `0` to `9`, `a` to `f`, `A` to `F`.
-    pub(super) hex: u64,
 }
 
 /// A CPU's answers about one block.
@@ -81,6 +77,11 @@ pub(super) struct EscapeMasks {
 pub(super) trait Masks: Copy {
     fn strings(self, block: &Block) -> StringMasks;
 
+    /// `0x80` and above: not ASCII.
+    fn high(self, block: &Block) -> u64;
+
+    fn line_feeds(self, block: &Block) -> u64;
+
     fn structure(self, block: &Block) -> StructureMasks;
 
     fn digits(self, block: &Block) -> DigitMasks;
@@ -88,6 +89,9 @@ pub(super) trait Masks: Copy {
     fn numbers(self, block: &Block) -> NumberMasks;
 
     fn escapes(self, block: &Block) -> EscapeMasks;
+
+    /// `0` to `9`, `a` to `f`, `A` to `F`.
+    fn hex(self, block: &Block) -> u64;
 
     /// `None` if the block has a quote, a backslash or a control character; otherwise whether it has a byte beyond
     /// ASCII.
@@ -113,17 +117,17 @@ mod tests {
             StringMasks {
                 quote: is(|b| b == b'"'),
                 backslash: is(|b| b == b'\\'),
-                control: is(|b| b < 0x20),
-                high: is(|b| b >= 0x80),
+                odd: is(|b| !(0x20..0x80).contains(&b)),
             }
         );
+        assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));
+        assert_eq!(masks.high(block), is(|b| b >= 0x80));
         assert_eq!(
             masks.structure(block),
             StructureMasks {
                 open: is(|b| matches!(b, b'{' | b'[')),
                 close: is(|b| matches!(b, b'}' | b']')),
                 curly: is(|b| b & 0x20 != 0),
-                alpha: is(|b| b & 0x40 != 0),
                 colon: is(|b| b == b':'),
                 comma: is(|b| b == b','),
                 blank: is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')),
@@ -137,16 +141,14 @@ mod tests {
                 plus: is(|b| b == b'+'),
                 dot: is(|b| b == b'.'),
                 exponent: is(|b| matches!(b, b'e' | b'E')),
+                alpha: is(|b| b & 0x40 != 0),
             }
         );
         assert_eq!(
             masks.escapes(block),
-            EscapeMasks {
-                escapable: is(|b| b"\"\\/bfnrtu".contains(&b)),
-                unicode: is(|b| b == b'u'),
-                hex: is(|b| b.is_ascii_hexdigit()),
-            }
+            EscapeMasks { escapable: is(|b| b"\"\\/bfnrtu".contains(&b)), unicode: is(|b| b == b'u') }
         );
+        assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));
         let plain = !block.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
         assert_eq!(masks.plain(block), plain.then(|| block.iter().any(|&b| b >= 0x80)));
     }

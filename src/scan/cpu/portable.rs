@@ -13,9 +13,18 @@ impl Masks for Portable {
         StringMasks {
             quote: mask(block, |b| b == b'"'),
             backslash: mask(block, |b| b == b'\\'),
-            control: mask(block, |b| b < 0x20),
-            high: mask(block, |b| b >= 0x80),
+            odd: mask(block, |b| b.wrapping_sub(0x20) >= 0x60),
         }
+    }
+
+    #[inline(always)]
+    fn high(self, block: &Block) -> u64 {
+        mask(block, |b| b >= 0x80)
+    }
+
+    #[inline(always)]
+    fn line_feeds(self, block: &Block) -> u64 {
+        mask(block, |b| b == b'\n')
     }
 
     #[inline(always)]
@@ -24,7 +33,6 @@ impl Masks for Portable {
             open: mask(block, |b| b | 0x20 == b'{'),
             close: mask(block, |b| b | 0x20 == b'}'),
             curly: mask(block, |b| b & 0x20 != 0),
-            alpha: mask(block, |b| b & 0x40 != 0),
             colon: mask(block, |b| b == b':'),
             comma: mask(block, |b| b == b','),
             blank: mask(block, |b| (b == b' ') | (b == b'\t') | (b == b'\n') | (b == b'\r')),
@@ -43,6 +51,7 @@ impl Masks for Portable {
             plus: mask(block, |b| b == b'+'),
             dot: mask(block, |b| b == b'.'),
             exponent: mask(block, |b| b | 0x20 == b'e'),
+            alpha: mask(block, |b| b & 0x40 != 0),
         }
     }
 
@@ -61,8 +70,12 @@ impl Masks for Portable {
                     | (b == b'u')
             }),
             unicode: mask(block, |b| b == b'u'),
-            hex: mask(block, |b| (b.wrapping_sub(b'0') < 10) | ((b | 0x20).wrapping_sub(b'a') < 6)),
         }
+    }
+
+    #[inline(always)]
+    fn hex(self, block: &Block) -> u64 {
+        mask(block, |b| (b.wrapping_sub(b'0') < 10) | ((b | 0x20).wrapping_sub(b'a') < 6))
     }
 
     #[inline(always)]
