@@ -93,6 +93,8 @@ pub struct Decoder {
 
     /// Whether lines have been split off since memory was last given back.
     has_split: bool,
+    /// How much was split off last. If it goes on like that, as much will come again.
+    expected: usize,
 
     /// Set while a line beyond the limit is being discarded.
     discarding: Option<Box<Discarding>>,
@@ -130,6 +132,7 @@ impl Decoder {
             tail_searched: 0,
             allocated: 0,
             has_split: false,
+            expected: 0,
             discarding: None,
             finished: false,
             position: Position { line: 1, offset: 0 },
@@ -170,7 +173,10 @@ impl Decoder {
 
     /// The next frame or fault, or `None` until more bytes come.
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
-        let line = self.next_line()?;
+        if let Some(line) = self.next_message() {
+            return Some(self.judge(Ok(line)));
+        }
+        let line = self.next_line_of_any_kind()?;
         Some(self.judge(line))
     }
 
@@ -209,6 +215,7 @@ impl Decoder {
     }
 
     /// The frame or the fault that a line from [`next_line`](Self::next_line) is.
+    #[inline]
     pub(crate) fn judge(&self, line: Result<Line, Fault>) -> Result<Frame<'_>, Fault> {
         line.and_then(|Line { range, position, envelope }| {
             let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
@@ -294,7 +301,7 @@ impl Decoder {
             return self.finished && self.discarding.is_some();
         }
         self.lines = self.tail.split_to(complete).freeze();
-        self.has_split = true;
+        (self.has_split, self.expected) = (true, complete);
         self.searched = self.tail_searched;
         self.tail_searched = self.tail.len();
         true
@@ -381,6 +388,12 @@ impl Decoder {
             // Let go of it, so that its room can be used again.
             self.drop_lines();
         }
+        // What has come of a line is moved to the front of the buffer, if it must be, before it has become long.
+        let len = self.tail.len();
+        let expected = self.expected.saturating_sub(len);
+        if expected > additional && len <= additional && self.tail.try_reclaim(expected) {
+            return;
+        }
         if self.tail.try_reclaim(additional) {
             return;
         }
@@ -388,17 +401,23 @@ impl Decoder {
         // not beyond the longest line and a read, so that the limit bounds the memory. A small buffer is made large
         // enough that the line in it takes up less than half: then the room before the line can be used again without
         // a new one. A large one is made as large as it may get, rather than once more when it is full.
-        let len = self.tail.len();
         let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
         let ample = match if len <= self.retained { 4 * len } else { 2 * len } {
             ample if ample < longest / 2 => ample,
             _ => longest.min(8 * len).saturating_add(additional),
         };
-        let capacity = ample.max(len.saturating_add(additional)).max(SMALLEST);
+        let expected =
+            if self.expects_more() && len >= self.retained { self.expected.min(longest).max(len) } else { len };
+        let capacity = ample.max(expected.saturating_add(additional)).max(SMALLEST);
         let mut larger = BytesMut::with_capacity(capacity);
         larger.extend_from_slice(&self.tail);
         self.tail = larger;
         self.allocated = self.tail.capacity();
+    }
+
+    /// Whether so much has come after the last lines that there is probably as much to come as they had.
+    fn expects_more(&self) -> bool {
+        self.tail.len() >= self.expected / 16
     }
 
     /// Gives back the memory behind `tail` if it is more than is to be kept, and more than the line needs that is
@@ -407,9 +426,9 @@ impl Decoder {
         if self.tail.is_empty() && self.allocated > self.retained {
             self.tail = BytesMut::new();
             self.allocated = 0;
-        } else if self.has_split && self.allocated / 4 > self.retained.max(self.tail.len()) {
+        } else if self.has_split && self.allocated / 4 > self.retained.max(self.tail.len()) && !self.expects_more() {
             // Not more than once for the lines that made it so large, or a line that comes in bit by bit would be
-            // copied for each.
+            // copied for each; and not if another such line seems to be coming.
             self.tail = BytesMut::from(&self.tail[..]);
             self.allocated = self.tail.capacity();
         }

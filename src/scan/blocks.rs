@@ -46,6 +46,8 @@ pub(super) fn scan<C: Masks, M: Members>(
     // From the first block that is not ASCII to the last.
     let mut beyond_ascii = (usize::MAX, 0);
 
+    // Whether the block before was within a string, and had an escape.
+    let mut escaping = false;
     let mut at = 0;
     let mut padded: Block;
     while at < len {
@@ -86,13 +88,15 @@ pub(super) fn scan<C: Masks, M: Members>(
                 return Err(Rejected);
             }
             at += BLOCK;
-            if masks.backslash == 0 {
-                let (to, high) = skip_plain(cpu, &buffer[..len], at);
+            // Where one escape comes after the other, there is nothing to skip.
+            if (masks.backslash == 0 || !escaping) && strings.pending() == 0 {
+                let (to, high) = cpu.skip_plain(&buffer[..len], at);
                 if high {
                     beyond_ascii = (beyond_ascii.0.min(at), to);
                 }
                 at = to;
             }
+            escaping = masks.backslash != 0;
             continue;
         }
         let inside = strings.inside(cpu, quote);
@@ -119,13 +123,13 @@ pub(super) fn scan<C: Masks, M: Members>(
         let said = grammar.block(tokens);
         bad |= said.bad;
 
-        let brackets = open | close;
         let depth_before = nesting.depth();
         let in_object_before = nesting.in_object();
         let mut inner_open = open;
-        let mut entered_object = 0;
+        let mut entered = 0;
         if depth_before == 0 {
             // Before the outermost value or after it.
+            let brackets = open | close;
             let first = brackets & brackets.wrapping_neg();
             bad |= comma & !first & first.wrapping_sub(1);
             if first != 0 {
@@ -136,29 +140,29 @@ pub(super) fn scan<C: Masks, M: Members>(
                 outermost.open(at + first.trailing_zeros() as usize, curly);
                 nesting.push(curly);
                 inner_open ^= first;
-                if curly {
-                    entered_object = first;
-                }
+                entered = structure.curly & first;
             }
         }
         let Some(levels) = nesting.block(inner_open, close, structure.curly, max_depth) else {
             return Err(Rejected);
         };
-        let changes = levels.changes | entered_object;
-        let in_object = cpu.prefix_xor(changes << 1) ^ if in_object_before { !0 } else { 0 };
+        let in_object = cpu.prefix_xor((levels.changes | entered) << 1) ^ if in_object_before { !0 } else { 0 };
         bad |= (said.in_object & !in_object) | (said.in_array & in_object) | (close & (structure.curly ^ in_object));
-        let deeper = cpu.prefix_xor(levels.second) ^ if depth_before >= 2 { !0 } else { 0 };
-        let mut separators = (comma | colon) & !deeper;
-        if nesting.depth() == 0 && brackets != 0 {
-            let last = 1 << (63 - brackets.leading_zeros());
-            bad |= comma & !(last | (last - 1));
-            separators |= last;
+
+        if let Some(second_level) = levels.second {
+            let deeper = cpu.prefix_xor(second_level) ^ if depth_before >= 2 { !0 } else { 0 };
+            let mut separators = (comma | colon) & !deeper;
+            if nesting.depth() == 0 && close != 0 {
+                let last = 1 << (63 - close.leading_zeros());
+                bad |= comma & !(last | (last - 1));
+                separators |= last;
+            }
+            if separators != 0 && bad == 0 {
+                outermost.separators(&buffer[..len], at, separators, blanks, members);
+            }
         }
         if bad != 0 {
             return Err(Rejected);
-        }
-        if separators != 0 {
-            outermost.separators(&buffer[..len], at, separators, blanks, members);
         }
         at += BLOCK;
     }
@@ -203,20 +207,4 @@ fn last_block(buffer: &[u8], at: usize, len: usize) -> Block {
         _ => block[..rest].copy_from_slice(&buffer[at..len]),
     }
     block
-}
-
-/// Where the blocks without quote, backslash and control character end that begin at `from`, and whether they have
-/// bytes beyond ASCII. Long strings are mostly this, and need nothing else.
-#[inline(always)]
-fn skip_plain<C: Masks>(cpu: C, text: &[u8], from: usize) -> (usize, bool) {
-    let mut at = from;
-    let mut high = false;
-    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk) {
-        match cpu.plain(block) {
-            None => break,
-            Some(beyond_ascii) => high |= beyond_ascii,
-        }
-        at += BLOCK;
-    }
-    (at, high)
 }

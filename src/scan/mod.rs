@@ -129,13 +129,15 @@ pub enum Cpu {
     Avx512,
     /// AVX2.
     Avx2,
+    /// NEON, in little-endian order.
+    Neon,
     /// Nothing in particular.
     Portable,
 }
 
 impl Cpu {
     /// All there are, the best first.
-    pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
+    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 
     /// Whether it runs here.
     pub fn is_available(self) -> bool {
@@ -150,6 +152,8 @@ pub(crate) enum Scanner {
     Avx512(cpu::avx512::Avx512),
     #[cfg(target_arch = "x86_64")]
     Avx2(cpu::avx2::Avx2),
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Neon(cpu::neon::Neon),
     Portable(cpu::portable::Portable),
 }
 
@@ -163,6 +167,10 @@ impl Scanner {
             Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2),
             #[cfg(not(target_arch = "x86_64"))]
             Cpu::Avx512 | Cpu::Avx2 => None,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Cpu::Neon => cpu::neon::Neon::detect().map(Self::Neon),
+            #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+            Cpu::Neon => None,
             Cpu::Portable => Some(Self::PORTABLE),
         }
     }
@@ -190,6 +198,8 @@ impl Scanner {
             Self::Avx512(avx512) => avx512.scan(input, max_depth, members),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.scan(input, max_depth, members),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Self::Neon(neon) => neon.scan(input, max_depth, members),
             Self::Portable(portable) => blocks::scan(portable, input, max_depth, members),
         }
         .ok()

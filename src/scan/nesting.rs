@@ -17,8 +17,8 @@ pub(super) struct Nesting {
 pub(super) struct Levels {
     /// Those after which there is an object where there was an array, or the other way round.
     pub(super) changes: u64,
-    /// Those that enter the second level, or leave it.
-    pub(super) second: u64,
+    /// Those that enter the second level, or leave it; `None` if all is below it.
+    pub(super) second: Option<u64>,
 }
 
 impl Nesting {
@@ -27,26 +27,27 @@ impl Nesting {
         self.depth
     }
 
+    #[inline(always)]
     pub(super) fn in_object(&self) -> bool {
         self.containers[(self.depth / WORD) as usize] >> (self.depth % WORD) & 1 != 0
     }
 
     /// Goes through the brackets of a block, of which `curly` says which open an object. `None` if there are too many.
+    ///
+    /// In a block that certainly stays below the second level, that is not looked at.
+    // No branch depends on what the brackets are: nobody could predict it.
     #[inline(always)]
     pub(super) fn block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
-        let opened = open.count_ones();
-        let closed = close.count_ones();
-        if self.depth + opened >= max_depth.min(WORD - 1) {
+        if self.depth + open.count_ones() >= max_depth.min(WORD - 1) {
             return self.deep_block(open, close, curly, max_depth);
         }
-        // No branch depends on what the brackets are: nobody could predict it.
         let mut depth = u64::from(self.depth);
         let mut containers = self.containers[0];
         let mut rest = open | close;
-        let mut changes = 0;
-        let mut second = 0;
         let mut before = containers >> depth;
-        if self.depth >= closed + 2 {
+        let mut changes = 0;
+        let mut second = None;
+        if self.depth >= close.count_ones() + 2 {
             while rest != 0 {
                 let at = rest.trailing_zeros();
                 rest &= rest - 1;
@@ -59,12 +60,13 @@ impl Nesting {
             }
         } else {
             let mut lowest = 0;
+            let mut crossings = 0;
             while rest != 0 {
                 let at = rest.trailing_zeros();
                 rest &= rest - 1;
                 let opens = open >> at & 1;
                 containers = containers & !(2 << (depth & 63)) | (curly >> at & 1) << 1 << (depth & 63);
-                second |= u64::from(depth + opens == 2) << at;
+                crossings |= u64::from(depth + opens == 2) << at;
                 lowest |= depth.wrapping_sub(1);
                 depth = depth.wrapping_add(2 * opens).wrapping_sub(1);
                 let after = containers >> (depth & 63);
@@ -74,6 +76,7 @@ impl Nesting {
             if lowest >> 63 != 0 {
                 return None;
             }
+            second = Some(crossings);
         }
         (self.depth, self.containers[0]) = (depth as u32, containers);
         Some(Levels { changes, second })
@@ -84,7 +87,8 @@ impl Nesting {
     #[inline(never)]
     fn deep_block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
         let mut rest = open | close;
-        let mut levels = Levels { changes: 0, second: 0 };
+        let mut changes = 0;
+        let mut second = 0;
         while rest != 0 {
             let bracket = rest & rest.wrapping_neg();
             rest ^= bracket;
@@ -98,13 +102,13 @@ impl Nesting {
                 self.pop();
             }
             if depth + self.depth == 3 {
-                levels.second |= bracket;
+                second |= bracket;
             }
             if in_object != self.in_object() {
-                levels.changes |= bracket;
+                changes |= bracket;
             }
         }
-        Some(levels)
+        Some(Levels { changes, second: Some(second) })
     }
 
     /// The depth must be below [`DEEPEST`].

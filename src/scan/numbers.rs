@@ -17,7 +17,7 @@ use super::cpu::{BLOCK, Block, DigitMasks, Masks, NumberMasks};
 pub(super) struct Numbers {
     /// Of any scalar.
     scalar: u64,
-    /// Not zero if it may have been something else than digits, or a word.
+    /// Not zero if it may have been something else than digits, or is a word.
     unlike_digits: u64,
     run: u64,
     digit: u64,
@@ -63,20 +63,21 @@ impl Numbers {
         rest: &[u8],
     ) -> u64 {
         let DigitMasks { digit, zero } = cpu.digits(block);
-        if scalar & !digit | self.unlike_digits == 0 {
+        if (scalar & !digit) | self.unlike_digits == 0 {
             // Only natural numbers, as ids and counters are.
             let after_leading_zero = after(zero & scalar_start, &mut self.leading_zero);
-            self.digit = scalar >> 63;
-            self.run = self.digit;
+            self.run = scalar >> 63;
+            self.digit = self.run;
             return after_leading_zero & scalar;
         }
-        let word = self.words(scalar_start & !digit, rest);
-        let run = scalar & !word;
-        self.unlike_digits = scalar >> 63 | self.word;
-        if run | self.run == 0 {
-            return 0;
-        }
-        self.numbers(cpu.numbers(block), digit & run, zero, run, scalar_start)
+        let run = scalar & !self.words(scalar_start & cpu.alpha(block), rest);
+        let bad = if run | self.run == 0 {
+            0
+        } else {
+            self.numbers(cpu.numbers(block), digit & run, zero, run, scalar_start)
+        };
+        self.unlike_digits = (scalar >> 63) | self.word;
+        bad
     }
 
     /// The bytes of the literals that begin at `starts`.
@@ -98,7 +99,8 @@ impl Numbers {
         words
     }
 
-    #[inline(always)]
+    /// Not inlined: few blocks need it, and its many variables would crowd out others.
+    #[inline(never)]
     fn numbers(&mut self, masks: NumberMasks, digit: u64, zero: u64, run: u64, scalar_start: u64) -> u64 {
         let start = run & !after(run, &mut self.run);
         let after_digit = after(digit, &mut self.digit);

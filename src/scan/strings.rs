@@ -15,10 +15,16 @@ pub(super) struct Strings {
 }
 
 impl Strings {
+    /// Not zero if the next block begins with what belongs to an escape.
+    #[inline(always)]
+    pub(super) fn pending(&self) -> u64 {
+        self.escaped | self.hex
+    }
+
     /// The quotes that begin or end a string, and the wrong escapes.
     #[inline(always)]
     pub(super) fn quotes<C: Masks>(&mut self, cpu: C, block: &Block, masks: StringMasks) -> (u64, u64) {
-        if masks.backslash | self.escaped | self.hex == 0 {
+        if masks.backslash | self.pending() == 0 {
             return (masks.quote, 0);
         }
         // Outside strings a backslash is wrong in any case, so what is found to be wrong with it there is right.

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::super::blocks::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +113,15 @@ impl Masks for Avx2 {
                 plus: equal(low, high, b'+'),
                 dot: equal(low, high, b'.'),
                 exponent: equal(_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5), b'e'),
-                alpha: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
             }
+        })
+    }
+
+    #[inline(always)]
+    fn alpha(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high))
         })
     }
 
@@ -145,14 +152,19 @@ impl Masks for Avx2 {
     }
 
     #[inline(always)]
-    fn plain(self, block: &Block) -> Option<bool> {
+    fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
+        let mut at = from;
         with_avx2!({
-            let (low, high) = load(block);
-            let any = _mm256_or_si256(special(low), special(high));
-            if _mm256_movemask_epi8(any) != 0 {
-                return None;
+            let mut all = _mm256_setzero_si256();
+            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
+                let (low, high) = load(block);
+                if _mm256_movemask_epi8(_mm256_or_si256(special(low), special(high))) != 0 {
+                    break;
+                }
+                all = _mm256_or_si256(all, _mm256_or_si256(low, high));
+                at += BLOCK;
             }
-            Some(_mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0)
+            (at, _mm256_movemask_epi8(all) != 0)
         })
     }
 

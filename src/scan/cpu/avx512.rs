@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::super::blocks::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Proof that AVX-512 F and BW, carry-less multiplication and the bit-manipulation instructions are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +113,13 @@ impl Masks for Avx512 {
                 plus: equal(v, b'+'),
                 dot: equal(v, b'.'),
                 exponent: equal(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'e'),
-                alpha: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x40)),
             }
         })
+    }
+
+    #[inline(always)]
+    fn alpha(self, block: &Block) -> u64 {
+        with_avx512!(_mm512_test_epi8_mask(load(block), _mm512_set1_epi8(0x40)))
     }
 
     #[inline(always)]
@@ -144,14 +148,19 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn plain(self, block: &Block) -> Option<bool> {
+    fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
+        let mut at = from;
         with_avx512!({
-            let v = load(block);
-            let special = equal(v, b'"') | equal(v, b'\\') | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
-            if special != 0 {
-                return None;
+            let mut all = _mm512_setzero_si512();
+            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
+                let v = load(block);
+                if equal(v, b'"') | equal(v, b'\\') | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20)) != 0 {
+                    break;
+                }
+                all = _mm512_or_si512(all, v);
+                at += BLOCK;
             }
-            Some(_mm512_movepi8_mask(v) != 0)
+            (at, _mm512_movepi8_mask(all) != 0)
         })
     }
 

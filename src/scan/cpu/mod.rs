@@ -8,6 +8,8 @@
 pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(super) mod neon;
 pub(super) mod portable;
 
 /// The unit of work.
@@ -58,8 +60,6 @@ pub(super) struct NumberMasks {
     pub(super) dot: u64,
     /// `e` and `E`.
     pub(super) exponent: u64,
-    /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
-    pub(super) alpha: u64,
 }
 
 /// What may follow a backslash.
@@ -88,14 +88,17 @@ pub(super) trait Masks: Copy {
 
     fn numbers(self, block: &Block) -> NumberMasks;
 
+    /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
+    fn alpha(self, block: &Block) -> u64;
+
     fn escapes(self, block: &Block) -> EscapeMasks;
 
     /// `0` to `9`, `a` to `f`, `A` to `F`.
     fn hex(self, block: &Block) -> u64;
 
-    /// `None` if the block has a quote, a backslash or a control character; otherwise whether it has a byte beyond
-    /// ASCII.
-    fn plain(self, block: &Block) -> Option<bool>;
+    /// Where the blocks without quote, backslash and control character end that begin at `from`, and whether they have
+    /// bytes beyond ASCII. Long strings are mostly this, and need nothing else.
+    fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
     /// Bit `i` of the result is the parity of bits `0..=i`: set from each odd quote up to before the next.
     fn prefix_xor(self, bits: u64) -> u64;
@@ -141,16 +144,28 @@ mod tests {
                 plus: is(|b| b == b'+'),
                 dot: is(|b| b == b'.'),
                 exponent: is(|b| matches!(b, b'e' | b'E')),
-                alpha: is(|b| b & 0x40 != 0),
             }
         );
+        assert_eq!(masks.alpha(block), is(|b| b & 0x40 != 0));
         assert_eq!(
             masks.escapes(block),
             EscapeMasks { escapable: is(|b| b"\"\\/bfnrtu".contains(&b)), unicode: is(|b| b == b'u') }
         );
         assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));
         let plain = !block.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
-        assert_eq!(masks.plain(block), plain.then(|| block.iter().any(|&b| b >= 0x80)));
+        let high = plain && block.iter().any(|&b| b >= 0x80);
+        // One of them, or the last or last but one of several, with others before that do not count.
+        for before in 0..3 {
+            for after in 0..2 {
+                let mut text = vec![b'x'; BLOCK * (before + 1)];
+                text.extend_from_slice(block);
+                text.resize(text.len() + after * BLOCK + 63, b'y');
+                let to = if plain { before + 2 + after } else { before + 1 };
+                assert_eq!(masks.skip_plain(&text, BLOCK), (to * BLOCK, high));
+                assert_eq!(masks.skip_plain(&text, BLOCK * (before + 1)).0, to * BLOCK);
+            }
+        }
+        assert_eq!(masks.skip_plain(block, BLOCK + 3), (BLOCK + 3, false));
     }
 
     fn check_all(masks: impl Masks) {
@@ -193,6 +208,14 @@ mod tests {
     fn avx512_masks_are_the_naive_ones() {
         if let Some(avx512) = avx512::Avx512::detect() {
             check_all(avx512);
+        }
+    }
+
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    #[test]
+    fn neon_masks_are_the_naive_ones() {
+        if let Some(neon) = neon::Neon::detect() {
+            check_all(neon);
         }
     }
 }

@@ -51,8 +51,12 @@ impl Masks for Portable {
             plus: mask(block, |b| b == b'+'),
             dot: mask(block, |b| b == b'.'),
             exponent: mask(block, |b| b | 0x20 == b'e'),
-            alpha: mask(block, |b| b & 0x40 != 0),
         }
+    }
+
+    #[inline(always)]
+    fn alpha(self, block: &Block) -> u64 {
+        mask(block, |b| b & 0x40 != 0)
     }
 
     #[inline(always)]
@@ -79,14 +83,23 @@ impl Masks for Portable {
     }
 
     #[inline(always)]
-    fn plain(self, block: &Block) -> Option<bool> {
-        let mut special = 0;
-        let mut all = 0;
-        for &b in block {
-            special |= u8::from((b == b'"') | (b == b'\\') | (b < 0x20));
-            all |= b;
+    fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
+        let mut at = from;
+        let mut high = false;
+        for block in text.get(from..).unwrap_or_default().as_chunks::<BLOCK>().0 {
+            let mut special = 0;
+            let mut all = 0;
+            for &b in block {
+                special |= u8::from((b == b'"') | (b == b'\\') | (b < 0x20));
+                all |= b;
+            }
+            if special != 0 {
+                break;
+            }
+            high |= all >= 0x80;
+            at += BLOCK;
         }
-        (special == 0).then_some(all >= 0x80)
+        (at, high)
     }
 
     #[inline(always)]
