@@ -397,12 +397,12 @@ impl Decoder {
         if self.tail.try_reclaim(additional) {
             return;
         }
-        // A multiple of what there is, so that a line that comes in bit by bit is copied a bounded number of times; but
-        // not beyond the longest line and a read, so that the limit bounds the memory. A small buffer is made large
-        // enough that the line in it takes up less than half: then the room before the line can be used again without
-        // a new one. A large one is made as large as it may get, rather than once more when it is full.
+        // A multiple of what there is, so that a line that comes in bit by bit is copied a bounded number of times: large
+        // enough that the line in it takes up less than half, for then the room before a line can be used again without
+        // a new buffer. But not beyond the longest line and a read, so that the limit bounds the memory; and rather as
+        // large as it may get than once more when it is full.
         let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
-        let ample = match if len <= self.retained { 4 * len } else { 2 * len } {
+        let ample = match 4 * len {
             ample if ample < longest / 2 => ample,
             _ => longest.min(8 * len).saturating_add(additional),
         };
