@@ -114,16 +114,31 @@ impl Masks for Portable {
 /// The bytes of the block that are of `class`, which must be free of branches to be fast.
 #[inline(always)]
 fn mask(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
-    /// Moves the lowest bit of byte `i` to bit `56 + i`.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
+    transposed(columns(block, class))
+}
 
-    let mut flags = [0_u8; BLOCK];
-    for (flag, &byte) in flags.iter_mut().zip(block) {
-        *flag = u8::from(class(byte));
+/// The same, with bit `8 * i + j` where bit `8 * j + i` should be: byte `i` of this has a bit of each of the eight words
+/// of the block, which is what comparing and combining them gives.
+#[inline(always)]
+fn columns(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
+    // Two words at a time, since that is what the smallest vectors hold.
+    let [a, b, c, d] = block.as_chunks::<16>().0 else { return 0 };
+    let mut pairs = [0_u8; 16];
+    for i in 0..16 {
+        let bit = if i < 8 { 1 } else { 2 };
+        let flag = |byte: u8, bit: u8| u8::from(class(byte)).wrapping_neg() & bit;
+        pairs[i] = flag(a[i], bit) | flag(b[i], bit << 2) | flag(c[i], bit << 4) | flag(d[i], bit << 6);
     }
-    let mut mask = 0;
-    for (i, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
-        mask |= (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * i);
+    let words = u128::from_le_bytes(pairs);
+    (words | words >> 64) as u64
+}
+
+/// Bits and bytes exchanged, in three steps: within squares of two bits, of four, and of eight.
+#[inline(always)]
+fn transposed(mut bits: u64) -> u64 {
+    for (distance, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
+        let differs = (bits ^ bits >> distance) & mask;
+        bits ^= differs ^ differs << distance;
     }
-    mask
+    bits
 }
