@@ -32,6 +32,7 @@ use crate::frame::Frame;
 use crate::message::Message;
 use crate::recover::Recovery;
 use crate::rules::Rules;
+use crate::scan::Input;
 use crate::text::{Position, Text};
 
 /// How much buffer a decoder keeps between lines, unless told otherwise.
@@ -173,8 +174,9 @@ impl Decoder {
 
     /// The next frame or fault, or `None` until more bytes come.
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
-        if let Some(line) = self.next_message() {
-            return Some(self.judge(Ok(line)));
+        if let Some((range, position, envelope)) = self.next_message() {
+            let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
+            return Some(Ok(Frame::Message(Message::new(text, position, envelope))));
         }
         let line = self.next_line_of_any_kind()?;
         Some(self.judge(line))
@@ -230,20 +232,22 @@ impl Decoder {
     #[inline]
     pub(crate) fn next_line(&mut self) -> Option<Result<Line, Fault>> {
         match self.next_message() {
-            Some(line) => Some(Ok(line)),
+            Some((range, position, envelope)) => Some(Ok(Line { range, position, envelope: Some(envelope) })),
             None => self.next_line_of_any_kind(),
         }
     }
 
     /// The next line if it is a message, and at hand from beginning to end: found and judged in one pass.
-    fn next_message(&mut self) -> Option<Line> {
+    // Inlined, so that what was just written to memory is not read again at once.
+    #[inline(always)]
+    fn next_message(&mut self) -> Option<(Range<usize>, Position, Envelope)> {
         let rest = &self.lines[self.next..];
         if rest.first() != Some(&b'{') || self.searched > self.next || self.discarding.is_some() {
             return None;
         }
         // A line that is longer than the limit and its line end is not gone through any further.
         let visible = &rest[..rest.len().min(self.rules.max_line_len.saturating_add(2))];
-        let (len, envelope) = envelope::judge_line(visible, &self.rules)?;
+        let (len, envelope) = envelope::judge_message(Input::first_line(visible), &self.rules)?;
         if rest.get(len) != Some(&b'\n') {
             return None;
         }
@@ -253,7 +257,7 @@ impl Decoder {
         }
         let position = self.position;
         self.pass(self.next + len + 1, range.clone());
-        Some(Line { range, position, envelope: Some(envelope) })
+        Some((range, position, envelope))
     }
 
     fn next_line_of_any_kind(&mut self) -> Option<Result<Line, Fault>> {

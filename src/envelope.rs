@@ -77,16 +77,17 @@ pub(crate) fn judge(text: &[u8], rules: &Rules) -> Result<Verdict, Complaint> {
     }
 }
 
-/// Judges the line that a buffer begins with, which ends at a line feed or with the buffer: how long it is, and what
-/// message, if it is one. What is wrong with it otherwise is to be asked of [`judge`].
-#[inline]
-pub(crate) fn judge_line(buffer: &[u8], rules: &Rules) -> Option<(usize, Envelope)> {
+/// How long a text is, and which message, if it is one. What is wrong with it otherwise is to be asked of [`judge`].
+///
+/// Always inlined: what a message consists of is then put together where it is used, not copied there.
+#[inline(always)]
+pub(crate) fn judge_message(input: Input<'_>, rules: &Rules) -> Option<(usize, Envelope)> {
     let mut outline = Outline::default();
-    let scanned = rules.scanner.scan(Input::first_line(buffer), rules.max_depth, &mut outline)?;
+    let scanned = rules.scanner.scan(input, rules.max_depth, &mut outline)?;
     if scanned.root != Root::Object {
         return None;
     }
-    let envelope = outline.try_judge(&buffer[..scanned.len], scanned, rules).ok()?;
+    let envelope = outline.try_judge(input.first_bytes(scanned.len), scanned, rules).ok()?;
     Some((scanned.len, envelope))
 }
 

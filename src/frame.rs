@@ -39,11 +39,18 @@ impl<'a> Frame<'a> {
     ///
     /// What is wrong with the text. The fault counts the whole text as one line.
     pub fn parse(text: &'a [u8], rules: &Rules) -> Result<Self, Fault> {
-        Self::judge(Text::Borrowed { bytes: text, shared: None }, Position { line: 1, offset: 0 }, rules)
+        let whole = Text::Borrowed { bytes: text, shared: None };
+        let position = Position { line: 1, offset: 0 };
+        if text.len() <= rules.max_line_len
+            && text.first() == Some(&b'{')
+            && let Some((_, envelope)) = envelope::judge_message(text.into(), rules)
+        {
+            return Ok(Self::Message(Message::new(whole, position, envelope)));
+        }
+        Self::judge(whole, position, rules)
     }
 
     /// Judges the text of one line.
-    #[inline]
     pub(crate) fn judge(text: Text<'a>, position: Position, rules: &Rules) -> Result<Self, Fault> {
         let bytes = text.bytes();
         let verdict = if bytes.len() <= rules.max_line_len {

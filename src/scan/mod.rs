@@ -97,6 +97,12 @@ impl<'a> Input<'a> {
     pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
         Self { buffer, len: buffer.len(), ends_at_line_feed: true }
     }
+
+    /// The text, given how long it is.
+    #[inline(always)]
+    pub(crate) fn first_bytes(self, len: usize) -> &'a [u8] {
+        &self.buffer[..len]
+    }
 }
 
 /// What a JSON text is.

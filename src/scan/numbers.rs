@@ -70,14 +70,17 @@ impl Numbers {
             self.digit = self.run;
             return after_leading_zero & scalar;
         }
+        let was_unlike_digits = self.unlike_digits;
         let run = scalar & !self.words(scalar_start & cpu.alpha(block), rest);
-        let bad = if run | self.run == 0 {
-            0
-        } else {
-            self.numbers(cpu.numbers(block), digit & run, zero, run, scalar_start)
-        };
         self.unlike_digits = (scalar >> 63) | self.word;
-        bad
+        if (run & !digit) | was_unlike_digits == 0 {
+            // Words, and natural numbers again. These do not begin right after a word: `true1`.
+            let start = run & !after(run, &mut self.run);
+            self.digit = self.run;
+            let after_leading_zero = after(zero & start, &mut self.leading_zero);
+            return (after_leading_zero & run) | (start & !scalar_start);
+        }
+        self.numbers(cpu.numbers(block), digit & run, zero, run, scalar_start)
     }
 
     /// The bytes of the literals that begin at `starts`.
