@@ -206,7 +206,7 @@ impl Scanner {
             Self::Avx2(avx2) => avx2.scan(input, max_depth, members),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Self::Neon(neon) => neon.scan(input, max_depth, members),
-            Self::Portable(portable) => blocks::scan(portable, input, max_depth, members),
+            Self::Portable(portable) => portable.scan(input, max_depth, members),
         }
         .ok()
     }

@@ -36,7 +36,7 @@ pub(super) struct StructureMasks {
     pub(super) open: u64,
     /// `}` and `]`.
     pub(super) close: u64,
-    /// Has bit 5 set, which tells `{}` from `[]`.
+    /// Which of those brackets are `{` and `}`. Of other bytes it says nothing.
     pub(super) curly: u64,
     pub(super) colon: u64,
     pub(super) comma: u64,
@@ -125,12 +125,14 @@ mod tests {
         );
         assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));
         assert_eq!(masks.high(block), is(|b| b >= 0x80));
+        let structure = masks.structure(block);
+        let brackets = structure.open | structure.close;
         assert_eq!(
-            masks.structure(block),
+            StructureMasks { curly: structure.curly & brackets, ..structure },
             StructureMasks {
                 open: is(|b| matches!(b, b'{' | b'[')),
                 close: is(|b| matches!(b, b'}' | b']')),
-                curly: is(|b| b & 0x20 != 0),
+                curly: is(|b| matches!(b, b'{' | b'}')),
                 colon: is(|b| b == b':'),
                 comma: is(|b| b == b','),
                 blank: is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')),

@@ -1,20 +1,36 @@
 //! The masks without any CPU-specific instruction: comparisons that a compiler turns into whatever vectors the
 //! target has, and a multiplication that gathers eight of their results into eight bits.
 
+use super::super::blocks::{self, Rejected};
+use super::super::{Input, Members, Scanned};
 use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
 
 /// Any CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Portable;
 
+impl Portable {
+    /// Not inlined, as the others cannot be.
+    #[inline(never)]
+    pub(in crate::scan) fn scan<M: Members>(
+        self,
+        input: Input<'_>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Scanned, Rejected> {
+        blocks::scan(self, input, max_depth, members)
+    }
+}
+
 impl Masks for Portable {
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
-        StringMasks {
-            quote: mask(block, |b| b == b'"'),
-            backslash: mask(block, |b| b == b'\\'),
-            odd: mask(block, |b| b.wrapping_sub(0x20) >= 0x60),
+        let quote = mask(block, |b| b == b'"');
+        // Most blocks have neither.
+        if columns(block, |b| (b == b'\\') | is_odd(b)) == 0 {
+            return StringMasks { quote, backslash: 0, odd: 0 };
         }
+        StringMasks { quote, backslash: mask(block, |b| b == b'\\'), odd: mask(block, is_odd) }
     }
 
     #[inline(always)]
@@ -29,10 +45,16 @@ impl Masks for Portable {
 
     #[inline(always)]
     fn structure(self, block: &Block) -> StructureMasks {
+        let (open, close) = (columns(block, |b| b | 0x20 == b'{'), columns(block, |b| b | 0x20 == b'}'));
+        let (open, close, curly) = if open | close == 0 {
+            (0, 0, 0)
+        } else {
+            (transposed(open), transposed(close), mask(block, |b| b & 0x20 != 0))
+        };
         StructureMasks {
-            open: mask(block, |b| b | 0x20 == b'{'),
-            close: mask(block, |b| b | 0x20 == b'}'),
-            curly: mask(block, |b| b & 0x20 != 0),
+            open,
+            close,
+            curly,
             colon: mask(block, |b| b == b':'),
             comma: mask(block, |b| b == b','),
             blank: mask(block, |b| (b == b' ') | (b == b'\t') | (b == b'\n') | (b == b'\r')),
@@ -111,6 +133,12 @@ impl Masks for Portable {
     }
 }
 
+/// A control character, or beyond ASCII.
+#[inline(always)]
+fn is_odd(byte: u8) -> bool {
+    byte.wrapping_sub(0x20) >= 0x60
+}
+
 /// The bytes of the block that are of `class`, which must be free of branches to be fast.
 #[inline(always)]
 fn mask(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
@@ -121,8 +149,9 @@ fn mask(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
 /// of the block, which is what comparing and combining them gives.
 #[inline(always)]
 fn columns(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
-    // Two words at a time, since that is what the smallest vectors hold.
-    let [a, b, c, d] = block.as_chunks::<16>().0 else { return 0 };
+    // Two words at a time, since that is what the smallest vectors hold. What is compared is a copy, since a compiler
+    // that must think of it changing meanwhile does a lot of thinking at run time.
+    let [a, b, c, d] = *block.as_chunks::<16>().0 else { return 0 };
     let mut pairs = [0_u8; 16];
     for i in 0..16 {
         let bit = if i < 8 { 1 } else { 2 };
