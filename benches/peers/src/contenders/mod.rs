@@ -1,0 +1,154 @@
+//! Who takes part in decoding. All do the same job: split the stream into lines, validate the whole of each line, and
+//! find the members of its envelope.
+//!
+//! Buffers are kept from pass to pass wherever an API permits it.
+
+mod lines_codec;
+mod rmcp;
+pub(crate) mod serde_json;
+mod simd_json;
+pub(crate) mod sonic_rs;
+mod wireline;
+
+use ::wireline::Cpu;
+use serde::{Deserialize, Deserializer};
+
+use crate::comparison::Part;
+use crate::members::{Members, Tally};
+
+/// One way of decoding a stream of lines.
+pub(crate) trait Contender {
+    fn name(&self) -> &str;
+
+    /// What it is to a comparison.
+    fn part(&self) -> Part;
+
+    /// Which members it can tell to be there. Those who turn messages into types of their own do not know all.
+    fn tells(&self) -> Members {
+        Members::ALL
+    }
+
+    /// Goes through `stream`, which is whole lines, none of them blank. `None` if it refused one; what it makes of the
+    /// next stream does not depend on that.
+    fn pass(&mut self, stream: &[u8]) -> Option<Tally>;
+}
+
+/// All of them; wireline by each of `cpus`, of which the first is taken for its variants.
+pub(crate) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
+    let mut all = wireline::all(cpus);
+    all.push(Box::<simd_json::Tape>::default());
+    all.push(Box::new(sonic_rs::LazyValues));
+    all.push(Box::new(serde_json::RawValues));
+    all.push(Box::<lines_codec::Lines>::default());
+    all.push(Box::<rmcp::Messages>::default());
+    all
+}
+
+/// The lines of a stream, for those who have no splitter.
+#[inline]
+pub(crate) fn lines(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', stream).map(move |end| {
+        let line = &stream[start..end];
+        start = end + 1;
+        line
+    })
+}
+
+/// A member that is there, even if it is null, which serde takes for an absent one by itself.
+#[inline]
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use wireline_benches::Corpus;
+
+    use super::*;
+    use crate::machine::cpus;
+
+    /// What each contender that takes part makes of `line`, as far as it tells.
+    fn found(line: &str) -> Vec<(String, Option<Members>)> {
+        let pass = |contender: &mut Box<dyn Contender>| {
+            let tally = contender.pass(format!("{line}\n").as_bytes());
+            (contender.name().to_owned(), tally.and_then(Tally::only))
+        };
+        all(&cpus()).iter_mut().map(pass).collect()
+    }
+
+    #[test]
+    fn all_accept_each_corpus() {
+        for corpus in Corpus::ALL {
+            let stream = corpus.lines(100_000);
+            let messages = lines(&stream).count() as u64;
+            for contender in &mut all(&cpus()) {
+                let tally = contender.pass(&stream);
+                assert_eq!(tally.map(|tally| tally.messages), Some(messages), "{}, {corpus:?}", contender.name());
+                assert_eq!(contender.pass(&stream), tally, "{} forgets what came before", contender.name());
+            }
+        }
+    }
+
+    #[test]
+    fn all_find_what_is_there() {
+        let cases = [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &["jsonrpc", "id", "method"][..]),
+            (r#"{"method":"tools/list","params":{},"jsonrpc":"2.0","id":"a"}"#, &["jsonrpc", "id", "method", "params"]),
+            (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, &["jsonrpc", "method"]),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, &["jsonrpc", "id", "result"]),
+            (r#"{"error":{"code":-32603,"message":"no"},"jsonrpc":"2.0","id":1}"#, &["jsonrpc", "id", "error"]),
+            (r#"{"jsonrpc":"2.0","id":1,"m\u0065thod":"ping"}"#, &["jsonrpc", "id", "method"]),
+        ];
+        for (line, names) in cases {
+            let expected = names.iter().map(|name| Members::named(name)).fold(Members::default(), Members::and);
+            for ((name, found), contender) in found(line).into_iter().zip(all(&cpus())) {
+                let tells = contender.tells();
+                assert_eq!(found.map(|found| found.among(tells)), Some(expected.among(tells)), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn null_is_a_member_too() {
+        for (name, found) in found(r#"{"jsonrpc":"2.0","id":null,"result":null}"#) {
+            let expected = Members::JSONRPC.and(Members::ID).and(Members::RESULT);
+            assert!(name == "rmcp" || found == Some(expected), "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn all_refuse_what_is_no_json() {
+        let lines = [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":01}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\x"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[1,]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"} {}"#,
+        ];
+        for line in lines {
+            for (name, found) in found(line) {
+                assert_eq!(found, None, "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_line_is_forgotten() {
+        for contender in &mut all(&cpus()) {
+            assert_eq!(contender.pass(b"noise\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"), None);
+            let next = contender.pass(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+            assert_eq!(next.map(|tally| tally.messages), Some(1), "{}", contender.name());
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_refused_by_all() {
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"a\":\"\xff\"}}\n";
+        // sonic-rs looks at UTF-8 when it is done with the line, and a debug assertion of its own is there before.
+        let panics = |name: &str| cfg!(debug_assertions) && name == "sonic-rs";
+        for contender in all(&cpus()).iter_mut().filter(|contender| !panics(contender.name())) {
+            assert_eq!(contender.pass(line), None, "{}", contender.name());
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! rmcp's codec, which is what its transports over stdio and sockets write with, and read like.
+
+use std::hint::black_box;
+
+use bytes::BytesMut;
+use rmcp::model::{ClientRequest, JsonRpcMessage, ServerNotification, ServerResult};
+use rmcp::transport::async_rw::JsonRpcMessageCodec;
+use tokio_util::codec::Decoder;
+
+use super::Contender;
+use crate::comparison::Part;
+use crate::members::{Members, Tally};
+
+/// Each kind of message as the types of the side that sends most of it: the corpora have both directions in one stream.
+type Message = JsonRpcMessage<ClientRequest, ServerResult, ServerNotification>;
+
+#[derive(Default)]
+pub(super) struct Messages {
+    buffer: BytesMut,
+}
+
+impl Contender for Messages {
+    fn name(&self) -> &str {
+        "rmcp"
+    }
+
+    fn part(&self) -> Part {
+        Part::Codec
+    }
+
+    /// Whether there were params it does not say, only what they were.
+    fn tells(&self) -> Members {
+        Members::ID.and(Members::METHOD).and(Members::RESULT).and(Members::ERROR)
+    }
+
+    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+        let mut codec = JsonRpcMessageCodec::<Message>::new();
+        let mut tally = Tally::default();
+        self.buffer.clear();
+        self.buffer.extend_from_slice(stream);
+        while let Some(message) = codec.decode(&mut self.buffer).ok()? {
+            tally.count(match black_box(&message) {
+                JsonRpcMessage::Request(_) => Members::ID.and(Members::METHOD),
+                JsonRpcMessage::Notification(_) => Members::METHOD,
+                JsonRpcMessage::Response(_) => Members::ID.and(Members::RESULT),
+                JsonRpcMessage::Error(error) => Members::ERROR.and(Members::ID.if_found(error.id.is_some())),
+            });
+        }
+        // It stops at a notification that it passes over, whatever comes after.
+        self.buffer.is_empty().then_some(tally)
+    }
+}

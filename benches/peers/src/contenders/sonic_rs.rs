@@ -1,0 +1,60 @@
+//! sonic-rs: a struct of lazy values, borrowed from the line.
+
+use std::hint::black_box;
+
+use serde::{Deserialize, Serialize};
+use sonic_rs::LazyValue;
+
+use super::{Contender, lines, present};
+use crate::comparison::Part;
+use crate::members::{Members, Tally};
+
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) jsonrpc: Option<LazyValue<'a>>,
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<LazyValue<'a>>,
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) method: Option<LazyValue<'a>>,
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) params: Option<LazyValue<'a>>,
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<LazyValue<'a>>,
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<LazyValue<'a>>,
+}
+
+impl Envelope<'_> {
+    #[inline]
+    fn members(&self) -> Members {
+        Members::JSONRPC
+            .if_found(self.jsonrpc.is_some())
+            .and(Members::ID.if_found(self.id.is_some()))
+            .and(Members::METHOD.if_found(self.method.is_some()))
+            .and(Members::PARAMS.if_found(self.params.is_some()))
+            .and(Members::RESULT.if_found(self.result.is_some()))
+            .and(Members::ERROR.if_found(self.error.is_some()))
+    }
+}
+
+pub(super) struct LazyValues;
+
+impl Contender for LazyValues {
+    fn name(&self) -> &str {
+        "sonic-rs"
+    }
+
+    fn part(&self) -> Part {
+        Part::Peer
+    }
+
+    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+        let mut tally = Tally::default();
+        for line in lines(stream) {
+            let envelope: Envelope<'_> = sonic_rs::from_slice(line).ok()?;
+            tally.count(black_box(&envelope).members());
+        }
+        Some(tally)
+    }
+}

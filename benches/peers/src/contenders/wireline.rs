@@ -1,0 +1,126 @@
+//! wireline: by its decoder as most would use it, and by other ways through its API.
+
+use std::hint::black_box;
+
+use wireline::{Cpu, Decoder, Frame, Message, Rules};
+
+use super::{Contender, lines};
+use crate::comparison::Part;
+use crate::machine::cpu_name;
+use crate::members::{Members, Tally};
+
+/// What a reader may get at once.
+const CHUNK: usize = 64 << 10;
+
+pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
+    let mut all: Vec<Box<dyn Contender>> = Vec::new();
+    for (place, &cpu) in cpus.iter().enumerate() {
+        let rules = Rules::json_rpc().cpu(cpu);
+        let name = if cpus.len() == 1 { "wireline".to_owned() } else { format!("wireline, {}", cpu_name(cpu)) };
+        let part = if place == 0 { Part::Subject } else { Part::Variant };
+        all.push(Box::new(Decoding::new(name, part, rules, Decoding::BORROWED)));
+        if place == 0 {
+            all.push(Box::new(Decoding::new("  in 64 KiB chunks", Part::Variant, rules, Decoding::CHUNKED)));
+            all.push(Box::new(Decoding::new("  with into_owned", Part::Variant, rules, Decoding::OWNED)));
+            all.push(Box::new(Parsing { rules }));
+        }
+    }
+    all
+}
+
+/// A [`Decoder`], fed the stream.
+struct Decoding {
+    name: String,
+    part: Part,
+    rules: Rules,
+    how: How,
+    decoder: Decoder,
+}
+
+/// How the stream goes in, and how frames come out.
+#[derive(Clone, Copy)]
+struct How {
+    piece: usize,
+    owned: bool,
+}
+
+impl Decoding {
+    const BORROWED: How = How { piece: usize::MAX, owned: false };
+    const CHUNKED: How = How { piece: CHUNK, owned: false };
+    const OWNED: How = How { piece: usize::MAX, owned: true };
+
+    fn new(name: impl Into<String>, part: Part, rules: Rules, how: How) -> Self {
+        Self { name: name.into(), part, rules, how, decoder: Decoder::new(rules) }
+    }
+}
+
+impl Contender for Decoding {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn part(&self) -> Part {
+        self.part
+    }
+
+    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+        let mut tally = Tally::default();
+        for piece in stream.chunks(self.how.piece) {
+            self.decoder.feed(piece);
+            while let Some(frame) = self.decoder.next_frame() {
+                let Ok(frame) = frame else {
+                    self.decoder = Decoder::new(self.rules);
+                    return None;
+                };
+                if self.how.owned {
+                    tally.count(members(black_box(&frame.into_owned())));
+                } else {
+                    tally.count(members(black_box(&frame)));
+                }
+            }
+        }
+        Some(tally)
+    }
+}
+
+/// [`Frame::parse`] of each line: the scanner and the rules, without the decoder's buffer and its copy.
+struct Parsing {
+    rules: Rules,
+}
+
+impl Contender for Parsing {
+    fn name(&self) -> &str {
+        "  Frame::parse alone"
+    }
+
+    fn part(&self) -> Part {
+        Part::Variant
+    }
+
+    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+        let mut tally = Tally::default();
+        for line in lines(stream) {
+            let frame = Frame::parse(line, &self.rules).ok()?;
+            tally.count(members(black_box(&frame)));
+        }
+        Some(tally)
+    }
+}
+
+/// By JSON-RPC's rules a request has an id and a method, and a response an id: there is no need to look.
+#[inline]
+fn members(frame: &Frame<'_>) -> Members {
+    const REQUEST: Members = Members::JSONRPC.and(Members::ID).and(Members::METHOD);
+    const NOTIFICATION: Members = Members::JSONRPC.and(Members::METHOD);
+    const RESPONSE: Members = Members::JSONRPC.and(Members::ID);
+    let Frame::Message(message) = frame else { return Members::default() };
+    match message {
+        Message::Request(request) => REQUEST.and(Members::PARAMS.if_found(request.params().is_some())),
+        Message::Notification(notification) => {
+            NOTIFICATION.and(Members::PARAMS.if_found(notification.params().is_some()))
+        }
+        Message::Response(response) => {
+            RESPONSE.and(if response.outcome().is_ok() { Members::RESULT } else { Members::ERROR })
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! wireline side by side with what would be used instead of it: decoding, encoding and relaying, in one process and one
+//! thread, interleaved, best of many rounds.
+//!
+//! Built by the plain release profile, as a user's program is unless its author cares: no link-time optimisation, no
+//! `target-cpu`, the usual number of codegen units, for wireline as for everybody. Who detects the CPU when the program
+//! runs has the good of that. Other profiles change the order of the peers: see the README.
+
+mod agreement;
+mod args;
+mod comparison;
+mod contenders;
+mod corpora;
+mod decode;
+mod encode;
+mod machine;
+mod members;
+mod progress;
+mod relay;
+mod report;
+mod rounds;
+mod svg;
+mod table;
+
+use std::error::Error;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use wireline_benches::Corpus as Generated;
+
+use crate::args::{Args, HELP, Options};
+use crate::corpora::Corpus;
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    let done = match args::parse(env::args_os().skip(1)) {
+        Ok(Args::Help) => io::stdout().write_all(HELP.as_bytes()).map_err(Into::into),
+        Ok(Args::Version) => io::stdout().write_all(machine::versions().as_bytes()).map_err(Into::into),
+        Ok(Args::Run(options)) => run(&options),
+        Err(error) => {
+            eprintln!("peers: {error}\nTry peers --help.");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("peers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let corpora = corpora(options)?;
+    let mut report = Report::new(io::stdout(), options.markdown);
+    report.preface(&options.cpus)?;
+
+    let mut decoded = Vec::new();
+    for corpus in corpora {
+        let comparison = decode::compare(corpus, &options.cpus, options.time)?;
+        report.comparison("Decoding", &comparison)?;
+        decoded.push(comparison);
+    }
+    if options.wants(ENCODE) {
+        for comparison in encode::compare(options.time) {
+            report.comparison("Encoding", &comparison)?;
+        }
+    }
+    if options.wants(RELAY) {
+        for comparison in relay::compare(options.time) {
+            report.comparison("Relaying", &comparison)?;
+        }
+    }
+    if decoded.len() > 1 {
+        report.summary("Decoding, all of it", &decoded)?;
+    }
+    if let Some(file) = &options.svg {
+        let chart = svg::chart(&decoded, &machine::model());
+        fs::write(file, chart).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// What else can be asked for by `--only`.
+const ENCODE: &str = "encode";
+const RELAY: &str = "relay";
+
+/// Those that are wanted.
+fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
+    let mut corpora: Vec<Corpus> = Generated::ALL.into_iter().map(Corpus::generated).collect();
+    for folder in &options.folders {
+        let found = Corpus::folder(folder, options.by_name);
+        corpora.extend(found.map_err(|error| format!("{}: {error}", folder.display()))?);
+    }
+    let mut names: Vec<&str> = corpora.iter().map(|corpus| corpus.name.as_str()).collect();
+    names.extend([ENCODE, RELAY]);
+    if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
+        return Err(format!("there is no {unknown}; there are {}", names.join(", ")));
+    }
+    corpora.retain(|corpus| options.wants(&corpus.name));
+    Ok(corpora)
+}
+
+/// Who reads has had enough: `peers | head`.
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_cannot_be_asked_for() {
+        let options = |only: &str| match args::parse(["--only", only]) {
+            Ok(Args::Run(options)) => options,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(corpora(&options("small")).map(|corpora| corpora.len()), Ok(1));
+        assert_eq!(corpora(&options(ENCODE)).map(|corpora| corpora.len()), Ok(0));
+        let message = corpora(&options("smal")).err().unwrap_or_default();
+        assert!(message.starts_with("there is no smal; there are small, tools"), "{message}");
+    }
+}

@@ -1,0 +1,95 @@
+//! What is printed.
+
+use std::io::{self, Write};
+
+use wireline::Cpu;
+
+use crate::comparison::{Comparison, bytes, summary};
+use crate::machine;
+use crate::table::Table;
+
+/// Prints comparisons as they come.
+pub(crate) struct Report<W> {
+    out: W,
+    markdown: bool,
+}
+
+impl<W: Write> Report<W> {
+    pub(crate) fn new(out: W, markdown: bool) -> Self {
+        Self { out, markdown }
+    }
+
+    /// What all figures depend on.
+    pub(crate) fn preface(&mut self, cpus: &[Cpu]) -> io::Result<()> {
+        let scanners: Vec<String> = cpus.iter().map(|&cpu| machine::cpu_name(cpu)).collect();
+        let lines = [
+            format!("CPU: {}", machine::model()),
+            format!("wireline's scanner: {}", scanners.join(", ")),
+            format!("versions: {}", machine::versions().trim_end().replace('\n', ", ")),
+            format!("build: {}", machine::build()),
+        ];
+        for line in lines {
+            writeln!(self.out, "{}{line}", if self.markdown { "- " } else { "" })?;
+        }
+        self.out.flush()
+    }
+
+    pub(crate) fn comparison(&mut self, what: &str, comparison: &Comparison) -> io::Result<()> {
+        let Comparison { title, messages, rounds, .. } = comparison;
+        let size = bytes(comparison.bytes_per_message());
+        self.heading(&format!("{what} {title}: {messages} messages of {size}, best of {rounds} rounds"))?;
+        self.table(&comparison.table())?;
+        if self.markdown && !comparison.notes.is_empty() {
+            writeln!(self.out)?;
+        }
+        for note in &comparison.notes {
+            writeln!(self.out, "{}{note}", if self.markdown { "- " } else { "* " })?;
+        }
+        self.out.flush()
+    }
+
+    pub(crate) fn summary(&mut self, heading: &str, comparisons: &[Comparison]) -> io::Result<()> {
+        let Some(table) = summary(comparisons) else { return Ok(()) };
+        self.heading(heading)?;
+        self.table(&table)?;
+        self.out.flush()
+    }
+
+    fn heading(&mut self, text: &str) -> io::Result<()> {
+        if self.markdown { write!(self.out, "\n### {text}\n\n") } else { write!(self.out, "\n{text}\n\n") }
+    }
+
+    fn table(&mut self, table: &Table) -> io::Result<()> {
+        let text = if self.markdown { table.markdown() } else { table.plain() };
+        self.out.write_all(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::tests::example;
+
+    fn report(markdown: bool) -> String {
+        let mut out = Vec::new();
+        let mut report = Report::new(&mut out, markdown);
+        let mut comparison = example("test");
+        comparison.notes.push("a note".to_owned());
+        report.comparison("Decoding", &comparison).unwrap();
+        report.summary("All", &[comparison]).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn headings_tables_and_notes_are_set_apart() {
+        let plain = report(false);
+        assert!(plain.starts_with("\nDecoding test: 1000 messages of 100 B, best of 7 rounds\n\n        "), "{plain}");
+        assert!(plain.contains("–\n* a note\n\nAll\n\nGB/s"), "{plain}");
+        let markdown = report(true);
+        assert!(
+            markdown.starts_with("\n### Decoding test: 1000 messages of 100 B, best of 7 rounds\n\n|  | GB/s |"),
+            "{markdown}"
+        );
+        assert!(markdown.contains("– |\n\n- a note\n\n### All\n\n| GB/s |"), "{markdown}");
+    }
+}

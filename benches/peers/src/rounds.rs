@@ -1,0 +1,91 @@
+//! Who is how fast, on a machine that is never quiet.
+//!
+//! In each round everybody runs once, in another order each time, so that what disturbs the machine for a while
+//! disturbs all of them, and nobody always comes after the same. Of all rounds the best counts: everything but the work
+//! itself only ever adds to its time.
+
+use std::time::{Duration, Instant};
+
+use wireline_benches::Random;
+
+use crate::progress::Progress;
+
+/// However little time there is.
+const FEWEST: u32 = 5;
+
+/// One who takes part: goes through the slice of that number.
+pub(crate) type Runner<'a> = Box<dyn FnMut(usize) + 'a>;
+
+/// The best of some rounds.
+pub(crate) struct Best {
+    /// Of each runner for all slices, which is the sum of its best times for each.
+    pub(crate) times: Vec<Duration>,
+    pub(crate) rounds: u32,
+}
+
+/// Lets everybody run through all of `slices`, for as many rounds as there is `time` for.
+pub(crate) fn best(runners: &mut [Runner<'_>], slices: usize, time: Duration, progress: &Progress) -> Best {
+    let mut best = vec![vec![Duration::MAX; runners.len()]; slices];
+    let mut order: Vec<usize> = (0..runners.len()).collect();
+    let mut random = Random::new(1);
+    let start = Instant::now();
+    let mut rounds = 0;
+    while rounds < FEWEST || start.elapsed() < time {
+        for (slice, best) in best.iter_mut().enumerate() {
+            shuffle(&mut order, &mut random);
+            for &runner in &order {
+                let start = Instant::now();
+                runners[runner](slice);
+                best[runner] = best[runner].min(start.elapsed());
+            }
+        }
+        rounds += 1;
+        progress.rounds(rounds, start.elapsed().as_secs_f64() / time.as_secs_f64());
+    }
+    let times = (0..runners.len()).map(|runner| best.iter().map(|best| best[runner]).sum());
+    Best { times: times.collect(), rounds }
+}
+
+fn shuffle(order: &mut [usize], random: &mut Random) {
+    for end in (1..order.len()).rev() {
+        order.swap(end, random.below(end + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::thread::sleep;
+
+    use super::*;
+
+    #[test]
+    fn everybody_runs_as_often() {
+        let runs = [const { Cell::new(0) }; 3];
+        let mut runners: Vec<Runner<'_>> = runs
+            .iter()
+            .map(|runs| Box::new(|slice| runs.set(runs.get() + [1_u32, 100][slice])) as Runner<'_>)
+            .collect();
+        let best = best(&mut runners, 2, Duration::ZERO, &Progress::silent());
+        drop(runners);
+        assert_eq!(best.rounds, FEWEST);
+        assert!(runs.iter().all(|runs| runs.get() == 101 * FEWEST), "{runs:?}");
+    }
+
+    #[test]
+    fn slices_are_added_up() {
+        let mut runners: Vec<Runner<'_>> =
+            vec![Box::new(|slice| sleep(Duration::from_millis([1, 3][slice]))), Box::new(|_| ())];
+        let times = best(&mut runners, 2, Duration::ZERO, &Progress::silent()).times;
+        assert!(times[0] >= Duration::from_millis(4) && times[1] < times[0], "{times:?}");
+    }
+
+    #[test]
+    fn the_order_changes_and_loses_nobody() {
+        let (mut order, mut random) = ([0, 1, 2, 3, 4, 5], Random::new(1));
+        shuffle(&mut order, &mut random);
+        assert_ne!(order, [0, 1, 2, 3, 4, 5]);
+        order.sort();
+        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+    }
+}
