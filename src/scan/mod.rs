@@ -135,7 +135,7 @@ pub enum Cpu {
     Avx512,
     /// AVX2.
     Avx2,
-    /// NEON, in little-endian order.
+    /// NEON, little-endian.
     Neon,
     /// Nothing in particular.
     Portable,

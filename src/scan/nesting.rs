@@ -66,7 +66,7 @@ impl Nesting {
                 rest &= rest - 1;
                 let opens = open >> at & 1;
                 containers = containers & !(2 << (depth & 63)) | (curly >> at & 1) << 1 << (depth & 63);
-                crossings |= u64::from(depth + opens == 2) << at;
+                crossings |= u64::from(depth.wrapping_add(opens) == 2) << at;
                 lowest |= depth.wrapping_sub(1);
                 depth = depth.wrapping_add(2 * opens).wrapping_sub(1);
                 let after = containers >> (depth & 63);

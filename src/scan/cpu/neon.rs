@@ -24,6 +24,8 @@ impl Neon {
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
+        // Not inlined, as for the other CPUs it cannot be.
+        #[inline(never)]
         #[target_feature(enable = "neon")]
         fn scan<M: Members>(cpu: Neon, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
             blocks::scan(cpu, input, max_depth, members)
