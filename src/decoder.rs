@@ -20,6 +20,9 @@
 //! Both say where a search goes on, so that no byte is searched twice, however small the pieces it comes in. Fed
 //! `{"a":` and then `1}\n`, the first piece is searched once and found to hold no line end (`tail_searched = 5`); with
 //! the second the search begins at the `1`, and when the line is gone through it begins there again (`searched = 5`).
+//!
+//! A line of which nothing has been searched (`searched = next`) is given to the scanner as it is, which stops at its end.
+//! Only if it turns out to be no message is the search made up for.
 
 use std::fmt;
 use std::ops::Range;

@@ -35,7 +35,8 @@ pub(super) fn scan<C: Masks, M: Members>(
     max_depth: u32,
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
-    let Input { buffer, mut len, ends_at_line_feed } = input;
+    let Input { buffer, ends_at_line_feed } = input;
+    let mut len = buffer.len();
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
     let mut grammar = Grammar::default();

@@ -73,29 +73,22 @@ impl Members for () {
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
     buffer: &'a [u8],
-    len: usize,
     ends_at_line_feed: bool,
 }
 
+/// All of it, whatever line breaks there are.
 impl<'a> From<&'a [u8]> for Input<'a> {
     #[inline(always)]
     fn from(text: &'a [u8]) -> Self {
-        Self::first(text, text.len())
+        Self { buffer: text, ends_at_line_feed: false }
     }
 }
 
 impl<'a> Input<'a> {
-    /// The text that is the first `len` bytes of a buffer.
-    #[inline(always)]
-    pub(crate) fn first(buffer: &'a [u8], len: usize) -> Self {
-        debug_assert!(len <= buffer.len());
-        Self { buffer, len, ends_at_line_feed: false }
-    }
-
     /// The text that ends before the first line feed in a buffer, or with it if there is none.
     #[inline(always)]
     pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
-        Self { buffer, len: buffer.len(), ends_at_line_feed: true }
+        Self { buffer, ends_at_line_feed: true }
     }
 
     /// The text, given how long it is.

@@ -29,6 +29,7 @@ fn scanners() -> impl Iterator<Item = Scanner> {
 }
 
 fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Collected) {
+    assert_eq!(scanned.len, text.len());
     assert_eq!(scanned.has_escapes, text.contains(&b'\\'));
     assert_eq!(scanned.has_controls, text.iter().any(|&byte| byte < b' '));
     (scanned.root, members)
@@ -37,9 +38,21 @@ fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Co
 /// What the implementations that run here make of a text; they must agree.
 #[track_caller]
 fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
-    let mut verdicts = scanners().map(|scanner| {
+    let judge = |scanner: Scanner, input: Input<'_>| {
         let mut members = Collected::default();
-        (scanner, scanner.scan(text, DEEPEST, &mut members).map(|scanned| check_escapes(text, scanned, members)))
+        scanner.scan(input, DEEPEST, &mut members).map(|scanned| check_escapes(text, scanned, members))
+    };
+    let mut verdicts = scanners().map(|scanner| {
+        let verdict = judge(scanner, text.into());
+        if !text.contains(&b'\n') {
+            // As a line it is the same, whatever comes after it.
+            let junk = b"\n\n{\"a\":[1,\"\xff\x00\\".repeat(7);
+            let after = [&b""[..], b"\n", b"\n\"]}\\", &junk][text.len() % 4];
+            let line = [text, after].concat();
+            let as_line = judge(scanner, Input::first_line(&line));
+            assert_eq!(as_line, verdict, "{scanner:?} on {:?}", String::from_utf8_lossy(&line));
+        }
+        (scanner, verdict)
     });
     let (_, first) = verdicts.next().unwrap();
     for (scanner, other) in verdicts {
