@@ -17,8 +17,10 @@ pub(crate) struct Draft<'d> {
     pub(crate) rules: &'d Rules,
     /// Where the line begins in `out`.
     pub(crate) line: usize,
-    /// Where the message begins, and what is taken back to.
+    /// Where the message begins.
     pub(crate) start: usize,
+    /// What is taken back to: where the message begins, or the comma before it.
+    pub(crate) from: usize,
     /// How many brackets are around the message.
     pub(crate) depth: u32,
     pub(crate) whole: bool,
@@ -27,7 +29,7 @@ pub(crate) struct Draft<'d> {
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.whole {
-            self.out.truncate(self.start);
+            self.out.truncate(self.from);
         }
     }
 }
@@ -54,8 +56,10 @@ impl Draft<'_> {
     fn call(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
         self.payload(method)?;
         let end = self.out.len();
-        self.text(br#","params":"#)?;
-        let (from, verbatim) = self.payload(params)?;
+        // Params that are null are taken back, so they may go beyond the limit.
+        self.out.extend_from_slice(br#","params":"#);
+        let (from, verbatim) =
+            self.payload_within(params, self.rules.max_line_len.saturating_add(br#","params":null"#.len()))?;
         match (&self.out[from..], self.rules.dialect) {
             (b"null", _) => self.out.truncate(end),
             ([b'{', ..], _) | ([b'[', ..], Dialect::JsonRpc | Dialect::Acp) => {}
@@ -109,7 +113,7 @@ impl Draft<'_> {
     }
 
     pub(crate) fn message(&mut self, message: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-        self.append(message)?;
+        self.append(message, self.rules.max_line_len)?;
         self.refuse_line_breaks()?;
         self.judge()
     }
@@ -132,17 +136,25 @@ impl Draft<'_> {
 
     /// Appends a payload, and says where it begins, and whether it was taken over as it came.
     fn payload(&mut self, payload: &(impl Payload + ?Sized)) -> Result<(usize, bool), EncodeError> {
+        self.payload_within(payload, self.rules.max_line_len)
+    }
+
+    fn payload_within(
+        &mut self,
+        payload: &(impl Payload + ?Sized),
+        limit: usize,
+    ) -> Result<(usize, bool), EncodeError> {
         let from = self.out.len();
-        let notes = self.append(payload)?;
+        let notes = self.append(payload, limit)?;
         if notes.deepest.get() + 1 + self.depth > self.rules.max_depth {
             return Err(EncodeError::rule(FaultKind::TooDeep, None));
         }
         Ok((from, notes.verbatim.get()))
     }
 
-    fn append(&mut self, payload: &(impl Payload + ?Sized)) -> Result<Notes, EncodeError> {
+    fn append(&mut self, payload: &(impl Payload + ?Sized), limit: usize) -> Result<Notes, EncodeError> {
         let notes = Notes::default();
-        let end = self.line.saturating_add(self.rules.max_line_len);
+        let end = self.line.saturating_add(limit);
         payload.write(&mut LimitedWriter { out: self.out, end, start: self.start }, &notes)?;
         Ok(notes)
     }

@@ -251,7 +251,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
     fn line(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
         let out = self.buffer.borrow_mut();
         let start = out.len();
-        let mut draft = Draft { out, rules: &self.rules, line: start, start, depth: 0, whole: false };
+        let mut draft = Draft { out, rules: &self.rules, line: start, start, from: start, depth: 0, whole: false };
         write(&mut draft).inspect_err(events::refusal)?;
         draft.out.extend_from_slice(b"\n");
         draft.whole = true;
@@ -383,14 +383,12 @@ impl BatchEncoder<'_> {
         let comma = self.out.len();
         let start = comma + usize::from(self.len > 0);
         let mut draft =
-            Draft { out: self.out, rules: self.rules, line: self.line, start: comma, depth: 1, whole: false };
+            Draft { out: self.out, rules: self.rules, line: self.line, start, from: comma, depth: 1, whole: false };
         if self.len > 0 {
             draft.text(b",")?;
         }
-        draft.start = start;
-        let written = write(&mut draft).and_then(|()| draft.fits(1)); // the bracket that ends the batch
-        draft.start = comma;
-        written?;
+        write(&mut draft)?;
+        draft.fits(1)?; // the bracket that ends the batch
         draft.whole = true;
         self.len += 1;
         Ok(())

@@ -156,8 +156,9 @@ impl Complaint {
             _ => &text[..defect.at],
         };
         let mut recovered = Recovery::of(readable);
-        if readable.len() < text.len() && !recovered.has_method {
-            // What comes after it decides nothing but whether to keep silent.
+        let is_batch = text.trim_ascii_start().first() == Some(&b'[');
+        if (readable.len() < text.len() || is_batch) && !recovered.has_method {
+            // What comes after it, or is in an array, decides nothing but whether to keep silent.
             recovered.is_response |= looks_like_response(text);
         }
         let complaint = Self::with_recovered(defect.flaw.into(), defect.at, recovered, rules);

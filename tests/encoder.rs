@@ -501,6 +501,35 @@ fn a_panic_leaves_no_trace() {
     assert!(encoder.buffer().starts_with(&before) && encoder.buffer().ends_with(b"\"after\"}\n"));
 }
 
+/// Neither does one that is caught within a batch, where a comma comes before the entry.
+#[test]
+fn a_panic_within_a_batch_leaves_no_trace() {
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    encoder
+        .batch(|batch| {
+            assert!(catch_unwind(AssertUnwindSafe(|| batch.response(&Id::from(1), &Panics))).is_err());
+            batch.notification("m", &())?;
+            assert!(catch_unwind(AssertUnwindSafe(|| batch.response(&Id::from(1), &Panics))).is_err());
+            batch.notification("n", &())
+        })
+        .unwrap();
+    let expected = br#"[{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","method":"n"}]"#;
+    assert_eq!(encoder.buffer().trim_ascii_end(), expected);
+}
+
+/// Params that are null are not written, so they take up no room.
+#[test]
+fn a_call_without_params_may_be_as_long_as_the_limit() {
+    let line = r#"{"jsonrpc":"2.0","id":0,"method":"m"}"#;
+    for (limit, fits) in [(line.len(), true), (line.len() - 1, false)] {
+        let mut encoder = Encoder::new(Rules::mcp().max_line_len(limit));
+        assert_eq!(encoder.request(&Id::from(0), "m", &()).is_ok(), fits);
+        assert_eq!(encoder.buffer().trim_ascii_end(), if fits { line.as_bytes() } else { b"" });
+        // What is written must fit.
+        assert!(encoder.request(&Id::from(0), "m", &[()]).is_err());
+    }
+}
+
 /// An entry that is refused is not in the batch; the others are.
 #[test]
 fn a_batch_can_go_on_after_a_refusal() {

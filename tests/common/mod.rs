@@ -400,6 +400,8 @@ pub fn cases() -> Vec<Case> {
     fault!(r#"{"jsonrpc":"2.0","id":7,,"method":"m","params":{"result":1}}"#, "unexpected-byte", 25, id 7);
     fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[,],"x":{"result":1}}"#, "unexpected-byte", 48, id 7);
     fault!(r#"[{"jsonrpc":"2.0","id":7,"result":1},]"#, "unexpected-byte", 38, response "-");
+    fault!(r#"[{"jsonrpc":"2.0","id":7,"result":1}"#, "unexpected-end", 37, response "-");
+    fault!(r#"[{"jsonrpc":"2.0","id":7,"method":"m"}"#, "unexpected-end", 39);
     fault!(r#"{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}"#, "invalid-literal", 39, response 7);
     fault!(r#"{"result":{"x":NaN},"jsonrpc":"2.0","id":7}"#, "invalid-literal", 16, response 7);
     fault!(r#"{"error":{"code":01},"method":"m","jsonrpc":"2.0","id":7}"#, "invalid-number", 19, id 7);

@@ -1,0 +1,484 @@
+//! The rules for messages, against a naive judge on serde_json's reading of the text.
+//!
+//! The input: five bytes of [`Settings`], and a text.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use wireline::{AnswerWithoutId, Fault, FaultKind, Frame, Message};
+
+use super::common::{Dialect, cpus};
+use super::input::{Choices, Settings};
+
+/// The longest id that is read of a line that is too long or too deep.
+const LONGEST_RECOVERED_ID: usize = 4096;
+
+/// See the [module](self).
+pub fn run(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let settings = Settings::choose(&mut choices);
+    let text = choices.rest();
+    let verdict = judge(text, &settings);
+    for cpu in cpus() {
+        let found = Frame::parse(text, &settings.rules().cpu(cpu));
+        let context = || format!("{cpu:?} {settings:?} on {:?}", String::from_utf8_lossy(text));
+        match (&found, &verdict) {
+            (Ok(Frame::Message(found)), Verdict::Message(expected)) => {
+                assert_eq!(&Naive::of(found), expected, "{}", context());
+            }
+            (Ok(Frame::Batch(found)), Verdict::Batch(expected)) => {
+                assert_eq!(found.len(), expected.len(), "{}", context());
+                for (found, expected) in found.iter().zip(expected) {
+                    match (&found, expected) {
+                        (Ok(found), Ok(expected)) => assert_eq!(&Naive::of(found), expected, "{}", context()),
+                        (Err(found), Err(expected)) => expected.check(found, &settings, context),
+                        _ => panic!("{found:?}, not {expected:?}: {}", context()),
+                    }
+                }
+            }
+            (Err(found), Verdict::Fault(expected)) => {
+                expected.check(found, &settings, context);
+                assert_eq!(found.line_len(), text.len() as u64, "{}", context());
+            }
+            (Err(found), Verdict::NotJson(expected)) => {
+                match expected {
+                    Some(kind) => assert_eq!(found.kind(), *kind, "{}", context()),
+                    None => assert!(found.code() == -32700 || found.kind() == FaultKind::TooDeep, "{}", context()),
+                }
+                if has_outcome_only(text) && is_beyond_reading(found.kind()) {
+                    assert!(found.is_response(), "it looks like a response: {}", context());
+                }
+                // Whatever was read of it is there.
+                let id = found.id().map(|id| id.as_json().to_owned());
+                if let Some(id) = &id {
+                    let spelled = text.windows(id.len()).any(|window| window == id.as_bytes());
+                    assert!(spelled && is_permitted_id(id, Kind::Error, &settings), "the id {id}: {}", context());
+                }
+                let at = found.column() as usize - 1;
+                let complaint = Complaint { kind: found.kind(), at, id, is_response: found.is_response() };
+                complaint.check(found, &settings, context);
+            }
+            _ => panic!("{found:?}, not {verdict:?}: {}", context()),
+        }
+    }
+}
+
+/// What the naive judge makes of a text.
+#[derive(Debug)]
+enum Verdict {
+    /// And what kind of fault that is, where it can be said simply.
+    NotJson(Option<FaultKind>),
+    Fault(Complaint),
+    Message(Naive),
+    Batch(Vec<Result<Naive, Complaint>>),
+}
+
+/// A message.
+#[derive(Debug, PartialEq)]
+struct Naive {
+    id: Option<String>,
+    body: Body,
+}
+
+#[derive(Debug, PartialEq)]
+enum Body {
+    Call { method: String, params: Option<String> },
+    Result(String),
+    Error { code: i64, message: String, data: Option<String> },
+}
+
+/// A fault.
+#[derive(Debug)]
+struct Complaint {
+    kind: FaultKind,
+    /// Where in the text it shows.
+    at: usize,
+    id: Option<String>,
+    is_response: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Request,
+    Notification,
+    Result,
+    Error,
+}
+
+impl Naive {
+    fn of(message: &Message<'_>) -> Self {
+        let body = match message {
+            Message::Request(request) => Body::Call {
+                method: request.method().into_owned(),
+                params: request.params().map(|params| params.as_str().to_owned()),
+            },
+            Message::Notification(notification) => Body::Call {
+                method: notification.method().into_owned(),
+                params: notification.params().map(|params| params.as_str().to_owned()),
+            },
+            Message::Response(response) => match response.outcome() {
+                Ok(result) => Body::Result(result.as_str().to_owned()),
+                Err(error) => Body::Error {
+                    code: error.code(),
+                    message: error.message().into_owned(),
+                    data: error.data().map(|data| data.as_str().to_owned()),
+                },
+            },
+        };
+        let id = match message {
+            Message::Request(request) => Some(request.id().as_json().to_owned()),
+            other => other.id().map(|id| id.as_json().to_owned()),
+        };
+        Self { id, body }
+    }
+}
+
+impl Complaint {
+    fn about(kind: FaultKind, at: usize) -> Self {
+        Self { kind, at, id: None, is_response: false }
+    }
+
+    fn check(&self, fault: &Fault, settings: &Settings, context: impl Fn() -> String) {
+        let id = fault.id().map(|id| id.as_json().to_owned());
+        assert_eq!((fault.kind(), fault.column()), (self.kind, self.at as u64 + 1), "{}", context());
+        assert_eq!(id, self.id, "{}", context());
+        assert_eq!(fault.is_response(), self.is_response, "{}", context());
+        let is_json = !matches!(
+            self.kind,
+            FaultKind::BlankLine
+                | FaultKind::ByteOrderMark
+                | FaultKind::InvalidUtf8
+                | FaultKind::ControlCharacter
+                | FaultKind::InvalidEscape
+                | FaultKind::InvalidNumber
+                | FaultKind::InvalidLiteral
+                | FaultKind::UnexpectedByte
+                | FaultKind::UnexpectedEnd
+                | FaultKind::TrailingData
+        );
+        assert_eq!(fault.code(), if is_json { -32600 } else { -32700 }, "{}", context());
+        // Whether to answer, and by which id: none is `Some(None)`.
+        let answer = match (&self.id, settings.answer) {
+            _ if self.is_response => None,
+            (Some(id), _) => Some(Some(id.clone())),
+            (None, AnswerWithoutId::NullId) => Some(Some("null".to_owned())),
+            (None, AnswerWithoutId::OmitId) => Some(None),
+            (None, _) => None,
+        };
+        let found = fault.reply().map(|reply| reply.id().map(|id| id.as_json().to_owned()));
+        assert_eq!(found, answer, "{}", context());
+    }
+}
+
+fn judge(text: &[u8], settings: &Settings) -> Verdict {
+    let json = std::str::from_utf8(text).ok().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let Some(json) = json.map(RawValue::get) else {
+        return Verdict::NotJson(match () {
+            () if text.len() > settings.max_line_len => Some(FaultKind::LineTooLong),
+            () if text.starts_with(b"\xef\xbb\xbf") => Some(FaultKind::ByteOrderMark),
+            () if text.iter().all(|byte| b" \t\r\n".contains(byte)) => Some(FaultKind::BlankLine),
+            () => None,
+        });
+    };
+    let start = place(json, text);
+    let object = Object::parse(json);
+    // What can be read of an object, though it is not judged.
+    let recovered = |kind, at| {
+        let id = object.as_ref().and_then(|object| object.readable_id(settings));
+        Complaint {
+            kind,
+            at,
+            id: id.filter(|id| id.len() <= LONGEST_RECOVERED_ID),
+            is_response: object.as_ref().is_some_and(Object::is_response),
+        }
+    };
+    if text.len() > settings.max_line_len {
+        return Verdict::Fault(recovered(FaultKind::LineTooLong, settings.max_line_len));
+    }
+    if let Some(at) = deeper_than(json, settings.max_depth) {
+        return Verdict::Fault(recovered(FaultKind::TooDeep, start + at));
+    }
+    if let Some(object) = object {
+        return object.judge(text, settings).map_or_else(Verdict::Fault, Verdict::Message);
+    }
+    let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(json) else {
+        return Verdict::Fault(Complaint::about(FaultKind::NotAnObject, start));
+    };
+    let kind = match entries.len() {
+        _ if !settings.batches => FaultKind::BatchNotAllowed,
+        0 => FaultKind::EmptyBatch,
+        len if len > settings.max_batch_len => FaultKind::BatchTooLong,
+        _ => {
+            let entry = |entry: &&RawValue| match Object::parse(entry.get()) {
+                Some(object) => object.judge(text, settings),
+                None => Err(Complaint::about(FaultKind::NotAnObject, place(entry.get(), text))),
+            };
+            return Verdict::Batch(entries.iter().map(entry).collect());
+        }
+    };
+    let first = entries.first().and_then(|entry| Object::parse(entry.get()));
+    let is_response = first.is_some_and(|first| first.is_response());
+    Verdict::Fault(Complaint { is_response, ..Complaint::about(kind, start) })
+}
+
+/// Whether something comes after such a flaw that cannot be told apart.
+fn is_beyond_reading(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::UnexpectedByte | FaultKind::TrailingData)
+}
+
+/// Whether there is `"result":` or `"error":` in a text, however broken, and nothing like a method.
+fn has_outcome_only(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let has = |name: &str| text.match_indices(name).any(|(at, _)| text[at + name.len()..].starts_with(':'));
+    (has("\"result\"") || has("\"error\"")) && !text.contains("method") && !text.contains('\\')
+}
+
+/// Where in a text one of its parts begins.
+fn place(part: &str, text: &[u8]) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// An object, and its members in order, duplicates kept.
+struct Object<'t> {
+    json: &'t str,
+    members: Vec<Member<'t>>,
+}
+
+struct Member<'t> {
+    key: &'t str,
+    /// What the key says, unless there is half a surrogate pair in it.
+    name: Option<String>,
+    value: &'t str,
+}
+
+impl<'t> Object<'t> {
+    fn parse(json: &'t str) -> Option<Self> {
+        let member = |(key, value)| Member { key, name: text(key), value };
+        Some(Self { json, members: members(json)?.into_iter().map(member).collect() })
+    }
+
+    fn count(&self, name: &str) -> usize {
+        self.members.iter().filter(|member| member.name.as_deref() == Some(name)).count()
+    }
+
+    fn value(&self, name: &str) -> Option<&'t str> {
+        self.members.iter().find(|member| member.name.as_deref() == Some(name)).map(|member| member.value)
+    }
+
+    fn is_response(&self) -> bool {
+        (self.count("result") > 0 || self.count("error") > 0) && self.count("method") == 0
+    }
+
+    fn readable_id(&self, settings: &Settings) -> Option<String> {
+        let id = self.value("id").filter(|id| is_permitted_id(id, Kind::Error, settings));
+        id.filter(|_| self.count("id") == 1).map(str::to_owned)
+    }
+
+    fn judge(&self, text: &[u8], settings: &Settings) -> Result<Naive, Complaint> {
+        self.try_judge(settings).map_err(|(kind, part)| Complaint {
+            kind,
+            at: place(part, text),
+            id: self.readable_id(settings),
+            is_response: self.is_response(),
+        })
+    }
+
+    /// The message, or what is wrong and with which part.
+    fn try_judge(&self, settings: &Settings) -> Result<Naive, (FaultKind, &'t str)> {
+        const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+
+        // Names come first, and of those the first that is wrong.
+        for (at, Member { key, name, .. }) in self.members.iter().enumerate() {
+            let Some(name) = name else { return Err((FaultKind::InvalidMemberName, key)) };
+            let seen = self.members[..at].iter().any(|before| before.name.as_ref() == Some(name));
+            if seen && NAMES.contains(&name.as_str()) {
+                return Err((FaultKind::DuplicateMember, key));
+            }
+        }
+        match self.value("jsonrpc") {
+            None => return Err((FaultKind::MissingVersion, self.json)),
+            Some(version) if text(version).as_deref() != Some("2.0") => {
+                return Err((FaultKind::InvalidVersion, version));
+            }
+            Some(_) => {}
+        }
+        let kind = match (self.value("method"), self.value("result"), self.value("error")) {
+            (None, None, None) => return Err((FaultKind::MissingMethod, self.json)),
+            (Some(_), None, None) if self.count("id") == 1 => Kind::Request,
+            (Some(_), None, None) => Kind::Notification,
+            (None, Some(_), None) => Kind::Result,
+            (None, None, Some(_)) => Kind::Error,
+            (_, Some(conflicting), _) | (_, None, Some(conflicting)) => {
+                return Err((FaultKind::ConflictingMembers, conflicting));
+            }
+        };
+        let may_lack_id = match kind {
+            Kind::Request | Kind::Notification => true,
+            Kind::Result => false,
+            Kind::Error => settings.dialect == Dialect::Mcp || settings.answer == AnswerWithoutId::OmitId,
+        };
+        match self.value("id") {
+            None if !may_lack_id => return Err((FaultKind::MissingId, self.json)),
+            Some(id) if !is_permitted_id(id, kind, settings) => return Err((FaultKind::InvalidId, id)),
+            _ => {}
+        }
+        let body = match kind {
+            Kind::Request | Kind::Notification => {
+                let method = self.value("method").unwrap_or_default();
+                let method = text(method).ok_or((FaultKind::InvalidMethod, method))?;
+                let params = match self.value("params") {
+                    Some("null") if settings.null_params => None,
+                    Some(params) if params.starts_with('{') => Some(params),
+                    Some(params) if params.starts_with('[') && settings.dialect != Dialect::Mcp => Some(params),
+                    Some(params) => return Err((FaultKind::InvalidParams, params)),
+                    None => None,
+                };
+                Body::Call { method, params: params.map(str::to_owned) }
+            }
+            Kind::Result => {
+                let result = self.value("result").unwrap_or_default();
+                if settings.dialect == Dialect::Mcp && !result.starts_with('{') {
+                    return Err((FaultKind::InvalidResult, result));
+                }
+                Body::Result(result.to_owned())
+            }
+            Kind::Error => {
+                let error = self.value("error").unwrap_or_default();
+                let body = Object::parse(error).and_then(|error| error.as_error());
+                body.ok_or((FaultKind::InvalidError, error))?
+            }
+        };
+        Ok(Naive { id: self.value("id").map(str::to_owned), body })
+    }
+
+    fn as_error(&self) -> Option<Body> {
+        let once = self.count("code") == 1 && self.count("message") == 1 && self.count("data") <= 1;
+        if !once || self.members.iter().any(|member| member.name.is_none()) {
+            return None;
+        }
+        let message = self.value("message").filter(|message| message.starts_with('"'))?;
+        Some(Body::Error {
+            code: self.value("code").and_then(integer)?,
+            message: text(message).unwrap_or_else(|| lossy(message)),
+            data: self.value("data").map(str::to_owned),
+        })
+    }
+}
+
+/// The spelling of each member's name and value.
+struct Members<'t>(Vec<(&'t str, &'t str)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+                    members.push((key.get(), value.get()));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+/// The members of an object: the spelling of each name and value, in order.
+pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
+    serde_json::from_str::<Members<'_>>(json).ok().map(|Members(members)| members)
+}
+
+fn is_permitted_id(id: &str, kind: Kind, settings: &Settings) -> bool {
+    match (id.as_bytes().first(), settings.dialect) {
+        (Some(b'"'), _) => text(id).is_some(),
+        (Some(b'n'), Dialect::JsonRpc) => true,
+        (Some(b'n'), Dialect::Acp) => kind != Kind::Result,
+        (Some(b'n'), Dialect::Mcp) => kind == Kind::Error && settings.answer == AnswerWithoutId::NullId,
+        (Some(b'-' | b'0'..=b'9'), Dialect::JsonRpc) => true,
+        (Some(b'-' | b'0'..=b'9'), Dialect::Mcp | Dialect::Acp) => integer(id).is_some(),
+        _ => false,
+    }
+}
+
+/// What a string says, unless there is half a surrogate pair in it, or it is no string.
+fn text(json: &str) -> Option<String> {
+    serde_json::from_str(json).ok()
+}
+
+/// What a string says, with U+FFFD for each escape of half a surrogate pair.
+fn lossy(json: &str) -> String {
+    // serde_json hands over halves in the bytes they would have if they were characters: three, the first of them 0xed
+    // and the second beyond 0x9f, as in no UTF-8.
+    struct Bytes(Vec<u8>);
+    impl<'de> Deserialize<'de> for Bytes {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Collect;
+            impl Visitor<'_> for Collect {
+                type Value = Bytes;
+
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("a string")
+                }
+
+                fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                    Ok(Bytes(bytes.to_vec()))
+                }
+            }
+            deserializer.deserialize_bytes(Collect)
+        }
+    }
+    let Ok(Bytes(mut bytes)) = serde_json::from_str(json) else { return String::new() };
+    for at in 0..bytes.len().saturating_sub(2) {
+        if bytes[at] == 0xed && bytes[at + 1] > 0x9f {
+            bytes[at..at + 3].copy_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// The value of a number without a fraction, or the nearest that fits.
+fn integer(number: &str) -> Option<i64> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or((1, mantissa), |digits| (-1, digits));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) || whole.is_empty() {
+        return None;
+    }
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // The number is `significant` and so many zeros; less than none is a fraction.
+    let exponent = exponent.parse::<i128>().unwrap_or(if exponent.starts_with('-') { -1 << 100 } else { 1 << 100 });
+    let zeros = exponent + (digits.len() - significant.len()) as i128 - fraction.len() as i128;
+    if zeros < 0 {
+        return None;
+    }
+    let value = significant.parse::<i128>().ok().filter(|_| zeros <= 40);
+    let value = value.and_then(|value| (0..zeros).try_fold(value, |value, _| value.checked_mul(10)));
+    let value = value.unwrap_or(i128::MAX);
+    Some((sign * value).clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+}
+
+/// Where the brackets of a JSON text are first nested deeper than that.
+pub fn deeper_than(json: &str, most: usize) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    json.bytes().position(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth -= 1,
+            _ => {}
+        }
+        depth > most
+    })
+}

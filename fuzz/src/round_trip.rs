@@ -1,0 +1,608 @@
+//! Whole lines or nothing: what the encoder emits is what was meant and passes the rules, and what does not is refused.
+//!
+//! The input: messages to be sent, by `arbitrary`. For each there is one text that it should become, written in the
+//! simplest way. If that passes the rules on one line, it is what must be emitted; otherwise nothing may be.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use arbitrary::{Arbitrary, Unstructured};
+use serde::ser::{Error as _, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use wireline::{Decoder, EncodeError, Encoder, Frame, Id, Message, RawJson, RpcError, Rules};
+
+use super::common::quiet_panics_on_purpose;
+use super::input::{Choices, Settings};
+
+/// See the [module](self).
+pub fn run(data: &[u8]) {
+    let Ok(session) = Session::arbitrary_take_rest(Unstructured::new(data)) else { return };
+    quiet_panics_on_purpose();
+    let settings = Settings::choose(&mut Choices::new(&session.settings));
+    let rules = settings.rules();
+    let mut encoder = Encoder::new(rules);
+    let mut lines = Vec::new();
+    for sent in &session.sent {
+        let before = encoder.buffer().to_vec();
+        let text = match sent {
+            Sent::Batch { entries, goes_on } => send_batch(entries, *goes_on, &mut encoder, &settings),
+            sent => {
+                let Some(attempt) = sent.attempt() else { continue };
+                let accepted = attempt.send(|how| how.put(&mut encoder));
+                let fits = attempt.text.as_deref().is_some_and(|text| passes(text, &rules));
+                assert!(accepted == fits, "{sent:?} as {:?} under {rules:?}", attempt.shown());
+                attempt.text.filter(|_| accepted)
+            }
+        };
+        let line = text.iter().flat_map(|text| [text, &b"\n"[..]]).flatten();
+        let after: Vec<u8> = before.iter().chain(line).copied().collect();
+        assert_eq!(&encoder.buffer()[..], after, "the buffer after {sent:?}");
+        if let Some(text) = text {
+            sent.check_parts(&text, &rules);
+            lines.push(text);
+        }
+    }
+    let mut decoder = Decoder::new(rules);
+    let mut lines = lines.into_iter();
+    for piece in encoder.take().chunks(session.settings[0].max(1).into()) {
+        decoder.feed(piece);
+        while let Some(frame) = decoder.next_frame() {
+            let frame = frame.expect("what is emitted is accepted");
+            assert_eq!(Some(frame.as_bytes()), lines.next().as_deref());
+        }
+    }
+    decoder.finish();
+    assert!(decoder.next_frame().is_none() && lines.next().is_none(), "all lines have come out");
+}
+
+/// Sends what can be sent of `entries` as a batch, and says what it is, if there is one.
+fn send_batch(entries: &[Sent<'_>], goes_on: bool, encoder: &mut Encoder, settings: &Settings) -> Option<Vec<u8>> {
+    let rules = &settings.rules();
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    let mut refused = false;
+    let sent = encoder.batch(|batch| {
+        for entry in entries.iter().filter(|entry| entry.can_be_entry()) {
+            let Some(attempt) = entry.attempt() else { continue };
+            let mut error = None;
+            let accepted = attempt.send(|how| match how.put_entry(batch) {
+                Ok(()) => true,
+                Err(refusal) => {
+                    error = Some(refusal);
+                    false
+                }
+            });
+            let with = attempt.text.as_ref().map(|text| array(texts.iter().chain([text])));
+            let fits = with.is_some_and(|with| passes(&with, rules));
+            assert!(accepted == fits, "{entry:?} as {:?} after {texts:?} under {rules:?}", attempt.shown());
+            texts.extend(attempt.text.filter(|_| accepted));
+            assert_eq!(batch.len(), texts.len());
+            if let Some(error) = error.filter(|_| !goes_on) {
+                refused = true;
+                return Err(error);
+            }
+        }
+        Ok(())
+    });
+    let array = array(texts.iter());
+    let fits = !refused && passes(&array, rules);
+    assert_eq!(sent.is_ok(), fits, "a batch of {} under {rules:?}", texts.len());
+    fits.then_some(array)
+}
+
+fn array<'t>(texts: impl Iterator<Item = &'t Vec<u8>>) -> Vec<u8> {
+    let texts: Vec<&[u8]> = texts.map(Vec::as_slice).collect();
+    [b"[", &texts.join(&b","[..])[..], b"]"].concat()
+}
+
+/// Whether a text is one line that passes the rules, with all its entries if it is a batch.
+fn passes(text: &[u8], rules: &Rules) -> bool {
+    !text.contains(&b'\n')
+        && !text.contains(&b'\r')
+        && match Frame::parse(text, rules) {
+            Ok(Frame::Message(_)) => true,
+            Ok(Frame::Batch(batch)) => batch.iter().all(|entry| entry.is_ok()),
+            Err(_) => false,
+        }
+}
+
+#[derive(Arbitrary, Debug)]
+struct Session<'a> {
+    settings: [u8; 5],
+    sent: Vec<Sent<'a>>,
+}
+
+/// Some bytes, with their number before them, so that they can be cut out and put in.
+#[derive(Debug)]
+struct Part<'a>(&'a [u8]);
+
+impl<'a> Arbitrary<'a> for Part<'a> {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let len = usize::from(u.arbitrary::<u8>()?);
+        u.bytes(len.min(u.len())).map(Self)
+    }
+}
+
+/// What of some bytes is text.
+#[derive(Debug)]
+struct Words<'a>(&'a str);
+
+impl<'a> Arbitrary<'a> for Words<'a> {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let Part(bytes) = u.arbitrary()?;
+        Ok(Self(bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())))
+    }
+}
+
+/// What is to be sent.
+#[derive(Arbitrary, Debug)]
+enum Sent<'a> {
+    Request {
+        id: AnyId<'a>,
+        method: Words<'a>,
+        params: Content<'a>,
+    },
+    Notification {
+        method: Words<'a>,
+        params: Content<'a>,
+    },
+    Result {
+        id: AnyId<'a>,
+        result: Content<'a>,
+    },
+    Error {
+        id: Option<AnyId<'a>>,
+        code: i64,
+        message: Words<'a>,
+        data: Option<Content<'a>>,
+    },
+    /// A whole message, envelope and all.
+    Message(Content<'a>),
+    Raw(Text<'a>),
+    Flatten(Text<'a>),
+    /// What passes other rules.
+    Forward {
+        text: Text<'a>,
+        settings: [u8; 5],
+    },
+    WithId {
+        text: Text<'a>,
+        settings: [u8; 5],
+        id: AnyId<'a>,
+    },
+    /// The answer to what does not pass other rules.
+    Reply {
+        text: Text<'a>,
+        settings: [u8; 5],
+    },
+    Batch {
+        entries: Vec<Sent<'a>>,
+        goes_on: bool,
+    },
+}
+
+#[derive(Arbitrary, Debug)]
+enum AnyId<'a> {
+    Integer(i64),
+    Text(Words<'a>),
+    Json(Words<'a>),
+    Null,
+}
+
+impl AnyId<'_> {
+    fn id(&self) -> Option<Id<'static>> {
+        match self {
+            Self::Integer(integer) => Some(Id::from(*integer)),
+            Self::Text(Words(text)) => Some(Id::from(*text)),
+            Self::Json(Words(json)) => Id::parse(json).map(Id::into_owned),
+            Self::Null => Some(Id::NULL),
+        }
+    }
+}
+
+/// A text, hostile or not.
+#[derive(Arbitrary, Debug)]
+enum Text<'a> {
+    Bytes(Part<'a>),
+    Pieces(Part<'a>),
+    Nested(u8),
+}
+
+/// What texts are put together from.
+const PIECES: [&str; 40] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
+    r#"{"jsonrpc":"2.0","id":"a","result":{}}"#,
+    r#"{"jsonrpc":"2.0","#,
+    r#""jsonrpc":"2.0""#,
+    r#""id":1"#,
+    r#""id":"\u00e9""#,
+    r#""id":null"#,
+    r#""id":1.5"#,
+    r#""method":"m""#,
+    r#""method":"\ud800""#,
+    r#""params":"#,
+    r#""result":"#,
+    r#""error":{"code":1,"message":"m"}"#,
+    r#""error":{"code":1.5,"message":"m"}"#,
+    r#""extra":"#,
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    " ",
+    "\t",
+    "\n",
+    "\r",
+    "null",
+    "1",
+    "-0.0e-7",
+    "1e999",
+    "123456789012345678901234567890",
+    "\"\"",
+    "\"a\\nb\"",
+    "\"a\nb\"",
+    "\"\\",
+    "\"\u{2028}\"",
+    "\"\\ud800\"",
+    "{}",
+    "[]",
+    "NaN",
+    "\u{feff}",
+];
+
+impl Text<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Bytes(Part(bytes)) => bytes.to_vec(),
+            Self::Pieces(Part(choices)) => {
+                choices.iter().flat_map(|&choice| PIECES[usize::from(choice) % PIECES.len()].bytes()).collect()
+            }
+            Self::Nested(depth) => nested(*depth).into_bytes(),
+        }
+    }
+}
+
+fn nested(depth: u8) -> String {
+    "[".repeat(depth.into()) + "null" + &"]".repeat(depth.into())
+}
+
+/// What params, a result or data are.
+#[derive(Arbitrary, Debug)]
+enum Content<'a> {
+    Nothing,
+    Scalar(Scalar<'a>),
+    List(Vec<Scalar<'a>>),
+    Object(Vec<(Words<'a>, Scalar<'a>)>),
+    Nested(u8),
+    /// Checked by wireline.
+    Raw(Text<'a>),
+    /// Checked by serde_json.
+    RawValue(Text<'a>),
+    Fails,
+    Panics,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Scalar<'a> {
+    Bool(bool),
+    Integer(i64),
+    Unsigned(u64),
+    Float(f64),
+    Text(Words<'a>),
+}
+
+impl Serialize for Scalar<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bool(bool) => bool.serialize(serializer),
+            Self::Integer(integer) => integer.serialize(serializer),
+            Self::Unsigned(integer) => integer.serialize(serializer),
+            Self::Float(float) => float.serialize(serializer),
+            Self::Text(Words(text)) => text.serialize(serializer),
+        }
+    }
+}
+
+impl Scalar<'_> {
+    fn is_json(&self) -> bool {
+        !matches!(self, Self::Float(float) if !float.is_finite())
+    }
+}
+
+/// Content that is ready to be sent.
+enum Payload<'s> {
+    Typed(&'s Content<'s>),
+    Nested(u8),
+    Raw(Vec<u8>),
+    RawValue(Box<RawValue>),
+}
+
+impl Content<'_> {
+    /// The payload and its text, if it has one; `None` if whoever checks texts refuses it.
+    fn payload(&self) -> Option<(Payload<'_>, Option<String>)> {
+        let written = |is_json: bool| is_json.then(|| serde_json::to_string(self).expect("it serializes"));
+        Some(match self {
+            Self::Raw(text) => {
+                let bytes = text.bytes();
+                let json = RawJson::parse(&bytes).ok()?.as_str().to_owned();
+                (Payload::Raw(bytes), Some(json))
+            }
+            Self::RawValue(text) => {
+                let raw = RawValue::from_string(String::from_utf8(text.bytes()).ok()?).ok()?;
+                let json = raw.get().to_owned();
+                (Payload::RawValue(raw), Some(json))
+            }
+            Self::Nested(depth) => (Payload::Nested(*depth), Some(nested(*depth))),
+            Self::Nothing => (Payload::Typed(self), written(true)),
+            Self::Scalar(scalar) => (Payload::Typed(self), written(scalar.is_json())),
+            Self::List(list) => (Payload::Typed(self), written(list.iter().all(Scalar::is_json))),
+            Self::Object(members) => (Payload::Typed(self), written(members.iter().all(|(_, value)| value.is_json()))),
+            Self::Fails | Self::Panics => (Payload::Typed(self), None),
+        })
+    }
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Nothing | Self::Nested(_) | Self::Raw(_) | Self::RawValue(_) => serializer.serialize_unit(),
+            Self::Scalar(scalar) => scalar.serialize(serializer),
+            Self::List(list) => list.serialize(serializer),
+            Self::Object(members) => serializer.collect_map(members.iter().map(|(Words(name), value)| (name, value))),
+            Self::Fails => {
+                let mut seq = serializer.serialize_seq(None)?;
+                seq.serialize_element("half")?;
+                Err(S::Error::custom("on purpose"))
+            }
+            Self::Panics => {
+                let mut seq = serializer.serialize_seq(None)?;
+                seq.serialize_element("half")?;
+                panic!("on purpose")
+            }
+        }
+    }
+}
+
+/// Typed brackets.
+struct Nested(u8);
+
+impl Serialize for Nested {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            0 => serializer.serialize_unit(),
+            depth => [Self(depth - 1)].serialize(serializer),
+        }
+    }
+}
+
+/// Something that is about to be sent, and the text that it should become; none if it cannot be.
+struct Attempt<'s> {
+    how: How<'s>,
+    text: Option<Vec<u8>>,
+}
+
+enum How<'s> {
+    Request(Id<'static>, &'s str, Payload<'s>),
+    Notification(&'s str, Payload<'s>),
+    Result(Id<'static>, Payload<'s>),
+    Error(Option<Id<'static>>, RpcError),
+    Message(Payload<'s>),
+    Raw(Vec<u8>),
+    Flatten(Vec<u8>),
+    /// A text that passes these rules, and the id that it gets.
+    Forward(Vec<u8>, Rules, Option<Id<'static>>),
+    /// A text that does not pass these rules.
+    Reply(Vec<u8>, Rules),
+}
+
+impl Attempt<'_> {
+    /// Whether `send` has accepted it. It may panic if the payload does.
+    fn send(&self, send: impl FnOnce(&How<'_>) -> bool) -> bool {
+        catch_unwind(AssertUnwindSafe(|| send(&self.how))).unwrap_or_else(|panic| {
+            assert!(self.text.is_none(), "a panic while {:?} was sent", self.shown());
+            match panic.downcast_ref() {
+                Some(&"on purpose") => false,
+                _ => resume_unwind(panic),
+            }
+        })
+    }
+
+    fn shown(&self) -> Option<String> {
+        self.text.as_ref().map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+/// Calls a method with a payload, which is of one type or another.
+macro_rules! with_payload {
+    ($payload:expr, |$name:ident| $call:expr) => {
+        match $payload {
+            Payload::Typed($name) => $call,
+            Payload::Nested(depth) => {
+                let $name = &Nested(*depth);
+                $call
+            }
+            Payload::Raw(text) => {
+                let $name = &RawJson::parse(text).expect("it has been checked");
+                $call
+            }
+            Payload::RawValue($name) => $call,
+        }
+    };
+}
+
+/// What encoders and batches have in common.
+macro_rules! put {
+    ($how:expr, $out:expr, $others:pat => $otherwise:expr) => {
+        match $how {
+            How::Request(id, method, params) => with_payload!(params, |params| $out.request(id, method, params)),
+            How::Notification(method, params) => with_payload!(params, |params| $out.notification(method, params)),
+            How::Result(id, result) => with_payload!(result, |result| $out.response(id, result)),
+            How::Error(id, error) => $out.error(id.as_ref(), error),
+            How::Raw(text) => $out.raw(text),
+            How::Reply(text, rules) => {
+                let fault = Frame::parse(text, rules).expect_err("it was refused before");
+                $out.error_reply(&fault.reply().expect("it has been there before"))
+            }
+            $others => $otherwise,
+        }
+    };
+}
+
+impl How<'_> {
+    fn put(&self, encoder: &mut Encoder) -> bool {
+        let put = put!(self, encoder, other => match other {
+            Self::Message(message) => with_payload!(message, |message| encoder.message(message)),
+            Self::Flatten(text) => encoder.flatten(text),
+            Self::Forward(text, rules, id) => {
+                let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { panic!("it passed before") };
+                match id {
+                    Some(id) => encoder.with_id(&message, id),
+                    None => encoder.forward(&message),
+                }
+            }
+            _ => unreachable!(),
+        });
+        put.is_ok()
+    }
+
+    fn put_entry(&self, batch: &mut wireline::BatchEncoder<'_>) -> Result<(), EncodeError> {
+        put!(self, batch, _ => unreachable!("see `can_be_entry`"))
+    }
+}
+
+impl Sent<'_> {
+    fn can_be_entry(&self) -> bool {
+        !matches!(
+            self,
+            Self::Message(_) | Self::Flatten(_) | Self::Forward { .. } | Self::WithId { .. } | Self::Batch { .. }
+        )
+    }
+
+    /// `None` if there is nothing to send.
+    fn attempt(&self) -> Option<Attempt<'_>> {
+        let other_rules = |settings: &[u8; 5]| Settings::choose(&mut Choices::new(settings)).rules();
+        let literal = |text: &str| serde_json::to_string(text).expect("strings serialize");
+        let params = |json: Option<String>| match json?.as_str() {
+            "null" => Some(String::new()),
+            json => Some(format!(",\"params\":{json}")),
+        };
+        let (how, text) = match self {
+            Self::Request { id, method: Words(method), params: content } => {
+                let (id, (payload, json)) = (id.id()?, content.payload()?);
+                let text = params(json).map(|params| {
+                    format!(r#"{{"jsonrpc":"2.0","id":{},"method":{}{params}}}"#, id.as_json(), literal(method))
+                });
+                (How::Request(id, method, payload), text.map(String::into_bytes))
+            }
+            Self::Notification { method: Words(method), params: content } => {
+                let (payload, json) = content.payload()?;
+                let text =
+                    params(json).map(|params| format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, literal(method)));
+                (How::Notification(method, payload), text.map(String::into_bytes))
+            }
+            Self::Result { id, result } => {
+                let (id, (payload, json)) = (id.id()?, result.payload()?);
+                let text = json.map(|json| format!(r#"{{"jsonrpc":"2.0","id":{},"result":{json}}}"#, id.as_json()));
+                (How::Result(id, payload), text.map(String::into_bytes))
+            }
+            Self::Error { id, code, message: Words(message), data } => {
+                let id = match id {
+                    Some(id) => Some(id.id()?),
+                    None => None,
+                };
+                let mut error = RpcError::new(*code, (*message).to_owned());
+                let mut data_text = String::new();
+                if let Some(data) = data {
+                    if matches!(data, Content::Panics) {
+                        return None;
+                    }
+                    let (payload, json) = data.payload()?;
+                    let fits = json.filter(|json| !json.contains(['\n', '\r']));
+                    let with_data = with_payload!(&payload, |data| error.with_data(data));
+                    assert_eq!(with_data.is_ok(), fits.is_some(), "{data:?} as data");
+                    error = with_data.ok()?;
+                    data_text = format!(",\"data\":{}", fits?);
+                }
+                let id_text = id.as_ref().map_or(String::new(), |id| format!("\"id\":{},", id.as_json()));
+                let object = format!(r#"{{"code":{code},"message":{}{data_text}}}"#, literal(message));
+                let text = format!(r#"{{"jsonrpc":"2.0",{id_text}"error":{object}}}"#);
+                (How::Error(id, error), Some(text.into_bytes()))
+            }
+            Self::Message(content) => {
+                let (payload, json) = content.payload()?;
+                (How::Message(payload), json.map(String::into_bytes))
+            }
+            Self::Raw(text) => (How::Raw(text.bytes()), Some(text.bytes())),
+            Self::Flatten(text) => {
+                let text = text.bytes();
+                let is_blank = |byte: &u8| b" \t\r\n".contains(byte);
+                let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
+                let trimmed = text[..end].iter().skip_while(|byte| is_blank(byte)).copied().collect::<Vec<_>>();
+                // Line breaks become spaces, but only if they are between tokens.
+                let is_json = RawJson::parse(&trimmed).is_ok();
+                let flat = trimmed.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();
+                (How::Flatten(text), is_json.then_some(flat))
+            }
+            Self::Forward { text, settings } => {
+                let (text, rules) = (text.bytes(), other_rules(settings));
+                let Ok(Frame::Message(_)) = Frame::parse(&text, &rules) else { return None };
+                (How::Forward(text.clone(), rules, None), Some(text))
+            }
+            Self::WithId { text, settings, id } => {
+                let (text, rules, id) = (text.bytes(), other_rules(settings), id.id()?);
+                let Ok(Frame::Message(message)) = Frame::parse(&text, &rules) else { return None };
+                let spliced = message.id().map(|old| {
+                    let start = old.as_json().as_ptr() as usize - text.as_ptr() as usize;
+                    let (before, after) = (&text[..start], &text[start + old.as_json().len()..]);
+                    [before, id.as_json().as_bytes(), after].concat()
+                });
+                (How::Forward(text.clone(), rules, Some(id)), spliced)
+            }
+            Self::Reply { text, settings } => {
+                let (text, rules) = (text.bytes(), other_rules(settings));
+                let Err(fault) = Frame::parse(&text, &rules) else { return None };
+                let reply = fault.reply()?.to_string().into_bytes();
+                (How::Reply(text, rules), Some(reply))
+            }
+            Self::Batch { .. } => return None,
+        };
+        Some(Attempt { how, text })
+    }
+
+    /// What was emitted reads as it was meant.
+    fn check_parts(&self, text: &[u8], rules: &Rules) {
+        let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { return };
+        let is_id = |id: &AnyId<'_>| {
+            let spelled = id.id().map(|id| id.as_json().to_owned());
+            message.id().map(|id| id.as_json().to_owned()) == spelled
+        };
+        let is_content = |content: &Content<'_>, found: Option<RawJson<'_>>| {
+            let json = content.payload().and_then(|(_, json)| json).unwrap_or_default();
+            json == found.map_or("null", |found| found.as_str())
+        };
+        let as_meant = match (self, &message) {
+            (Self::Request { id, method: Words(method), params }, Message::Request(request)) => {
+                is_id(id) && request.method() == *method && is_content(params, request.params())
+            }
+            (Self::Notification { method: Words(method), params }, Message::Notification(notification)) => {
+                notification.method() == *method && is_content(params, notification.params())
+            }
+            (Self::Result { id, result }, Message::Response(response)) => {
+                is_id(id) && is_content(result, response.result())
+            }
+            (Self::Error { id, code, message: Words(message), data }, Message::Response(response)) => {
+                response.error().is_some_and(|error| {
+                    id.as_ref().map_or(response.id().is_none(), is_id)
+                        && (error.code(), &*error.message()) == (*code, *message)
+                        && data.as_ref().map_or(error.data().is_none(), |data| is_content(data, error.data()))
+                })
+            }
+            (Self::WithId { id, .. }, _) => is_id(id),
+            (Self::Reply { .. }, Message::Response(response)) => response.error().is_some(),
+            (Self::Request { .. } | Self::Notification { .. } | Self::Result { .. } | Self::Error { .. }, _) => false,
+            _ => true,
+        };
+        assert!(as_meant, "{self:?} came out as {:?}", String::from_utf8_lossy(text));
+    }
+}

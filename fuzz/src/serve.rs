@@ -1,0 +1,215 @@
+//! Whatever comes in, `io::serve` goes on, and answers as it should: each request once, in order, by lines that are valid.
+//!
+//! The input: five bytes of [`Settings`], how much is read at a time, and the stream.
+
+use std::io::{self, ErrorKind, Read};
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use wireline::io::{Call, serve};
+use wireline::{EncodeError, Encoder, Fault, Frame, Message, RpcError, Rules, to_text};
+
+use super::common::quiet_panics_on_purpose;
+use super::input::{Choices, Settings};
+use super::lines::lines;
+
+/// See the [module](self).
+pub fn run(data: &[u8]) {
+    quiet_panics_on_purpose();
+    let mut choices = Choices::new(data);
+    let settings = Settings::choose(&mut choices);
+    let size = choices.limit(usize::MAX).max(1);
+    let stream = choices.rest();
+    let rules = settings.rules();
+
+    let mut output = Vec::new();
+    let mut calls = Vec::new();
+    serve(Pieces { rest: stream, size, interrupt: false }, &mut output, rules, |call| {
+        calls.push((call.method().to_owned(), call.id().map(|id| id.as_json().to_owned())));
+        handle(&call)
+    })
+    .expect("neither stream fails");
+
+    let mut found = found_lines(&output, &rules).into_iter();
+    let mut expected_calls = Vec::new();
+    for line in lines(stream, &settings) {
+        let mut answers = Vec::new();
+        let mut take = |entry: Result<Message<'_>, Fault>| {
+            if let Ok(message) = &entry {
+                let method = match message {
+                    Message::Request(request) => Some(request.method().into_owned()),
+                    Message::Notification(notification) => Some(notification.method().into_owned()),
+                    Message::Response(_) => None,
+                };
+                let id = message.id().map(|id| id.as_json().to_owned());
+                expected_calls.extend(method.map(|method| (method, id)));
+            }
+            answers.extend(answer(&entry, line.number, &rules));
+        };
+        match Frame::parse(line.text, &rules) {
+            Ok(Frame::Message(message)) => take(Ok(message)),
+            Err(fault) => take(Err(fault)),
+            Ok(Frame::Batch(batch)) => {
+                batch.into_iter().for_each(&mut take);
+                if !answers.is_empty() {
+                    check_batch(&mut found, &answers, &rules);
+                }
+                continue;
+            }
+        }
+        for answer in answers {
+            let found = found.next();
+            assert_eq!(found, Some(Found::One(answer)), "the answer to line {}", line.number);
+        }
+    }
+    assert_eq!(found.next(), None, "an answer to nothing");
+    assert_eq!(calls, expected_calls);
+}
+
+/// By the method's name: fine, failing, panicking, and answers of all sorts that cannot be sent.
+fn handle(call: &Call<'_>) -> Result<Outcome, RpcError> {
+    match call.method() {
+        "echo" => Ok(Outcome::Json(call.raw_params().map_or("null", |params| params.as_str()).to_owned())),
+        "object" => Ok(Outcome::Json("{}".to_owned())),
+        "pair" => call.params::<(i8, i8)>().map(|(a, b)| Outcome::Json((i16::from(a) + i16::from(b)).to_string())),
+        "fail" => Err(RpcError::new(1, "failed\n")),
+        "data" => RpcError::new(-1, "").with_data(&[0; 3]).map_or_else(|_| panic!("expected data"), Err),
+        "long" => Ok(Outcome::Json(format!("{{\"long\":\"{}\"}}", "x".repeat(200)))),
+        "panic" => panic!("on purpose"),
+        "nan" => Ok(Outcome::NotANumber),
+        "explode" => Ok(Outcome::Explosive),
+        _ => Err(RpcError::method_not_found()),
+    }
+}
+
+/// What a handler returns for a result.
+enum Outcome {
+    /// As it came, blanks and line breaks included.
+    Json(String),
+    NotANumber,
+    Explosive,
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Json(json) => serde_json::from_str::<&RawValue>(json).expect("JSON").serialize(serializer),
+            Self::NotANumber => f64::NAN.serialize(serializer),
+            Self::Explosive => panic!("on purpose"),
+        }
+    }
+}
+
+/// The answer to a line or an entry of a batch, if there is one.
+fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Option<String> {
+    let encode = |write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
+        to_text(rules, write).ok().map(|text| String::from_utf8(text.into()).expect("UTF-8"))
+    };
+    match entry {
+        Ok(Message::Request(request)) => {
+            let method = request.method();
+            let params = request.params().map_or("null".to_owned(), |params| params.as_str().to_owned());
+            let result = |json: &str| {
+                let json = RawValue::from_string(json.to_owned()).expect("JSON");
+                encode(&|encoder| encoder.response(&request.id(), &json))
+            };
+            let error = |error: &RpcError| encode(&|encoder| encoder.error(&request.id(), error));
+            let first = match &*method {
+                "echo" => result(&params),
+                "object" => result("{}"),
+                "pair" => match serde_json::from_str::<(i8, i8)>(&params) {
+                    Ok((a, b)) => result(&(i16::from(a) + i16::from(b)).to_string()),
+                    Err(_) => error(&RpcError::invalid_params("Invalid params")),
+                },
+                "fail" => error(&RpcError::new(1, "failed\n")),
+                "data" => error(&RpcError::new(-1, "").with_data(&[0; 3]).expect("data")),
+                "long" => result(&format!("{{\"long\":\"{}\"}}", "x".repeat(200))),
+                "panic" | "nan" | "explode" => None,
+                _ => error(&RpcError::method_not_found()),
+            };
+            // What cannot be sent is replaced.
+            first.or_else(|| error(&RpcError::internal()))
+        }
+        Ok(Message::Notification(_) | Message::Response(_)) => None,
+        Err(fault) => {
+            // It counts lines from the start of what was parsed.
+            let reply = fault.reply()?.to_string().replacen("\"line\":1,", &format!("\"line\":{line},"), 1);
+            encode(&|encoder| encoder.raw(reply.as_bytes()))
+        }
+    }
+}
+
+/// The answers to a batch are one array, unless that would be against the rules.
+fn check_batch(found: &mut impl Iterator<Item = Found>, answers: &[String], rules: &Rules) {
+    let may_be_array = |answers: &[String]| match Frame::parse(format!("[{}]", answers.join(",")).as_bytes(), rules) {
+        Ok(Frame::Batch(batch)) => batch.iter().all(|entry| entry.is_ok()),
+        _ => false,
+    };
+    let mut left = answers;
+    let mut lines = 0;
+    while !left.is_empty() {
+        let given = match found.next() {
+            Some(Found::One(answer)) => {
+                assert!(!may_be_array(std::slice::from_ref(&answer)), "no array around {answer}");
+                vec![answer]
+            }
+            Some(Found::Several(answers)) => answers,
+            None => panic!("there is no answer with {:?}", left[0]),
+        };
+        assert!(left.starts_with(&given), "{given:?}, not {left:?}");
+        left = &left[given.len()..];
+        lines += 1;
+    }
+    assert!(lines == 1 || !may_be_array(answers), "{lines} lines of answers, not one array of {answers:?}");
+}
+
+/// A line that was put out.
+#[derive(Debug, PartialEq)]
+enum Found {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// The lines of what was put out, each valid for serde_json and by the rules.
+fn found_lines(output: &[u8], rules: &Rules) -> Vec<Found> {
+    let output = std::str::from_utf8(output).expect("UTF-8 is put out");
+    assert!(output.is_empty() || output.ends_with('\n'), "half a line is put out");
+    let line = |line: &str| {
+        assert!(!line.contains('\r'), "a line break in {line:?}");
+        let is_response = |message: &Message<'_>| matches!(message, Message::Response(_));
+        match Frame::parse(line.as_bytes(), rules) {
+            Ok(Frame::Message(message)) => {
+                assert!(is_response(&message), "no response: {line:?}");
+                assert!(serde_json::from_str::<&RawValue>(line).is_ok(), "no JSON: {line:?}");
+                Found::One(line.to_owned())
+            }
+            Ok(Frame::Batch(batch)) => {
+                assert!(batch.iter().all(|entry| entry.is_ok_and(|entry| is_response(&entry))), "{line:?}");
+                let entries: Vec<&RawValue> = serde_json::from_str(line).expect("JSON");
+                Found::Several(entries.iter().map(|entry| entry.get().to_owned()).collect())
+            }
+            Err(fault) => panic!("{fault:?} in {line:?}"),
+        }
+    };
+    output.split_terminator('\n').map(line).collect()
+}
+
+/// Gives so much at a time, with interruptions.
+struct Pieces<'a> {
+    rest: &'a [u8],
+    size: usize,
+    interrupt: bool,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interrupt = !self.interrupt && self.size % 2 == 1;
+        if self.interrupt {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let len = self.size.min(self.rest.len()).min(buffer.len());
+        buffer[..len].copy_from_slice(&self.rest[..len]);
+        self.rest = &self.rest[len..];
+        Ok(len)
+    }
+}
