@@ -36,7 +36,7 @@ pub(super) fn scan<C: Masks, M: Members>(
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
     let Input { buffer, ends_at_line_feed } = input;
-    let mut len = buffer.len();
+    let mut text = buffer;
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
     let mut grammar = Grammar::default();
@@ -51,14 +51,14 @@ pub(super) fn scan<C: Masks, M: Members>(
     let mut escaping = false;
     let mut at = 0;
     let mut padded: Block;
-    while at < len {
+    while at < text.len() {
         // The bytes that belong to the text.
         let mut within = !0;
-        let mut block = match buffer[at..len].first_chunk() {
+        let mut block = match text[at..].first_chunk() {
             Some(block) => block,
             None => {
-                within = (1 << (len - at)) - 1;
-                padded = last_block(buffer, at, len);
+                within = (1 << (text.len() - at)) - 1;
+                padded = last_block(buffer, at, text.len());
                 &padded
             }
         };
@@ -66,9 +66,9 @@ pub(super) fn scan<C: Masks, M: Members>(
         if masks.odd != 0 && ends_at_line_feed {
             let line_feed = cpu.line_feeds(block);
             if line_feed != 0 {
-                len = at + line_feed.trailing_zeros() as usize;
+                text = &buffer[..at + line_feed.trailing_zeros() as usize];
                 within = (line_feed - 1) & !line_feed;
-                padded = last_block(buffer, at, len);
+                padded = last_block(buffer, at, text.len());
                 block = &padded;
                 masks = cpu.strings(block);
             }
@@ -91,7 +91,7 @@ pub(super) fn scan<C: Masks, M: Members>(
             at += BLOCK;
             // Where one escape comes after the other, there is nothing to skip.
             if (masks.backslash == 0 || !escaping) && strings.pending() == 0 {
-                let (to, high) = cpu.skip_plain(&buffer[..len], at);
+                let (to, high) = cpu.skip_plain(text, at);
                 if high {
                     beyond_ascii = (beyond_ascii.0.min(at), to);
                 }
@@ -116,7 +116,7 @@ pub(super) fn scan<C: Masks, M: Members>(
 
         let scalar_start = numbers.starts(scalar);
         if scalar | numbers.pending() != 0 {
-            bad |= numbers.block(cpu, block, scalar, scalar_start, &buffer[at..len]);
+            bad |= numbers.block(cpu, block, scalar, scalar_start, &text[at..]);
         }
 
         let string_start = quote & inside;
@@ -147,7 +147,7 @@ pub(super) fn scan<C: Masks, M: Members>(
         let Some(levels) = nesting.block(inner_open, close, structure.curly, max_depth) else {
             return Err(Rejected);
         };
-        let in_object = cpu.prefix_xor((levels.changes | entered) << 1) ^ if in_object_before { !0 } else { 0 };
+        let in_object = cpu.prefix_xor((levels.changes | entered) << 1) ^ in_object_before;
         bad |= (said.in_object & !in_object) | (said.in_array & in_object) | (close & (structure.curly ^ in_object));
 
         if let Some(second_level) = levels.second {
@@ -159,7 +159,7 @@ pub(super) fn scan<C: Masks, M: Members>(
                 separators |= last;
             }
             if separators != 0 && bad == 0 {
-                outermost.separators(&buffer[..len], at, separators, blanks, members);
+                outermost.separators(text, at, separators, blanks, members);
             }
         }
         if bad != 0 {
@@ -171,14 +171,13 @@ pub(super) fn scan<C: Masks, M: Members>(
     if strings.inside != 0 || grammar.awaits_more() || nesting.depth() != 0 || numbers.awaits_more() {
         return Err(Rejected);
     }
-    let text = &buffer[..len];
     if let (from, to @ 1..) = beyond_ascii
-        && simdutf8::basic::from_utf8(&text[from..to.min(len)]).is_err()
+        && simdutf8::basic::from_utf8(&text[from..to.min(text.len())]).is_err()
     {
         return Err(Rejected);
     }
     outermost.deliver(text, blanks, members);
-    Ok(Scanned { len, root: outermost.root, has_escapes: strings.has_escapes, has_controls: controls != 0 })
+    Ok(Scanned { len: text.len(), root: outermost.root, has_escapes: strings.has_escapes, has_controls: controls != 0 })
 }
 
 /// The text from `at` on to its end at `len`, with blanks after it to make up a block.

@@ -118,14 +118,14 @@ impl Walk<'_> {
                 }
                 (Expect::Separator, b',') => {
                     self.at += 1;
-                    if nesting.in_object() { Expect::Key } else { Expect::Value }
+                    if nesting.in_object() != 0 { Expect::Key } else { Expect::Value }
                 }
-                (Expect::Separator | Expect::KeyOrClose, b'}') if nesting.in_object() => {
+                (Expect::Separator | Expect::KeyOrClose, b'}') if nesting.in_object() != 0 => {
                     nesting.pop();
                     self.at += 1;
                     Expect::Separator
                 }
-                (Expect::Separator | Expect::ValueOrClose, b']') if !nesting.in_object() => {
+                (Expect::Separator | Expect::ValueOrClose, b']') if nesting.in_object() == 0 => {
                     nesting.pop();
                     self.at += 1;
                     Expect::Separator

@@ -9,6 +9,8 @@ const WORD: u32 = u64::BITS;
 #[derive(Debug, Default)]
 pub(super) struct Nesting {
     depth: u32,
+    /// All ones in an object, otherwise zero.
+    innermost: u64,
     /// What the container at each depth is, as far as it is open, a bit each. At depth 0 that is the text, a 0.
     containers: [u64; (DEEPEST / WORD) as usize + 1],
 }
@@ -27,9 +29,14 @@ impl Nesting {
         self.depth
     }
 
+    /// All ones in an object, otherwise zero.
     #[inline(always)]
-    pub(super) fn in_object(&self) -> bool {
-        self.containers[(self.depth / WORD) as usize] >> (self.depth % WORD) & 1 != 0
+    pub(super) fn in_object(&self) -> u64 {
+        self.innermost
+    }
+
+    fn is_object(&self, depth: u32) -> bool {
+        self.containers[(depth / WORD) as usize] >> (depth % WORD) & 1 != 0
     }
 
     /// Goes through the brackets of a block, of which `curly` says which open an object. `None` if there are too many.
@@ -78,7 +85,7 @@ impl Nesting {
             }
             second = Some(crossings);
         }
-        (self.depth, self.containers[0]) = (depth as u32, containers);
+        (self.depth, self.containers[0], self.innermost) = (depth as u32, containers, (before & 1).wrapping_neg());
         Some(Levels { changes, second })
     }
 
@@ -117,12 +124,14 @@ impl Nesting {
         self.depth += 1;
         let word = &mut self.containers[(self.depth / WORD) as usize];
         *word = *word & !(1 << (self.depth % WORD)) | u64::from(curly) << (self.depth % WORD);
+        self.innermost = u64::from(curly).wrapping_neg();
     }
 
     /// The depth must not be zero.
     #[inline(always)]
     pub(super) fn pop(&mut self) {
         self.depth -= 1;
+        self.innermost = u64::from(self.is_object(self.depth)).wrapping_neg();
     }
 }
 
@@ -140,7 +149,7 @@ mod tests {
             model.push(curly);
         }
         while let Some(innermost) = model.pop() {
-            assert_eq!(nesting.in_object(), innermost);
+            assert_eq!(nesting.in_object() != 0, innermost);
             assert_eq!(nesting.depth() as usize, model.len());
             if nesting.depth() > 0 {
                 nesting.pop();
