@@ -1,0 +1,85 @@
+//! Nothing beyond a text is read: each ends where a page ends, and the next page must not be touched.
+#![cfg(unix)]
+#![allow(unsafe_code)]
+
+mod common;
+
+use std::ptr::{null_mut, slice_from_raw_parts_mut};
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use wireline::{Frame, Rules};
+
+use common::{Case, describe};
+
+const PAGE: usize = 64 << 10; // as large as pages get, or a multiple of it
+
+/// Memory that ends where touching more of it would end the process.
+struct Guarded {
+    start: *mut u8,
+}
+
+impl Guarded {
+    fn new() -> Self {
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: new memory, at an address of the system's choice; then the second half of it is made inaccessible,
+        // which nothing refers to.
+        unsafe {
+            let start = mmap_anonymous(null_mut(), 2 * PAGE, access, flags).unwrap();
+            mprotect(start.byte_add(PAGE), PAGE, MprotectFlags::empty()).unwrap();
+            Self { start: start.cast() }
+        }
+    }
+
+    /// The text, at the end.
+    fn place(&mut self, text: &[u8]) -> &[u8] {
+        // SAFETY: the first half is memory of our own, initialised with zeros by the system.
+        let page = unsafe { &mut *slice_from_raw_parts_mut(self.start, PAGE) };
+        let place = &mut page[PAGE - text.len()..];
+        place.copy_from_slice(text);
+        place
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and what was borrowed from it is gone.
+        unsafe { munmap(self.start.cast(), 2 * PAGE).unwrap() }
+    }
+}
+
+fn implementations() -> impl Iterator<Item = Rules> {
+    common::cpus().map(|cpu| Rules::json_rpc().cpu(cpu))
+}
+
+#[test]
+fn no_text_is_read_beyond_its_end() {
+    let mut page = Guarded::new();
+    for rules in implementations() {
+        // Strings, escapes, numbers, literals and brackets that end, or are cut off, at every place within a block.
+        let message = br#"{"jsonrpc":"2.0","id":12345,"method":"m\u00e9\n","params":{"a":[1.5e3,true,null,"x\\"],"b":"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"}}"#;
+        for len in 0..=message.len() {
+            let expected = Frame::parse(&message[..len], &rules).is_ok();
+            assert_eq!(Frame::parse(page.place(&message[..len]), &rules).is_ok(), expected);
+        }
+        for beyond_ascii in ["é", "€", "😀"] {
+            for len in 1..200 {
+                let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"#, beyond_ascii.repeat(len));
+                for cut in 0..beyond_ascii.len() {
+                    assert!(Frame::parse(page.place(&text.as_bytes()[..text.len() - cut]), &rules).is_err());
+                }
+            }
+        }
+    }
+}
+
+/// The table of cases, each alone at the end of a page.
+#[test]
+fn every_case_is_judged_as_anywhere() {
+    let mut page = Guarded::new();
+    for rules in implementations() {
+        for Case { line, .. } in common::cases().iter().filter(|case| case.line.len() <= PAGE) {
+            let anywhere = describe(&Frame::parse(line, &rules));
+            assert_eq!(describe(&Frame::parse(page.place(line), &rules)), anywhere);
+        }
+    }
+}
