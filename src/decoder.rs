@@ -21,8 +21,8 @@
 //! `{"a":` and then `1}\n`, the first piece is searched once and found to hold no line end (`tail_searched = 5`); with
 //! the second the search begins at the `1`, and when the line is gone through it begins there again (`searched = 5`).
 //!
-//! A line of which nothing has been searched (`searched = next`) is given to the scanner as it is, which stops at its end.
-//! Only if it turns out to be no message is the search made up for.
+//! A line that begins as an object, and of which nothing has been searched (`searched = next`), is given to the scanner as it
+//! is, which stops at its end. Only if it turns out to be no message is the search made up for.
 
 use std::fmt;
 use std::ops::Range;
@@ -75,7 +75,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// # Promises
 ///
 /// - The frames and faults depend on the bytes alone, not on how they were split.
-/// - Each byte is searched for a line end once, and nothing is copied or allocated for a message.
+/// - Each byte is searched for a line end once, and nothing is copied or allocated for a message. Only a line that does
+///   not fit the buffer with what has come before it, or a buffer beyond what is retained, makes for a new one.
 /// - No more is kept than the line limit and one read, as long as frames are taken before more is fed. A line beyond
 ///   the limit is discarded as it comes in, and becomes one fault at its end.
 /// - A new decoder owns no heap. One that has given out its last line keeps at most 64 KiB, or what
@@ -97,8 +98,8 @@ pub struct Decoder {
 
     /// Whether lines have been split off since memory was last given back.
     has_split: bool,
-    /// How much was split off last. If it goes on like that, as much will come again.
-    expected: usize,
+    /// How much was split off last.
+    split: usize,
 
     /// Set while a line beyond the limit is being discarded.
     discarding: Option<Box<Discarding>>,
@@ -136,7 +137,7 @@ impl Decoder {
             tail_searched: 0,
             allocated: 0,
             has_split: false,
-            expected: 0,
+            split: 0,
             discarding: None,
             finished: false,
             position: Position { line: 1, offset: 0 },
@@ -191,7 +192,12 @@ impl Decoder {
         if self.next == self.lines.len() {
             self.drop_lines();
         }
-        self.tail.unsplit(chunk);
+        let end = self.tail.as_ptr().wrapping_add(self.tail.len());
+        if self.tail.is_empty() || end == chunk.as_ptr() {
+            self.tail.unsplit(chunk);
+        } else {
+            self.feed(&chunk);
+        }
     }
 
     /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well. Feed nothing
@@ -202,7 +208,7 @@ impl Decoder {
 
     /// The line that the last frame or fault was made of, as it came, without its line end: for relays and logs.
     ///
-    /// It is empty if the line was too long to be kept, and once more has been fed.
+    /// It is empty if the line was too long to be kept. Ask before more is fed: then it may be gone.
     pub fn last_line(&self) -> &[u8] {
         &self.lines[self.last.clone()]
     }
@@ -244,6 +250,9 @@ impl Decoder {
     // Inlined, so that what was just written to memory is not read again at once.
     #[inline(always)]
     fn next_message(&mut self) -> Option<(Range<usize>, Position, Envelope)> {
+        if self.next == self.lines.len() && !self.refill() {
+            return None;
+        }
         let rest = &self.lines[self.next..];
         if rest.first() != Some(&b'{') || self.searched > self.next || self.discarding.is_some() {
             return None;
@@ -308,7 +317,7 @@ impl Decoder {
             return self.finished && self.discarding.is_some();
         }
         self.lines = self.tail.split_to(complete).freeze();
-        (self.has_split, self.expected) = (true, complete);
+        (self.has_split, self.split) = (true, complete);
         self.searched = self.tail_searched;
         self.tail_searched = self.tail.len();
         true
@@ -397,8 +406,8 @@ impl Decoder {
         }
         // What has come of a line is moved to the front of the buffer, if it must be, before it has become long.
         let len = self.tail.len();
-        let expected = self.expected.saturating_sub(len);
-        if expected > additional && len <= additional && self.tail.try_reclaim(expected) {
+        let to_come = self.expected() - len;
+        if to_come > additional && len <= additional && self.tail.try_reclaim(to_come) {
             return;
         }
         if self.tail.try_reclaim(additional) {
@@ -407,24 +416,26 @@ impl Decoder {
         // A multiple of what there is, so that a line that comes in bit by bit is copied a bounded number of times: large
         // enough that the line in it takes up less than half, for then the room before a line can be used again without
         // a new buffer. But not beyond the longest line and a read, so that the limit bounds the memory; and rather as
-        // large as it may get than once more when it is full.
+        // large as it may get than once more when it is full. What is longer than that is lines that have not been taken.
         let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
-        let ample = match 4 * len {
+        let ample = match len.saturating_mul(4) {
+            _ if len > longest => len.saturating_mul(2),
             ample if ample < longest / 2 => ample,
-            _ => longest.min(8 * len).saturating_add(additional),
+            _ => longest.min(len.saturating_mul(8)).saturating_add(additional),
         };
-        let expected =
-            if self.expects_more() && len >= self.retained { self.expected.min(longest).max(len) } else { len };
-        let capacity = ample.max(expected.saturating_add(additional)).max(SMALLEST);
+        let expected = self.expected().min(longest).max(len).saturating_add(additional);
+        let capacity = ample.max(expected).max(SMALLEST);
         let mut larger = BytesMut::with_capacity(capacity);
         larger.extend_from_slice(&self.tail);
         self.tail = larger;
         self.allocated = self.tail.capacity();
     }
 
-    /// Whether so much has come after the last lines that there is probably as much to come as they had.
-    fn expects_more(&self) -> bool {
-        self.tail.len() >= self.expected / 16
+    /// How much there probably will be in `tail`: as much as was split off last, if there is a good part of it already;
+    /// otherwise what there is.
+    fn expected(&self) -> usize {
+        let len = self.tail.len();
+        if len >= self.split / 16 { self.split.max(len) } else { len }
     }
 
     /// Gives back the memory behind `tail` if it is more than is to be kept, and more than the line needs that is
@@ -433,7 +444,7 @@ impl Decoder {
         if self.tail.is_empty() && self.allocated > self.retained {
             self.tail = BytesMut::new();
             self.allocated = 0;
-        } else if self.has_split && self.allocated / 4 > self.retained.max(self.tail.len()) && !self.expects_more() {
+        } else if self.has_split && self.allocated / 4 > self.retained.max(self.tail.len()).max(self.expected()) {
             // Not more than once for the lines that made it so large, or a line that comes in bit by bit would be
             // copied for each; and not if another such line seems to be coming.
             self.tail = BytesMut::from(&self.tail[..]);

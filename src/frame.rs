@@ -86,7 +86,7 @@ impl<'a> Frame<'a> {
     /// The same frame, holding on to the decoder's buffer by reference count instead of borrowing from it. Nothing is
     /// copied, unless the frame was made from a slice by [`parse`](Self::parse).
     ///
-    /// As long as it lives it keeps the whole read that it came in.
+    /// As long as it lives it keeps the whole buffer that it came in, which may be several reads.
     pub fn into_owned(self) -> Frame<'static> {
         match self {
             Self::Message(message) => Frame::Message(message.into_owned()),

@@ -66,8 +66,8 @@
 //!   for byte, for relays and signatures.
 //! - **Everything is bounded.** Line length, nesting, batches; and no more memory is used than a line and a read. What is
 //!   longer is discarded as it comes, and even then its id is found.
-//! - **It is fast.** Each byte is searched for a line end once, and then validated 64 bytes at a time by AVX-512, AVX2 or
-//!   portable code, chosen when the program runs.
+//! - **It is fast.** A message is found and validated in one pass, 64 bytes at a time, by AVX-512, AVX2, NEON or portable
+//!   code, chosen when the program runs.
 //!
 //! # When not to use it
 //!

@@ -123,6 +123,60 @@ fn a_partial_line_does_not_hold_on_to_a_long_one() {
     assert!(info.bytes_current < 1000, "{}", info.bytes_current);
 }
 
+/// Nor do lines that get shorter and shorter, however much of the next one there is each time.
+#[test]
+fn lines_that_get_shorter_do_not_hold_on_to_a_long_one() {
+    let line = |len: usize| format!(r#"{{"jsonrpc":"2.0","method":"m","x":"{}"}}"#, "y".repeat(len)) + "\n";
+    let mut stream = line(3 << 20);
+    let mut pieces = vec![2 << 20];
+    for len in [200_000, 14_000, 1_100, 100].into_iter().chain([100; 100]) {
+        // A read ends with a little more than a sixteenth of the next line.
+        pieces.push(stream.len() + len / 15 + 1);
+        stream += &line(len);
+    }
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    let info = measure(|| {
+        let mut from = 0;
+        for to in pieces {
+            decoder.feed(&stream.as_bytes()[from..to]);
+            while decoder.next_frame().is_some() {}
+            from = to;
+        }
+    });
+    assert!(info.bytes_current < 300_000, "{} bytes kept for {}", info.bytes_current, decoder.buffered());
+}
+
+/// Lines that wait to be taken are not copied for each that is fed, also if there are more of them than a line may have.
+#[test]
+fn lines_that_wait_are_copied_a_few_times_only() {
+    let line = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "m".repeat(96)) + "\n";
+    for lines in [4_000, 16_000] {
+        let mut decoder = Decoder::new(Rules::mcp().max_line_len(4096));
+        let info = measure(|| {
+            for _ in 0..lines {
+                decoder.feed(line.as_bytes());
+            }
+        });
+        assert!(info.bytes_total as usize <= 6 * lines * line.len(), "{} bytes for {lines}", info.bytes_total);
+        assert_eq!(std::iter::from_fn(|| decoder.next_frame().map(|frame| frame.is_ok())).count(), lines);
+    }
+}
+
+/// A buffer that does not come right after the one before is copied as any other bytes are.
+#[test]
+fn buffers_from_anywhere_stay_within_the_limit() {
+    let line = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "m".repeat((16 << 20) - 100)) + "\n";
+    let chunks: Vec<_> = line.as_bytes().chunks(64 << 10).map(bytes::BytesMut::from).collect();
+    let mut decoder = Decoder::new(Rules::mcp());
+    let info = measure(|| {
+        for chunk in chunks {
+            decoder.feed_buffer(chunk);
+        }
+        assert!(decoder.next_frame().unwrap().is_ok());
+    });
+    assert!((info.bytes_max as usize) < 2 * (16 << 20), "{} bytes at once", info.bytes_max);
+}
+
 /// However much room a reader asks for, a line that comes in bit by bit is not copied for each bit.
 #[test]
 fn a_growing_line_is_copied_a_few_times_only() {

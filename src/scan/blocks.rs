@@ -5,7 +5,7 @@
 //! 1. [`strings`](super::strings): which bytes are within strings? Only the others are looked at any further.
 //! 2. [`numbers`](super::numbers): are the numbers and literals right?
 //! 3. [`grammar`](super::grammar): may the tokens follow each other?
-//! 4. [`nesting`](super::nesting): do the brackets match? This alone is a loop, over the brackets.
+//! 4. [`nesting`](super::nesting): do the brackets match? This is a loop, over the brackets.
 //! 5. [`outermost`](super::outermost): where are the members of the outermost object?
 //!
 //! What one block cannot know of the next is carried: a bit each for a token whose successor is still to come, for an
@@ -25,7 +25,7 @@ use super::{Input, Members, Root, Scanned};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejected;
 
-/// Judges `input`, which is shorter than `u32::MAX`, and tells `members` of each member of the outermost object.
+/// Judges `input`, which is 4 GiB long at the most, and tells `members` of each member of the outermost object.
 ///
 /// Inlined into one function for each CPU, so that `cpu`'s masks are inlined in turn.
 #[inline(always)]
@@ -35,7 +35,7 @@ pub(super) fn scan<C: Masks, M: Members>(
     max_depth: u32,
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
-    let Input { buffer, ends_at_line_feed } = input;
+    let Input { buffer, ends_at_line_feed, known } = input;
     let mut text = buffer;
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
@@ -49,7 +49,15 @@ pub(super) fn scan<C: Masks, M: Members>(
 
     // Whether the block before was within a string, and had an escape.
     let mut escaping = false;
-    let mut at = 0;
+    let mut at = known;
+    if known > 0 {
+        if max_depth == 0 {
+            return Err(Rejected);
+        }
+        grammar = Grammar::after_comma();
+        nesting.push(true);
+        outermost.open(known - 1, true);
+    }
     let mut padded: Block;
     while at < text.len() {
         // The bytes that belong to the text.

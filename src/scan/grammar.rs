@@ -65,6 +65,12 @@ impl Default for Grammar {
 }
 
 impl Grammar {
+    /// For what comes after a comma.
+    #[inline(always)]
+    pub(super) fn after_comma() -> Self {
+        Self { after_comma: Carry(1), after_colon: Carry(0), ..Self::default() }
+    }
+
     #[inline(always)]
     pub(super) fn block(&mut self, tokens: Tokens) -> Said {
         let Tokens { inside, string_start, scalar_start, blank, open, close, comma, colon } = tokens;

@@ -20,7 +20,7 @@ pub(crate) use nesting::DEEPEST;
 #[cfg(test)]
 mod tests;
 
-/// Where something lies in a text shorter than 4 GiB: the bytes from `start` up to before `end`.
+/// Where something lies in a text of 4 GiB at the most: the bytes from `start` up to before `end`.
 ///
 /// No JSON value is empty, so the empty span stands for nothing at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,13 +74,15 @@ impl Members for () {
 pub(crate) struct Input<'a> {
     buffer: &'a [u8],
     ends_at_line_feed: bool,
+    /// How much of the text is known already: nothing, or the beginning of an object, up to a comma between members.
+    known: usize,
 }
 
 /// All of it, whatever line breaks there are.
 impl<'a> From<&'a [u8]> for Input<'a> {
     #[inline(always)]
     fn from(text: &'a [u8]) -> Self {
-        Self { buffer: text, ends_at_line_feed: false }
+        Self { buffer: text, ends_at_line_feed: false, known: 0 }
     }
 }
 
@@ -88,7 +90,14 @@ impl<'a> Input<'a> {
     /// The text that ends before the first line feed in a buffer, or with it if there is none.
     #[inline(always)]
     pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
-        Self { buffer, ends_at_line_feed: true }
+        Self { buffer, ends_at_line_feed: true, known: 0 }
+    }
+
+    /// The same text, if it begins with `members`, which is `{`, members of an object, and a comma. They are not scanned, and
+    /// nobody is told of them.
+    #[inline(always)]
+    pub(crate) fn after(self, members: &[u8]) -> Option<Self> {
+        self.buffer.starts_with(members).then_some(Self { known: members.len(), ..self })
     }
 
     /// The text, given how long it is.
@@ -181,7 +190,7 @@ impl Scanner {
 
     const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
 
-    /// Judges `input`, which is shorter than 4 GiB, and tells `members` of each member of the outermost object. `None` if
+    /// Judges `input`, which is 4 GiB long at the most, and tells `members` of each member of the outermost object. `None` if
     /// it is not JSON, or deeper than `max_depth`, which is at most [`DEEPEST`].
     #[inline]
     pub(crate) fn scan<'a, M: Members>(

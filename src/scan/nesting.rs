@@ -39,7 +39,8 @@ impl Nesting {
         self.containers[(depth / WORD) as usize] >> (depth % WORD) & 1 != 0
     }
 
-    /// Goes through the brackets of a block, of which `curly` says which open an object. `None` if there are too many.
+    /// Goes through the brackets of a block, of which `curly` says which open an object. `None` if they get too deep, or one
+    /// closes what is not open.
     ///
     /// In a block that certainly stays below the second level, that is not looked at.
     // No branch depends on what the brackets are: nobody could predict it.

@@ -12,7 +12,7 @@
 use super::carry::Carry;
 use super::cpu::{BLOCK, Block, DigitMasks, Masks, NumberMasks};
 
-/// What a number that goes on into the next block has been so far: each is 0 or 1, of the last byte.
+/// What a number that goes on into the next block has been so far: most are 0 or 1, of the last byte.
 #[derive(Default)]
 pub(super) struct Numbers {
     /// Of any scalar.

@@ -72,7 +72,7 @@ impl Outermost {
 /// The span from `start` to `end`, which is not empty, without the blanks at both ends.
 #[inline(never)]
 fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
-    let item = &text[start..end];
-    let start = start + (item.len() - item.trim_ascii_start().len());
-    Span::new(start, start + item.trim_ascii().len())
+    let item = text[start..end].trim_ascii_start();
+    let start = end - item.len();
+    Span::new(start, start + item.trim_ascii_end().len())
 }

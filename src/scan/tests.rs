@@ -408,6 +408,27 @@ fn random_texts() {
     QuickCheck::new().tests(20_000).quickcheck(property as fn(Jsonish) -> bool);
 }
 
+/// To begin after members that are known is to be told of the others only.
+#[test]
+fn random_texts_after_known_members() {
+    fn property(Jsonish(rest): Jsonish, whole: bool) -> bool {
+        let known = br#"{"a":[1,2],"b":"c","#;
+        let end: &[u8] = if whole { b":1}" } else { b"" };
+        let text = [known, &rest[..], end].concat();
+        for scanner in scanners() {
+            let (mut all, mut others) = (Collected::default(), Collected::default());
+            let input = Input::from(&text[..]);
+            let scanned = scanner.scan(input, DEEPEST, &mut all);
+            assert_eq!(scanner.scan(input.after(known).unwrap(), DEEPEST, &mut others), scanned);
+            assert!(scanned.is_none() || all.0[2..] == others.0);
+            assert_eq!(scanner.scan(input.after(known).unwrap(), 0, &mut others), None);
+        }
+        true
+    }
+    QuickCheck::new().tests(20_000).quickcheck(property as fn(Jsonish, bool) -> bool);
+    assert!(Input::from(&b"{\"a\":"[..]).after(b"{\"a\":1,").is_none());
+}
+
 #[test]
 fn random_members() {
     use serde_json::value::RawValue;

@@ -1,5 +1,5 @@
 //! The masks without any CPU-specific instruction: comparisons that a compiler turns into whatever vectors the
-//! target has, and a multiplication that gathers eight of their results into eight bits.
+//! target has, sixteen bytes of results at a time; and a transposition that puts their bits in order.
 
 use super::super::blocks::{self, Rejected};
 use super::super::{Input, Members, Scanned};
