@@ -1,8 +1,9 @@
 //! Typed payloads to JSON by serde_json, without what it lets pass.
 //!
 //! serde_json writes `null` for a float that is not finite, and trusts a `Serialize` that forgets a value, announces a
-//! wrong length or passes over an error. A wrapper around its serializer refuses all that; another around its formatter counts brackets, and notices what is written
-//! without going through a serializer. All of it is inlined away, but for the counting.
+//! wrong length or passes over an error. A wrapper around its serializer refuses all that; another around its formatter
+//! counts brackets, and notices what is written without going through a serializer. All of it is inlined away, but for the
+//! counting.
 
 use std::cell::Cell;
 use std::fmt::Display;
