@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use clap::builder::styling::{AnsiColor, Style};
 use indicatif::BinaryBytes;
 use wireline::{Fault, FaultKind, Frame, Id, Message};
 
+use crate::colours::Colours;
 use crate::excerpt::Excerpt;
 use crate::output::Output;
 use crate::report::Report;
@@ -22,7 +22,7 @@ pub(crate) struct Human {
 
 impl Human {
     pub(crate) fn new(show: bool) -> Self {
-        Self { source: String::new(), show, colours: Colours::detect() }
+        Self { source: String::new(), show, colours: Colours::detect(io::stdout().is_terminal()) }
     }
 }
 
@@ -121,31 +121,4 @@ fn type_of(id: &Id<'_>) -> &'static str {
 
 fn per_second(bytes: u64, elapsed: Duration) -> u64 {
     (bytes as f64 / elapsed.as_secs_f64().max(1e-9)) as u64
-}
-
-/// How parts of the text are set apart: not at all, unless a terminal is there to do it.
-#[derive(Clone, Copy, Default)]
-struct Colours {
-    place: Style,
-    bad: Style,
-    good: Style,
-    hint: Style,
-    quiet: Style,
-}
-
-impl Colours {
-    fn detect() -> Self {
-        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if unwanted || !io::stdout().is_terminal() {
-            return Self::default();
-        }
-        Self {
-            place: Style::new().bold(),
-            bad: AnsiColor::Red.on_default(),
-            good: AnsiColor::Green.on_default(),
-            hint: AnsiColor::Cyan.on_default(),
-            quiet: Style::new().dimmed(),
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod colours;
 mod excerpt;
 mod human;
 mod ndjson;
