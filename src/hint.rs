@@ -81,15 +81,13 @@ impl Hint {
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ContentLengthHeader => {
-                "this looks like a Content-Length header: the peer frames its messages as language servers do"
-            }
+            Self::ContentLengthHeader => "this looks like a Content-Length header: the peer speaks LSP framing",
             Self::HttpRequest => "this looks like HTTP: the peer expects a web server here",
             Self::Utf16 => "this looks like UTF-16: JSON is exchanged in UTF-8",
             Self::PrettyPrinted => "this looks like JSON printed over several lines: a message must be on one",
             Self::SeveralValues => "this looks like several messages on one line: a line end is missing",
             Self::NotANumber => "this looks like NaN, Infinity or undefined: JSON has no such values",
-            Self::LogText => "this looks like text meant for people: logs belong on stderr",
+            Self::LogText => "this looks like a log line on stdout: logs belong on stderr",
         })
     }
 }

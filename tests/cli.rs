@@ -229,7 +229,7 @@ fn sample_session_teaches() {
     }
     assert!(human.stdout.contains("4 trailing-data\n"));
     assert!(human.stdout.contains("    25 lines, 1.87 KiB in "));
-    assert!(human.stdout.contains("hint: this looks like text meant for people: logs belong on stderr\n"));
+    assert!(human.stdout.contains("hint: this looks like a log line on stdout: logs belong on stderr\n"));
     assert!(human.stdout.contains("reply: error -32700 with its id, a string\n"));
     assert!(human.stdout.contains("reply: error -32600 with id null\n"));
     assert!(human.stdout.contains("reply: none"));

@@ -1,5 +1,7 @@
 //! The arguments, and the help that explains them.
 
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -44,9 +46,63 @@ Examples:
   Count the methods in a log, with jq:
     wireline check --format ndjson log.ndjson | jq .method | sort | uniq -c";
 
+#[cfg(unix)]
+const TAP_ABOUT: &str = "\
+Runs a server that speaks JSON-RPC over its standard input and output, and stands between it and its client.
+
+Put it in front of the server's command in the configuration of any client. Every byte passes unchanged and at once in \
+both directions, whether it is valid or not; so do standard error, signals and the exit code. Meanwhile each line is \
+judged, and told on standard error: when it came, from whom (→ from the client, ← from the server), what it is, its \
+method, id and size, and with an answer how long it took. Faulty lines come with their place, and with what the mistake \
+probably is. At the end there is a table by method, and what was never answered.
+
+What the messages carry is not shown unless you ask for it with --show.";
+
+#[cfg(unix)]
+const TAP_NOTES: &str = "\
+Exit codes:
+  That of the server; if a signal has ended it, the tap ends by the same one. Otherwise:
+  125  a file could not be opened, or something of the kind
+  126  the command could not be run
+  127  the command was not found
+
+If standard error is not read, what cannot be written is left out and counted: the session does not wait for it. A \
+recording is complete, so that the session waits for the disk if need be. SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 \
+and SIGUSR2 are passed on to the server.
+
+Examples:
+  See what a client and a server say to each other:
+    wireline tap -- my-server --verbose
+
+  In the configuration of a client that shows nobody its servers' standard error:
+    { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"/tmp/session.log\", \"--\", \"my-server\"] }
+
+  Keep a session, and look at it later:
+    wireline tap --quiet --record session.tap -- my-server
+    wireline stats session.tap
+    wireline check --rules mcp --show session.tap";
+
+const STATS_ABOUT: &str = "\
+Shows which methods were called how often, with their errors, latencies and sizes; what was never answered, and what was \
+answered without having been asked.
+
+A file that `wireline tap --record` has written has the time and the sender of each line. Plain traffic, one message a \
+line, has neither: requests and answers in the same file are matched by their ids, and there are no latencies.
+
+All files together are one session.";
+
+const STATS_NOTES: &str = "\
+Exit codes:
+  0  all has been read, whatever there was in it
+  2  wrong usage, or something could not be read or written
+
+Examples:
+  wireline tap --quiet --record session.tap -- my-server
+  wireline stats session.tap";
+
 #[derive(Debug, Parser)]
 #[command(name = "wireline", version, about = ABOUT, styles = STYLES, max_term_width = 100)]
-#[command(after_help = "Try: wireline check --help")]
+#[command(after_help = "Try: wireline check --help, or wireline tap --help")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -57,14 +113,20 @@ pub(crate) enum Command {
     /// Check that each line is one JSON-RPC 2.0 message
     #[command(long_about = CHECK_ABOUT, after_long_help = CHECK_NOTES)]
     Check(Check),
+
+    /// Run a server, and tell what passes between it and its client
+    #[cfg(unix)]
+    #[command(long_about = TAP_ABOUT, after_long_help = TAP_NOTES)]
+    Tap(Tap),
+
+    /// Methods, latencies and sizes of a recorded session, or of plain traffic
+    #[command(long_about = STATS_ABOUT, after_long_help = STATS_NOTES)]
+    Stats(Stats),
 }
 
+/// What is accepted.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Check {
-    /// Files to check; standard input if there is none, or for `-`
-    #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-
+pub(crate) struct Judging {
     /// What is accepted
     #[arg(long, value_enum, default_value_t = Dialect::JsonRpc)]
     rules: Dialect,
@@ -76,6 +138,27 @@ pub(crate) struct Check {
     /// How deep brackets may be nested
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), default_value_t = 128)]
     max_depth: u16,
+}
+
+impl Judging {
+    pub(crate) fn rules(&self) -> Rules {
+        let rules = match self.rules {
+            Dialect::JsonRpc => Rules::json_rpc(),
+            Dialect::Mcp => Rules::mcp(),
+            Dialect::Acp => Rules::acp(),
+        };
+        rules.max_line_len(self.max_len).max_depth(self.max_depth.into())
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// Files to check; standard input if there is none, or for `-`
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) judging: Judging,
 
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -94,15 +177,41 @@ pub(crate) struct Check {
     pub(crate) quiet: bool,
 }
 
-impl Check {
-    pub(crate) fn rules(&self) -> Rules {
-        let rules = match self.rules {
-            Dialect::JsonRpc => Rules::json_rpc(),
-            Dialect::Mcp => Rules::mcp(),
-            Dialect::Acp => Rules::acp(),
-        };
-        rules.max_line_len(self.max_len).max_depth(self.max_depth.into())
-    }
+#[cfg(unix)]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tap {
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+
+    /// Add the session to this file, so that `wireline check` and `wireline stats` can read it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Add what is told to this file, instead of writing it to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+
+    /// Show the beginnings of params, results and errors, with what a terminal could act upon escaped
+    #[arg(long)]
+    pub(crate) show: bool,
+
+    /// Tell only what is wrong, and the table at the end; twice: nothing at all
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) quiet: u8,
+
+    /// The server, and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Stats {
+    /// Files to read; standard input if there is none, or for `-`
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) judging: Judging,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

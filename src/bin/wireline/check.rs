@@ -22,9 +22,9 @@ pub(crate) fn run(args: &Check) -> u8 {
     let sources = Source::all(&args.files);
     let output = Output::new(&sources, args.quiet);
     match args.format {
-        _ if args.quiet => Checker::new(args.rules(), output, Quiet).run(&sources),
-        Format::Human => Checker::new(args.rules(), output, Human::new(args.show)).run(&sources),
-        Format::Ndjson => Checker::new(args.rules(), output, Ndjson::new(sources.len() > 1)).run(&sources),
+        _ if args.quiet => Checker::new(args.judging.rules(), output, Quiet).run(&sources),
+        Format::Human => Checker::new(args.judging.rules(), output, Human::new(args.show)).run(&sources),
+        Format::Ndjson => Checker::new(args.judging.rules(), output, Ndjson::new(sources.len() > 1)).run(&sources),
     }
 }
 

@@ -48,6 +48,19 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
     cells(bytes).map(|cell| cell.text).collect()
 }
 
+/// The beginning of `bytes` in that many columns at the most, with what a terminal could act upon escaped.
+pub(crate) fn cut(bytes: &[u8], columns: usize) -> String {
+    // No cell stands for more than four bytes, and each has a column at least.
+    let start = &bytes[..bytes.len().min(4 * (columns + 1))];
+    let cells: Vec<Cell> = cells(start).collect();
+    let (kept, _) = fitting(cells.iter(), columns);
+    if kept == cells.len() && start.len() == bytes.len() {
+        return cells.into_iter().map(|cell| cell.text).collect();
+    }
+    let (kept, _) = fitting(cells.iter(), columns - 1);
+    cells[..kept].iter().map(|cell| cell.text.as_str()).chain(["…"]).collect()
+}
+
 /// A character, or the escape for one or for a byte that is part of none.
 struct Cell {
     text: String,
@@ -143,6 +156,22 @@ mod tests {
             ("東京 😀".as_bytes(), "東京 😀"),
         ] {
             assert_eq!(escape(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn cuts_at_the_end() {
+        for (text, columns, expected) in [
+            ("", 1, ""),
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("東京", 4, "東京"),
+            ("東京", 3, "東…"),
+            ("\x1b[m", 6, "\\x1b[m"),
+            ("\x1b[mm", 6, "\\x1b[…"),
+            (&"x".repeat(1000), 2, "x…"),
+        ] {
+            assert_eq!(cut(text.as_bytes(), columns), expected);
         }
     }
 

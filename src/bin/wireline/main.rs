@@ -4,12 +4,22 @@ mod args;
 mod check;
 mod colours;
 mod excerpt;
+mod follow;
 mod human;
 mod ndjson;
 mod output;
+mod recording;
 mod report;
+mod session;
 mod source;
+mod stats;
+mod summary;
 mod tally;
+#[cfg(unix)]
+mod tap;
+mod terminal;
+mod transcript;
+mod units;
 
 use std::process::ExitCode;
 
@@ -25,6 +35,10 @@ const FAULTY: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let Command::Check(check) = Args::parse().command;
-    ExitCode::from(check::run(&check))
+    match Args::parse().command {
+        Command::Check(args) => check::run(&args).into(),
+        #[cfg(unix)]
+        Command::Tap(args) => tap::run(&args),
+        Command::Stats(args) => stats::run(&args).into(),
+    }
 }

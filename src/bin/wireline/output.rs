@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::source::Source;
+use crate::terminal::columns;
 
 /// How much is gathered before it is written.
 const FULL: usize = 64 << 10;
@@ -45,6 +46,11 @@ impl Output {
             bar,
             shown_from: has_bar.then(|| Instant::now() + SHORT),
         }
+    }
+
+    /// How wide a line may be.
+    pub(crate) fn columns(&self) -> usize {
+        columns(&self.stdout)
     }
 
     /// Moves the progress bar.

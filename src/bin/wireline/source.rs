@@ -1,10 +1,14 @@
 //! Where lines come from.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::excerpt::escape;
+use crate::recording::{START, is_recording};
+
+/// How much is read at once.
+const READ: usize = 128 << 10;
 
 /// A file, or standard input.
 pub(crate) enum Source {
@@ -27,6 +31,15 @@ impl Source {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Stdin => Box::new(io::stdin().lock()),
         })
+    }
+
+    /// Its content, and whether it is a recording.
+    pub(crate) fn open_any(&self) -> io::Result<(bool, BufReader<Box<dyn Read>>)> {
+        let mut input = self.open()?;
+        let mut start = Vec::new();
+        input.by_ref().take(START as u64).read_to_end(&mut start)?;
+        let is_recording = is_recording(&start);
+        Ok((is_recording, BufReader::with_capacity(READ, Box::new(io::Cursor::new(start).chain(input)))))
     }
 
     /// How much there is to read, if that is known beforehand.

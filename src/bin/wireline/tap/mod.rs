@@ -1,0 +1,182 @@
+//! `wireline tap`: stands between a client and the server that it started, and tells what passes.
+//!
+//! ```text
+//!            read               write
+//!   client ────────→ relay ──────────→ server
+//!          ←──────── relay ←──────────
+//!                    │ │ what passed, in the order in which it did
+//!                    watcher: decoders, session, recording
+//!                      │ text
+//!                    log: standard error or a file
+//! ```
+//!
+//! The relays pass on what they have read before anything else is done with it, and wait for nobody but the two peers;
+//! or for the watcher, if it is behind by [`BEHIND`] reads. The log is written by a thread of its own, since nobody may be
+//! reading it.
+
+mod log;
+mod relay;
+mod signals;
+mod watch;
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::stdio::{dup2_stdin, dup2_stdout};
+
+use crate::args::Tap;
+use crate::session::Side;
+use log::Log;
+use relay::{Passed, Relay};
+use signals::Signals;
+use watch::Watcher;
+
+/// By how many reads the watcher may be behind before the relays wait for it.
+const BEHIND: usize = 512;
+
+/// How long nothing must come from a server that has ended until it is believed. Something that it started may still have
+/// its standard output, and never write to it.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// The exit codes of `timeout`, `env` and other commands that run commands.
+const FAILED: u8 = 125;
+const NOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// Runs the command, and ends as it does.
+pub(crate) fn run(args: &Tap) -> ExitCode {
+    match tap(args) {
+        Ok(status) => end_like(status),
+        Err(Failure { code, what }) => {
+            // If nobody hears it there is nothing left to be done.
+            let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("wireline: {what}\n"));
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Why there is no session.
+struct Failure {
+    code: u8,
+    what: String,
+}
+
+fn failed(what: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
+    move |error| Failure { code: FAILED, what: format!("cannot {what}: {error}") }
+}
+
+fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
+    let log_file = args.log.as_deref().map(append).transpose().map_err(failed("write to the log"))?;
+    let record_file = args.record.as_deref().map(append).transpose().map_err(failed("write to the recording"))?;
+    let signals = Signals::catch().map_err(failed("catch signals"))?;
+    let mut child = spawn(args)?;
+    let server = signals.forward_to(&child);
+
+    let (stdin, stdout) = claim_stdio().map_err(failed("use standard input and output"))?;
+    let (to_server, from_server) = (pipe_of(child.stdin.take()), pipe_of(child.stdout.take()));
+    let (passed, to_watch) = sync_channel(BEHIND);
+    let log = Log::start(log_file).map_err(failed("start a thread"))?;
+    let mut watcher = Watcher::new(args, Instant::now(), log, record_file);
+    let watching = thread::Builder::new().spawn(move || {
+        watcher.run(&to_watch);
+        watcher
+    });
+    let watching = watching.map_err(failed("start a thread"))?;
+
+    let upward = Relay::new(Side::Client, stdin, to_server, passed.clone());
+    let (downward, has_ended) = (Relay::new(Side::Server, from_server, stdout, passed.clone()), sync_channel(1));
+    let activity = downward.activity();
+    thread::Builder::new().spawn(move || upward.run()).map_err(failed("start a thread"))?;
+    let (ended, has_ended) = has_ended;
+    let relaying = thread::Builder::new().spawn(move || {
+        downward.run();
+        // The other end may have stopped waiting.
+        let _ = ended.send(());
+    });
+    relaying.map_err(failed("start a thread"))?;
+
+    let status = wait(&mut child, server).map_err(failed("wait for the server"))?;
+    drain(&has_ended, &activity);
+    // The relay of the client's bytes may be waiting for more, and is ended with the process.
+    let _ = passed.send(Passed::finished());
+    if let Ok(watcher) = watching.join() {
+        watcher.finish(status);
+    }
+    Ok(status)
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+fn spawn(args: &Tap) -> Result<Child, Failure> {
+    let [program, arguments @ ..] = &args.command[..] else {
+        return Err(Failure { code: FAILED, what: "expected a command".to_owned() });
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| {
+        let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
+        Failure { code, what: format!("cannot run {}: {error}", crate::excerpt::escape(program.as_encoded_bytes())) }
+    })
+}
+
+/// Standard input and output, of which there is then no other copy in this process: to drop one is to close it.
+fn claim_stdio() -> io::Result<(File, File)> {
+    let claimed = (rustix::io::dup(io::stdin())?, rustix::io::dup(io::stdout())?);
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    Ok((claimed.0.into(), claimed.1.into()))
+}
+
+/// One of the server's pipes, made large: what does not fit costs two changes of threads.
+fn pipe_of(pipe: Option<impl Into<OwnedFd>>) -> File {
+    let pipe: OwnedFd = pipe.expect("both were asked for").into();
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        // The system may not permit it. Then it stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(&pipe, 1 << 20);
+    }
+    pipe.into()
+}
+
+/// Waits until the server has ended, and sends it no signal after that: its number may be another process's by then.
+fn wait(child: &mut Child, server: signals::Server) -> io::Result<ExitStatus> {
+    let pid = rustix::process::Pid::from_child(child);
+    while let Err(error) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+        if error != rustix::io::Errno::INTR {
+            return Err(error.into());
+        }
+    }
+    server.forget();
+    child.wait()
+}
+
+/// Waits until all that an ended server has left in its pipe has been passed on.
+fn drain(has_ended: &Receiver<()>, activity: &relay::Activity) {
+    while let Err(RecvTimeoutError::Timeout) = has_ended.recv_timeout(SILENCE / 4) {
+        if activity.waits_since(SILENCE) {
+            return;
+        }
+    }
+}
+
+/// Ends as the server did, also by the same signal.
+fn end_like(status: ExitStatus) -> ExitCode {
+    if let Some(signal) = status.signal() {
+        let limit = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+        // The server has left a core already, if one is wanted.
+        let _ = rustix::process::setrlimit(rustix::process::Resource::Core, limit);
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+        return ExitCode::from(128 + signal as u8);
+    }
+    ExitCode::from(status.code().map_or(FAILED, |code| code as u8))
+}

@@ -1,0 +1,121 @@
+//! One direction: passes bytes on as they come.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::session::Side;
+
+/// How much is read at once.
+const READ: usize = 64 << 10;
+
+/// What the watcher is told.
+pub(crate) struct Passed {
+    pub(crate) from: Side,
+    pub(crate) at: Instant,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
+    Bytes(Vec<u8>),
+    /// There will be no more bytes from that side.
+    End,
+    /// There will be nothing more from either side.
+    Finished,
+}
+
+impl Passed {
+    pub(crate) fn finished() -> Self {
+        Self { from: Side::Client, at: Instant::now(), what: What::Finished }
+    }
+}
+
+pub(crate) struct Relay {
+    from: Side,
+    input: File,
+    output: File,
+    passed: SyncSender<Passed>,
+    activity: Activity,
+}
+
+/// Since when a relay has been waiting for something to read, if it is.
+#[derive(Clone)]
+pub(crate) struct Activity(Arc<Mutex<Option<Instant>>>);
+
+impl Activity {
+    pub(crate) fn waits_since(&self, time: Duration) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|since| since.elapsed() >= time)
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+}
+
+impl Relay {
+    pub(crate) fn new(from: Side, input: File, output: File, passed: SyncSender<Passed>) -> Self {
+        Self { from, input, output, passed, activity: Activity(Arc::default()) }
+    }
+
+    pub(crate) fn activity(&self) -> Activity {
+        self.activity.clone()
+    }
+
+    /// Passes on until one end is closed, and then closes the other: whoever writes learns that nobody reads, and whoever
+    /// reads that there is no more.
+    pub(crate) fn run(mut self) {
+        let mut buffer = vec![0; READ];
+        loop {
+            self.activity.set(Some(Instant::now()));
+            let read = retry(&mut self.input, PollFlags::IN, |input| input.read(&mut buffer));
+            let at = Instant::now();
+            self.activity.set(None);
+            // What cannot be read any more has ended, whatever the reason.
+            let Ok(len @ 1..) = read else { break };
+
+            // Told before it is passed on, so that no answer can be seen before its question. If nobody listens, the bytes
+            // are passed on all the same.
+            let bytes = &buffer[..len];
+            let _ = self.passed.send(Passed { from: self.from, at, what: What::Bytes(bytes.to_vec()) });
+            if self.write(len, &buffer).is_err() {
+                break;
+            }
+        }
+        let Self { from, input, output, passed, .. } = self;
+        drop((input, output));
+        let _ = passed.send(Passed { from, at: Instant::now(), what: What::End });
+    }
+
+    fn write(&mut self, len: usize, buffer: &[u8]) -> io::Result<()> {
+        let mut rest = &buffer[..len];
+        while !rest.is_empty() {
+            match retry(&mut self.output, PollFlags::OUT, |output| output.write(rest))? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                written => rest = &rest[written..],
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tries again what was interrupted, and waits where whoever opened the file has asked not to be made wait.
+fn retry(
+    file: &mut File,
+    ready: PollFlags,
+    mut attempt: impl FnMut(&mut File) -> io::Result<usize>,
+) -> io::Result<usize> {
+    loop {
+        match attempt(file) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                // An interruption is as good as readiness: it is tried again.
+                let _ = poll(&mut [PollFd::new(file, ready)], None);
+            }
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Signals for the tap, which are meant for the server.
+
+use std::io;
+use std::process::Child;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator;
+
+/// Caught, so that none gets lost before there is a server.
+pub(crate) struct Signals(iterator::Signals);
+
+/// The server, as long as it can be sent something.
+pub(crate) struct Server(Arc<Mutex<Option<Pid>>>);
+
+impl Signals {
+    pub(crate) fn catch() -> io::Result<Self> {
+        iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]).map(Self)
+    }
+
+    /// Passes on what is caught. The tap itself goes on until the server ends.
+    pub(crate) fn forward_to(mut self, child: &Child) -> Server {
+        let pid = Arc::new(Mutex::new(Some(Pid::from_child(child))));
+        let server = Server(Arc::clone(&pid));
+        // Without the thread there is still a session, which can be ended by closing its input.
+        let _ = thread::Builder::new().spawn(move || {
+            for number in self.0.forever() {
+                if matches!(number, SIGINT | SIGQUIT) && is_in_foreground() {
+                    continue;
+                }
+                if let (Some(pid), Some(signal)) = (*lock(&pid), Signal::from_named_raw(number)) {
+                    // It may have ended by itself.
+                    let _ = kill_process(pid, signal);
+                }
+            }
+        });
+        server
+    }
+}
+
+impl Server {
+    /// It has ended, and its number may soon be another process's.
+    pub(crate) fn forget(self) {
+        *lock(&self.0) = None;
+    }
+}
+
+/// Whether the keys of a terminal send their signals to this process's group, which the server is part of: then it has been
+/// sent this one as well.
+fn is_in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
+}
+
+fn lock(pid: &Mutex<Option<Pid>>) -> std::sync::MutexGuard<'_, Option<Pid>> {
+    pid.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,141 @@
+//! Makes sense of what passes.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::log::Log;
+use super::relay::{Passed, What};
+use crate::args::Tap;
+use crate::colours::Colours;
+use crate::follow::Follower;
+use crate::recording::Recorder;
+use crate::session::{Session, Side};
+use crate::summary::summary;
+use crate::transcript::Transcript;
+
+/// How long what has come is left to gather, so that not every message wakes this thread.
+const GATHER: Duration = Duration::from_millis(1);
+
+pub(crate) struct Watcher {
+    started: Instant,
+    follower: Follower,
+    transcript: Transcript,
+    recorder: Option<Recorder<BufWriter<File>>>,
+    log: Log,
+    is_silent: bool,
+}
+
+impl Watcher {
+    pub(crate) fn new(args: &Tap, started: Instant, log: Log, record: Option<File>) -> Self {
+        let transcript = Transcript {
+            colours: Colours::detect(log.is_terminal),
+            show: args.show,
+            quiet: args.quiet > 0,
+            text: String::new(),
+        };
+        let mut watcher = Self {
+            started,
+            follower: Follower::new(args.judging.rules()),
+            transcript,
+            recorder: None,
+            log,
+            is_silent: args.quiet > 1,
+        };
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let recorder = record.map(|file| Recorder::new(BufWriter::new(file), epoch)).transpose();
+        match recorder {
+            Ok(recorder) => watcher.recorder = recorder,
+            Err(error) => watcher.complain(&error),
+        }
+        watcher
+    }
+
+    /// Until both directions have ended, or nothing more is to be expected.
+    pub(crate) fn run(&mut self, passed: &Receiver<Passed>) {
+        while let Ok(first) = passed.recv() {
+            let rest = std::iter::from_fn(|| passed.try_recv().ok());
+            for event in std::iter::once(first).chain(rest) {
+                if let What::Finished = event.what {
+                    return;
+                }
+                self.see(&event);
+            }
+            let flushed = self.recorder.as_mut().map_or(Ok(()), Recorder::flush);
+            self.keep_recording(flushed);
+            self.tell();
+            thread::sleep(GATHER);
+        }
+    }
+
+    fn see(&mut self, Passed { from, at, what }: &Passed) {
+        let (from, at) = (*from, at.duration_since(self.started));
+        let Self { follower, transcript, recorder, .. } = self;
+        let tell = |session: &Session, seen: crate::follow::Seen<'_>| transcript.tell(session, from, &seen, at);
+        let recorded = match what {
+            What::Bytes(bytes) => {
+                follower.bytes(from, bytes, Some(at), tell);
+                recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at))
+            }
+            What::End => {
+                follower.end(from, Some(at), tell);
+                recorder.as_mut().map(|recorder| recorder.end(from, at))
+            }
+            What::Finished => None,
+        };
+        self.keep_recording(recorded.unwrap_or(Ok(())));
+    }
+
+    /// The server has ended: says what there is to say about all of it.
+    pub(crate) fn finish(mut self, status: ExitStatus) {
+        let elapsed = self.started.elapsed();
+        // Those that have ended already have nothing left.
+        for from in Side::BOTH {
+            self.see(&Passed { from, at: Instant::now(), what: What::End });
+        }
+        self.follower.close(Some(elapsed));
+        let recorder = self.recorder.as_mut();
+        let recorded = recorder.map(|recorder| recorder.finish(status.code(), status.signal(), elapsed));
+        self.keep_recording(recorded.unwrap_or(Ok(())));
+
+        let Self { mut transcript, log, .. } = self;
+        if !self.is_silent {
+            let Colours { quiet, bad, good, .. } = transcript.colours;
+            let text = summary(&self.follower.session, Some(elapsed), log.columns, transcript.colours);
+            let (style, how) = match (status.code(), status.signal()) {
+                (Some(0), _) => (good, "the server ended with code 0".to_owned()),
+                (Some(code), _) => (bad, format!("the server ended with code {code}")),
+                (None, Some(signal)) => (bad, format!("the server was ended by signal {signal}")),
+                (None, None) => (bad, "the server has ended".to_owned()),
+            };
+            let rule = "─".repeat(79);
+            transcript.text.push_str(&format!("{quiet}{rule}{quiet:#}\n{text}{style}{how}{style:#}\n"));
+            log.write(&mut transcript.text);
+        }
+        log.close();
+    }
+
+    /// Gives the text to the log.
+    fn tell(&mut self) {
+        if self.is_silent {
+            self.transcript.text.clear();
+        }
+        self.log.write(&mut self.transcript.text);
+    }
+
+    /// Gives up on a recording that cannot be written, and goes on without it.
+    fn keep_recording(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.recorder = None;
+            self.complain(&error);
+        }
+    }
+
+    fn complain(&mut self, error: &io::Error) {
+        self.log.write(&mut format!("wireline: cannot write to the recording any more: {error}\n"));
+    }
+}
