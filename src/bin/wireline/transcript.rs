@@ -51,14 +51,14 @@ impl Transcript {
                 let noun = if entries == 1 { "entry" } else { "entries" };
                 if !self.quiet {
                     self.start(from, Kind::Batch.name(), false, at);
-                    self.end(&format!("{entries} {noun}"), "", Some(len), None);
+                    self.end(&format!("{entries} {noun}"), "", len, None);
                 }
             }
             Seen::Fault { fault, is_entry } => self.fault(from, fault, is_entry, at),
             Seen::Message { message, role, is_entry } => {
                 let remark = match role {
                     Role::Stray => Some("nothing that waits for an answer has this id"),
-                    Role::Call { is_double: true } => Some("this id is in use: it was asked before, and not answered"),
+                    Role::Call { is_double: true } => Some("this id is in use: its request is not answered yet"),
                     _ => None,
                 };
                 if self.quiet && remark.is_none() {
@@ -102,7 +102,7 @@ impl Transcript {
             }
         };
         self.start(from, Kind::of(message).name(), is_entry, at);
-        self.end(&method, note.trim_start(), Some(message.as_bytes().len()), latency);
+        self.end(&method, note.trim_start(), message.as_bytes().len(), latency);
         if let Some(payload) = payload.filter(|_| self.show) {
             let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{}", "", cut(payload.as_bytes(), PAYLOAD));
         }
@@ -136,14 +136,16 @@ impl Transcript {
     }
 
     /// Ends a line. The note is an id, and what must not be cut.
-    fn end(&mut self, what: &str, note: &str, len: Option<usize>, latency: Option<Duration>) {
+    fn end(&mut self, what: &str, note: &str, len: usize, latency: Option<Duration>) {
         let Colours { place, quiet, hint, .. } = self.colours;
-        let note = cut(note.as_bytes(), WHAT / 2);
-        let room = WHAT - note.chars().count() - usize::from(!note.is_empty());
-        let what = cut(what.as_bytes(), room);
-        let gap = " ".repeat(WHAT.saturating_sub(what.chars().count() + 1 + note.chars().count()));
-        let size = len.map(|len| Size(len as u64).to_string()).unwrap_or_default();
-        let _ = write!(self.text, "{place}{what}{place:#} {note}{gap} {quiet}{size:>7}{quiet:#}");
+        let mut note = cut(note.as_bytes(), WHAT / 2);
+        if !note.is_empty() {
+            note.insert(0, ' ');
+        }
+        let what = cut(what.as_bytes(), WHAT - note.chars().count());
+        let gap = " ".repeat(WHAT - what.chars().count() - note.chars().count());
+        let size = Size(len as u64).to_string();
+        let _ = write!(self.text, "{place}{what}{place:#}{note}{gap} {quiet}{size:>7}{quiet:#}");
         if let Some(latency) = latency {
             let _ = write!(self.text, " {hint}{:>8}{hint:#}", Span(latency));
         }

@@ -58,25 +58,32 @@ impl Log {
         if state.waiting.len() + text.len() > FULL {
             state.left_out += text.lines().count() as u64;
         } else {
-            if state.left_out > 0 {
-                let note = format!("wireline: {} lines left out, as this is not read\n", state.left_out);
-                state.waiting.push_str(&note);
-                state.left_out = 0;
-            }
-            state.waiting.push_str(text);
+            state.add(text);
         }
         drop(state);
         text.clear();
         self.shared.changed.notify_all();
     }
 
-    /// Waits until all has been written, but not for long.
-    pub(crate) fn close(self) {
+    /// Takes the last lines, which are not left out. Waits until all has been written, but not for long.
+    pub(crate) fn close(self, text: &str) {
         let mut state = self.shared.lock();
+        state.add(text);
         state.is_closed = true;
         self.shared.changed.notify_all();
         let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, |state| !state.is_done);
         drop(waited);
+    }
+}
+
+impl State {
+    fn add(&mut self, text: &str) {
+        if self.left_out > 0 {
+            let note = format!("wireline: {} lines left out, as this is not read\n", self.left_out);
+            self.waiting.push_str(&note);
+            self.left_out = 0;
+        }
+        self.waiting.push_str(text);
     }
 }
 

@@ -103,7 +103,9 @@ impl Watcher {
         self.keep_recording(recorded.unwrap_or(Ok(())));
 
         let Self { mut transcript, log, .. } = self;
-        if !self.is_silent {
+        if self.is_silent {
+            transcript.text.clear();
+        } else {
             let Colours { quiet, bad, good, .. } = transcript.colours;
             let text = summary(&self.follower.session, Some(elapsed), log.columns, transcript.colours);
             let (style, how) = match (status.code(), status.signal()) {
@@ -114,9 +116,8 @@ impl Watcher {
             };
             let rule = "─".repeat(79);
             transcript.text.push_str(&format!("{quiet}{rule}{quiet:#}\n{text}{style}{how}{style:#}\n"));
-            log.write(&mut transcript.text);
         }
-        log.close();
+        log.close(&transcript.text);
     }
 
     /// Gives the text to the log.
