@@ -153,6 +153,26 @@ impl Decoder {
         self
     }
 
+    /// Begins in the middle of a stream, where a line does: at its number and its offset in bytes. All that a frame or a
+    /// fault says of its place is as if the lines before had been decoded as well.
+    ///
+    /// For those who go on where they stopped, or decode parts of a file at the same time.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let stream = b"{\"jsonrpc\":\"2.0\",\"method\":\"hello\"}\noops\n";
+    /// let mut decoder = Decoder::new(Rules::json_rpc()).resume(2, 35);
+    /// decoder.feed(&stream[35..]);
+    /// let fault = decoder.next_frame().unwrap().unwrap_err();
+    /// assert_eq!((fault.line(), fault.offset()), (2, 35));
+    /// ```
+    #[must_use]
+    pub fn resume(mut self, line: u64, offset: u64) -> Self {
+        self.position = Position { line, offset };
+        self
+    }
+
     /// The rules that lines are judged by.
     pub fn rules(&self) -> &Rules {
         &self.rules

@@ -360,6 +360,36 @@ fn recordings_have_every_byte_and_can_be_read_again() {
     assert_eq!(words(told_remarks), words(remarks));
     assert!(told.contains("\nlatencies\n"), "{told}");
     assert_eq!(stats.status.code(), Some(0));
+
+    // The same faults as in the bytes themselves, on the lines of the records.
+    let faults = |args: &[&str], input: &[u8]| -> Vec<Value> {
+        let mut check = wireline(&[&["check", "--format", "ndjson"], args].concat()).spawn().unwrap();
+        check.stdin.take().unwrap().write_all(input).unwrap();
+        let output = check.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let in_recording = faults(&[name], b"");
+    for (from, passed) in [("client", &passed[0]), ("server", &passed[1])] {
+        let mut expected = faults(&[], passed);
+        let mut found: Vec<Value> = in_recording.iter().filter(|line| line["from"] == from).cloned().collect();
+        for (line, expected) in found.iter_mut().zip(&mut expected) {
+            let record = std::fs::read_to_string(&record).unwrap();
+            let record: Value =
+                serde_json::from_str(record.lines().nth(line["line"].as_u64().unwrap() as usize - 1).unwrap()).unwrap();
+            assert_eq!(record["from"], from);
+            for line in [line.as_object_mut().unwrap(), expected.as_object_mut().unwrap()] {
+                line.retain(|member, _| !["from", "line", "reply"].contains(&member.as_str()));
+            }
+        }
+        assert_eq!(found, expected);
+    }
+    let shown = wireline(&["check", "--show", name]).output().unwrap();
+    let noise = ": server: expected a number, true, false or null [invalid-literal]\n    | noise\n    | ^\n";
+    assert!(text(&shown.stdout).contains(noise), "{}", text(&shown.stdout));
+    let piped =
+        wireline(&["check", "--format", "ndjson"]).stdin(std::fs::File::open(&record).unwrap()).output().unwrap();
+    assert_eq!(text(&piped.stdout).lines().count(), in_recording.len());
 }
 
 #[test]

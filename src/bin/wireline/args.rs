@@ -28,6 +28,9 @@ For each fault you learn where it is, what was expected there, what the mistake 
 would answer the line. The text of the lines themselves is not printed unless you ask for it with --show, so that a \
 report can be shared when the traffic cannot.
 
+A file that `wireline tap --record` has written is read as the session that it is: a line's number is that of its \
+record.
+
 Files are streamed: the memory needed depends on the longest line, not on the file.";
 
 const CHECK_NOTES: &str = "\
@@ -160,6 +163,12 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) judging: Judging,
 
+    /// How many threads judge a large file at the same time: as many as there are CPUs unless set
+    ///
+    /// What is reported, and in which order, does not depend on it. Standard input and pipes are judged by one.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -175,6 +184,18 @@ pub(crate) struct Check {
     /// What cannot be read is still named on standard error.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl Check {
+    /// How many threads there are for one file.
+    pub(crate) fn jobs(&self) -> usize {
+        // Where a file cannot be read at an offset.
+        if !cfg!(any(unix, windows)) {
+            return 1;
+        }
+        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(available, usize::from)
+    }
 }
 
 #[cfg(unix)]

@@ -1,42 +1,43 @@
-//! The loop: read, judge, report.
+//! `wireline check`: each source is read, judged and reported.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufRead, Read};
 
-use wireline::{Decoder, Frame, Rules};
+use wireline::{Decoder, Rules};
 
 use crate::args::{Check, Format};
 use crate::human::Human;
+use crate::judge::{Judge, READ, Sink, read};
 use crate::ndjson::Ndjson;
 use crate::output::Output;
+use crate::pieces::{PIECE, Pieces};
+use crate::recording::{Reader, What};
 use crate::report::{Quiet, Report};
-use crate::source::Source;
-use crate::tally::{Kind, Tally};
+use crate::source::{Input, Source, read_at};
+use crate::summary::Summary;
+use crate::tally::Tally;
 use crate::{FAILED, FAULTY, FINE};
-
-/// How much is read at once: what measures fastest. It is still in the cache when it is judged, and so are the zeros
-/// that [`read`] puts there first, which cost less than a copy from a buffer of its own would.
-const READ: usize = 128 << 10;
 
 /// Checks what `args` name, and returns the exit code.
 pub(crate) fn run(args: &Check) -> u8 {
     let sources = Source::all(&args.files);
-    let output = Output::new(&sources, args.quiet);
     match args.format {
-        _ if args.quiet => Checker::new(args.judging.rules(), output, Quiet).run(&sources),
-        Format::Human => Checker::new(args.judging.rules(), output, Human::new(args.show)).run(&sources),
-        Format::Ndjson => Checker::new(args.judging.rules(), output, Ndjson::new(sources.len() > 1)).run(&sources),
+        _ if args.quiet => Checker::new(args, &sources, Quiet).run(&sources),
+        Format::Human => Checker::new(args, &sources, Human::new(args.show)).run(&sources),
+        Format::Ndjson => Checker::new(args, &sources, Ndjson::new(sources.len() > 1)).run(&sources),
     }
 }
 
 struct Checker<R> {
     rules: Rules,
+    jobs: usize,
     output: Output,
     report: R,
-    tally: Tally,
 }
 
 /// Why a source was not checked to its end.
-enum Failure {
+#[derive(Debug)]
+pub(crate) enum Failure {
     /// The others can still be checked.
     Read(io::Error),
     /// Nobody learns of anything any more.
@@ -44,81 +45,108 @@ enum Failure {
 }
 
 impl<R: Report> Checker<R> {
-    fn new(rules: Rules, output: Output, report: R) -> Self {
-        Self { rules, output, report, tally: Tally::default() }
+    fn new(args: &Check, sources: &[Source], report: R) -> Self {
+        Self { rules: args.judging.rules(), jobs: args.jobs(), output: Output::new(sources, args.quiet), report }
     }
 
     fn run(mut self, sources: &[Source]) -> u8 {
-        let mut unread = 0;
+        let mut summary = Summary::new();
         for source in sources {
-            match self.check(source) {
+            let mut tally = Tally::default();
+            let checked = self.check(source, &mut tally);
+            summary.add(source, &tally, checked.is_ok());
+            match checked {
                 Ok(()) => {}
                 Err(Failure::Read(error)) => {
-                    unread += 1;
                     self.output.complain(&format!("cannot read {}: {error}", source.shown()));
                 }
                 Err(Failure::Write(error)) => return self.give_up(&error),
             }
         }
         self.output.end_progress();
-        let told = match unread < sources.len() {
-            true => self.report.finish(&self.tally, &mut self.output).and_then(|()| self.output.send()),
+        let mut text = Vec::new();
+        let told = match summary.unread() < sources.len() {
+            true => self.report.finish(&summary, &mut text).and_then(|()| self.output.send(&mut text)),
             false => Ok(()),
         };
         match told {
             Err(error) => self.give_up(&error),
-            Ok(()) if unread > 0 => FAILED,
-            Ok(()) if self.tally.faults() > 0 => FAULTY,
+            Ok(()) if summary.unread() > 0 => FAILED,
+            Ok(()) if summary.total().faults() > 0 => FAULTY,
             Ok(()) => FINE,
         }
     }
 
     /// Reads a source to its end.
-    fn check(&mut self, source: &Source) -> Result<(), Failure> {
-        let mut input = source.open().map_err(Failure::Read)?;
-        let mut decoder = Decoder::new(self.rules).retain(2 * READ);
+    fn check(&mut self, source: &Source, tally: &mut Tally) -> Result<(), Failure> {
         self.report.open(source);
-        loop {
-            let len = read(&mut *input, &mut decoder).map_err(Failure::Read)?;
-            if len == 0 {
-                decoder.finish();
-            }
-            self.tally.bytes += len as u64;
-            self.output.advance(len as u64);
-            // What was read is reported before the next read, which may take its time.
-            self.judge(&mut decoder).and_then(|()| self.output.send()).map_err(Failure::Write)?;
-            if len == 0 {
-                return Ok(());
-            }
+        match source.open().map_err(Failure::Read)? {
+            Input::File { file, len } if self.jobs > 1 && len > PIECE as u64 => self.check_pieces(&file, len, tally),
+            Input::File { mut file, .. } => self.check_whole(&mut file, tally),
+            Input::Stream(mut input) => self.check_whole(&mut *input, tally),
+            Input::Recording(input) => self.check_recording(input, tally),
         }
     }
 
-    /// Reports what is complete.
-    fn judge(&mut self, decoder: &mut Decoder) -> io::Result<()> {
-        let Self { output, report, tally, .. } = self;
-        loop {
-            let fault = match decoder.next_frame() {
-                None => return Ok(()),
-                Some(Err(fault)) => fault,
-                Some(Ok(frame)) => {
-                    tally.lines += 1;
-                    match &frame {
-                        Frame::Message(message) => {
-                            tally.count(Kind::of(message));
-                            report.message(&frame, message, output)?;
-                        }
-                        Frame::Batch(batch) => {
-                            tally.count(Kind::Batch);
-                            report.batch(&frame, batch.iter().inspect(|entry| tally.count_entry(entry)), output)?;
-                        }
-                    }
-                    continue;
-                }
+    fn check_whole(&mut self, input: &mut dyn Read, tally: &mut Tally) -> Result<(), Failure> {
+        let Self { output, report, rules, .. } = self;
+        let progress = output.progress();
+        let advance = |bytes| progress.advance(bytes);
+        check_stream(*rules, input, report, tally, &advance, &mut |text| output.send(text))
+    }
+
+    fn check_pieces(&mut self, file: &File, len: u64, tally: &mut Tally) -> Result<(), Failure> {
+        let Self { output, report, rules, jobs } = self;
+        let progress = output.progress();
+        let pieces = usize::try_from(len.div_ceil(PIECE as u64)).unwrap_or(usize::MAX);
+        let pieces = Pieces {
+            rules: *rules,
+            jobs: pieces.min(*jobs),
+            size: PIECE,
+            read_at: &|buffer, offset| read_at(file, buffer, offset),
+            advance: &|bytes| progress.advance(bytes),
+        };
+        pieces.check(&*report, tally, &mut |text| output.send(text))
+    }
+
+    /// Judges what both sides said. A line has the number of its record, so that it can be found in the file.
+    fn check_recording(&mut self, input: impl BufRead, tally: &mut Tally) -> Result<(), Failure> {
+        let Self { output, report, rules, .. } = self;
+        let progress = output.progress();
+        let mut reader = Reader::new(input);
+        // For each side: how much it has said, and who judges what is not a whole line yet.
+        let (mut offsets, mut unfinished) = ([0, 0], [None, None]);
+        let checked = loop {
+            let before = reader.offset;
+            let entry = match reader.next() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(Failure::Read(error)),
             };
-            tally.lines += 1;
-            tally.count_fault(&fault);
-            report.fault(&fault, decoder.last_line(), output)?;
-        }
+            progress.advance(reader.offset - before);
+            let What::Bytes { from, bytes, is_end } = entry.what else {
+                (offsets, unfinished) = ([0, 0], [None, None]);
+                continue;
+            };
+            let (offset, unfinished) = (&mut offsets[from as usize], &mut unfinished[from as usize]);
+            let decoder: &mut Decoder =
+                unfinished.get_or_insert_with(|| Decoder::new(*rules).resume(reader.number, *offset));
+            decoder.feed(&bytes);
+            if is_end {
+                decoder.finish();
+            }
+            *offset += bytes.len() as u64;
+            report.side(Some(from));
+            let mut send = |text: &mut Vec<u8>| output.send(text);
+            let mut judge = Judge::new(&*report, tally, &mut send);
+            judge.count_bytes(bytes.len() as u64);
+            judge.judge(decoder).and_then(|()| judge.send()).map_err(Failure::Write)?;
+            if is_end || bytes.ends_with(b"\n") {
+                *unfinished = None;
+            }
+        };
+        self.report.side(None);
+        checked
     }
 
     /// The exit code when nothing can be written. A reader that has gone away, like `head`, has seen enough.
@@ -130,17 +158,28 @@ impl<R: Report> Checker<R> {
     }
 }
 
-/// Reads once, into the decoder's own buffer, and returns how much it was: nothing at the end.
-fn read(input: &mut dyn Read, decoder: &mut Decoder) -> io::Result<usize> {
-    let buffer = decoder.spare(READ);
-    let start = buffer.len();
-    buffer.resize(start + READ.min(buffer.capacity() - start), 0);
-    let read = loop {
-        match input.read(&mut buffer[start..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => break read,
+/// Judges all of a stream, in one go. The text about it goes to `send`.
+pub(crate) fn check_stream(
+    rules: Rules,
+    input: &mut dyn Read,
+    report: &impl Report,
+    tally: &mut Tally,
+    advance: &dyn Fn(u64),
+    send: &mut Sink<'_>,
+) -> Result<(), Failure> {
+    let mut judge = Judge::new(report, tally, send);
+    let mut decoder = Decoder::new(rules).retain(2 * READ);
+    loop {
+        let len = read(input, &mut decoder, READ).map_err(Failure::Read)?;
+        if len == 0 {
+            decoder.finish();
         }
-    };
-    buffer.truncate(start + *read.as_ref().unwrap_or(&0));
-    read
+        judge.count_bytes(len as u64);
+        advance(len as u64);
+        // What was read is reported before the next read, which may take its time.
+        judge.judge(&mut decoder).and_then(|()| judge.send()).map_err(Failure::Write)?;
+        if len == 0 {
+            return Ok(());
+        }
+    }
 }

@@ -61,6 +61,18 @@ pub(crate) fn cut(bytes: &[u8], columns: usize) -> String {
     cells[..kept].iter().map(|cell| cell.text.as_str()).chain(["…"]).collect()
 }
 
+/// The end of `bytes`, in at most that many columns, escaped likewise.
+pub(crate) fn escape_end(bytes: &[u8], columns: usize) -> String {
+    let cells: Vec<Cell> = cells(bytes).collect();
+    let (kept, _) = fitting(cells.iter().rev(), columns);
+    if kept == cells.len() {
+        return escape(bytes);
+    }
+    let (kept, _) = fitting(cells.iter().rev(), columns.saturating_sub(1));
+    let end = cells[cells.len() - kept..].iter().map(|cell| cell.text.as_str());
+    std::iter::once("…").chain(end).collect()
+}
+
 /// A character, or the escape for one or for a byte that is part of none.
 struct Cell {
     text: String,
@@ -172,6 +184,21 @@ mod tests {
             (&"x".repeat(1000), 2, "x…"),
         ] {
             assert_eq!(cut(text.as_bytes(), columns), expected);
+        }
+    }
+
+    #[test]
+    fn keeps_the_end() {
+        for (bytes, columns, expected) in [
+            (&b""[..], 3, ""),
+            (b"abc", 3, "abc"),
+            (b"abcd", 3, "…cd"),
+            (b"ab\x1bd", 5, "…d"),
+            (b"ab\x1bd", 6, "…\\x1bd"),
+            ("東京".as_bytes(), 4, "東京"),
+            ("x東京".as_bytes(), 4, "…京"),
+        ] {
+            assert_eq!(escape_end(bytes, columns), expected, "{bytes:?} {columns}");
         }
     }
 

@@ -1,106 +1,115 @@
 //! Standard output, standard error, and the progress bar that must not get between them.
 
+use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::source::Source;
-use crate::terminal::columns;
-
-/// How much is gathered before it is written.
-const FULL: usize = 64 << 10;
 
 /// What is over sooner needs no progress bar.
 const SHORT: Duration = Duration::from_millis(300);
 
-const BAR: &str =
-    "{bar:20.cyan} {percent:>3}%  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {eta} left";
+const BAR: &str = "{bar:20.cyan} {percent:>3}%  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {left}";
 const SPINNER: &str = "{spinner:.cyan} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}";
 
-/// Gathers what is written to it. It goes to standard output by [`send`](Self::send), or by
-/// [`end_line`](Self::end_line) when there is enough of it: whole lines in any case.
+/// Where the report goes.
 pub(crate) struct Output {
-    gathered: Vec<u8>,
     stdout: StdoutLock<'static>,
-    bar: ProgressBar,
-    /// When the bar is to be shown, unless it is already, or never will.
-    shown_from: Option<Instant>,
+    /// Whether standard output is where the progress bar may be as well.
+    is_terminal: bool,
+    progress: Progress,
 }
 
 impl Output {
     /// With progress on standard error, unless that is no terminal or nothing is to be printed.
     pub(crate) fn new(sources: &[Source], quiet: bool) -> Self {
-        let total = sources.iter().map(Source::len).sum::<Option<u64>>().filter(|total| *total > 0);
-        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-        // The templates are constants, which the tests go through.
-        if let Ok(style) = ProgressStyle::with_template(if total.is_some() { BAR } else { SPINNER }) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
         // Where lines are typed in, a spinner would be drawn over them.
         let typed = io::stdin().is_terminal() && sources.iter().any(|source| matches!(source, Source::Stdin));
-        let has_bar = !quiet && !typed && io::stderr().is_terminal();
-        Self {
-            gathered: Vec::with_capacity(2 * FULL),
-            stdout: io::stdout().lock(),
-            bar,
-            shown_from: has_bar.then(|| Instant::now() + SHORT),
-        }
+        let is_wanted = !quiet && !typed && io::stderr().is_terminal();
+        let total = sources.iter().map(Source::len).sum::<Option<u64>>().filter(|total| *total > 0);
+        let stdout = io::stdout().lock();
+        Self { is_terminal: stdout.is_terminal(), stdout, progress: Progress::new(total, is_wanted) }
     }
 
-    /// How wide a line may be.
-    pub(crate) fn columns(&self) -> usize {
-        columns(&self.stdout)
-    }
-
-    /// Moves the progress bar.
-    pub(crate) fn advance(&mut self, bytes: u64) {
-        self.bar.inc(bytes);
-        if self.shown_from.is_some_and(|from| Instant::now() >= from) {
-            self.shown_from = None;
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
+    /// For those who read.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Takes the progress bar away for good.
-    pub(crate) fn end_progress(&mut self) {
-        self.shown_from = None;
-        self.bar.finish_and_clear();
+    pub(crate) fn end_progress(&self) {
+        self.progress.end();
     }
 
-    /// Says that a line is complete.
-    pub(crate) fn end_line(&mut self) -> io::Result<()> {
-        self.gathered.push(b'\n');
-        if self.gathered.len() >= FULL { self.send() } else { Ok(()) }
-    }
-
-    /// Writes what has been gathered to standard output.
-    pub(crate) fn send(&mut self) -> io::Result<()> {
-        if self.gathered.is_empty() {
-            return Ok(());
-        }
-        let Self { gathered, stdout, bar, .. } = self;
-        let sent = bar.suspend(|| stdout.write_all(gathered).and_then(|()| stdout.flush()));
-        gathered.clear();
-        gathered.shrink_to(2 * FULL);
+    /// Writes whole lines to standard output at once, and leaves the text empty.
+    pub(crate) fn send(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        let Self { stdout, is_terminal, progress } = self;
+        progress.show_if_due();
+        let mut write = || stdout.write_all(text).and_then(|()| stdout.flush());
+        // A pipe does not show it, and may take its time.
+        let sent = if *is_terminal { progress.bar.suspend(write) } else { write() };
+        text.clear();
         sent
     }
 
     /// Says on standard error what went wrong.
     pub(crate) fn complain(&self, what: &str) {
         // If nobody hears it there is nothing left to be done.
-        self.bar.suspend(|| writeln!(io::stderr(), "wireline: {what}").ok());
+        self.progress.bar.suspend(|| writeln!(io::stderr(), "wireline: {what}").ok());
     }
 }
 
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.gathered.extend_from_slice(bytes);
-        Ok(bytes.len())
+/// The progress bar, which threads move together. It is shown when it has taken long enough.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    started: Instant,
+    /// Whether it is still to be shown.
+    is_due: Arc<AtomicBool>,
+}
+
+impl Progress {
+    /// Up to a total, if that is known.
+    fn new(total: Option<u64>, is_wanted: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        // The templates are constants, which the tests go through.
+        if let Ok(style) = ProgressStyle::with_template(if total.is_some() { BAR } else { SPINNER }) {
+            bar.set_style(style.progress_chars("━╸─").with_key("left", write_left));
+        }
+        Self { bar, started: Instant::now(), is_due: Arc::new(AtomicBool::new(is_wanted)) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.send()
+    /// Says that so much more has been read.
+    pub(crate) fn advance(&self, bytes: u64) {
+        self.show_if_due();
+        self.bar.inc(bytes);
+    }
+
+    fn show_if_due(&self) {
+        if self.is_due.load(Ordering::Relaxed)
+            && self.started.elapsed() >= SHORT
+            && self.is_due.swap(false, Ordering::Relaxed)
+        {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.tick();
+        }
+    }
+
+    fn end(&self) {
+        self.is_due.store(false, Ordering::Relaxed);
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How long it will take, once there is something to tell it by.
+fn write_left(state: &ProgressState, text: &mut dyn fmt::Write) {
+    if state.pos() > 0 {
+        // Whether it is shown is not its business.
+        let _ = write!(text, "{:#} left", HumanDuration(state.eta()));
     }
 }
 

@@ -26,11 +26,11 @@ const PART: usize = 1 << 20;
 /// One line of the file.
 #[derive(Debug, Default, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Record<'a> {
+struct Record<'a> {
     /// Seconds since 1970, in UTC.
-    pub(crate) time: f64,
+    time: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Side>,
+    from: Option<Side>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     line: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -38,9 +38,9 @@ pub(crate) struct Record<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     more: bool,
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(crate) open: bool,
+    open: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) event: Option<Event>,
+    event: Option<Event>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,9 +58,9 @@ pub(crate) enum Event {
 
 impl<'a> Record<'a> {
     /// Whether a line is one of a recording, and what it says.
-    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
         // Most lines that are no records are messages, and need not be read to their end to know it.
-        if !line.trim_ascii_start().starts_with(b"{\"time\":") {
+        if !line.starts_with(OPENING) {
             return None;
         }
         let record: Self = serde_json::from_slice(line).ok()?;
@@ -69,17 +69,19 @@ impl<'a> Record<'a> {
         is_whole.then_some(record)
     }
 
-    /// The bytes that passed, with the line feed if there was one. None if they cannot be read.
-    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
-        let mut bytes = match (&self.line, &self.base64) {
-            (Some(line), _) => line.as_bytes().to_vec(),
-            (None, Some(base64)) => BASE64_STANDARD.decode(&**base64).ok()?,
+    /// None if its bytes cannot be read.
+    fn into_entry(self) -> Option<Entry> {
+        let time = self.time;
+        let Some(from) = self.from else { return Some(Entry { time, what: What::Event(self.event?) }) };
+        let mut bytes = match (self.line, self.base64) {
+            (Some(line), _) => line.into_owned().into_bytes(),
+            (None, Some(base64)) => BASE64_STANDARD.decode(&*base64).ok()?,
             (None, None) => return None,
         };
         if !self.more && !self.open {
             bytes.push(b'\n');
         }
-        Some(bytes)
+        Some(Entry { time, what: What::Bytes { from, bytes, is_end: self.open } })
     }
 }
 
@@ -87,11 +89,20 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// How every record begins.
+const OPENING: &[u8] = b"{\"time\":";
+
 /// Whether a file that begins with `start` is a recording.
 pub(crate) fn is_recording(start: &[u8]) -> bool {
-    let Some(rest) = start.strip_prefix(b"{\"time\":") else { return false };
+    let Some(rest) = start.strip_prefix(OPENING) else { return false };
     let number = rest.iter().take_while(|byte| b"0123456789.eE+-".contains(byte)).count();
     rest[number..].starts_with(b",\"event\":") || rest[number..].starts_with(b",\"from\":")
+}
+
+/// Whether a file of which `start` has been read yet can be one.
+pub(crate) fn may_be_recording(start: &[u8]) -> bool {
+    let len = start.len().min(OPENING.len());
+    start[..len] == OPENING[..len] && !start.contains(&b'\n')
 }
 
 /// As much as [`is_recording`] needs to see.
@@ -103,29 +114,55 @@ pub(crate) struct Reader<R> {
     line: Vec<u8>,
     /// How many lines have been read.
     pub(crate) number: u64,
+    /// How many bytes have been read.
+    pub(crate) offset: u64,
+    /// The first line that is no record.
+    unreadable: Option<u64>,
+}
+
+/// What a record says.
+pub(crate) struct Entry {
+    /// Seconds since 1970, in UTC.
+    pub(crate) time: f64,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
+    Event(Event),
+    /// Bytes that passed, with the line feed if there was one.
+    Bytes {
+        from: Side,
+        bytes: Vec<u8>,
+        /// Whether they are the stream's last ones.
+        is_end: bool,
+    },
 }
 
 impl<R: BufRead> Reader<R> {
     pub(crate) fn new(input: R) -> Self {
-        Self { input, line: Vec::new(), number: 0 }
+        Self { input, line: Vec::new(), number: 0, offset: 0, unreadable: None }
     }
 
-    /// The length of the next line, which [`record`](Self::record) is about. Nothing at the end.
-    pub(crate) fn read_line(&mut self) -> io::Result<usize> {
-        self.line.clear();
-        // A limit, so that what is no recording cannot fill the memory. What is longer is read as several lines, none of
-        // which is a record.
-        let len = (&mut self.input).take(MAX_RECORD).read_until(b'\n', &mut self.line)?;
-        self.number += u64::from(len > 0);
-        Ok(len)
-    }
-
-    pub(crate) fn record(&self) -> Option<Record<'_>> {
-        Record::parse(&self.line)
-    }
-
-    pub(crate) fn is_blank(&self) -> bool {
-        self.line.trim_ascii().is_empty()
+    /// The next record. What is none is passed over, and an error at the end.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
+        loop {
+            self.line.clear();
+            // A limit, so that what is no recording cannot fill the memory. What is longer is read as several lines, none
+            // of which is a record.
+            let len = (&mut self.input).take(MAX_RECORD).read_until(b'\n', &mut self.line)?;
+            if len == 0 {
+                let unreadable = self.unreadable.map(|line| format!("expected a record on line {line}"));
+                return unreadable.map_or(Ok(None), |what| Err(io::Error::other(what)));
+            }
+            self.number += 1;
+            self.offset += len as u64;
+            if let Some(entry) = Record::parse(&self.line).and_then(Record::into_entry) {
+                return Ok(Some(entry));
+            }
+            if !self.line.trim_ascii().is_empty() {
+                self.unreadable = self.unreadable.or(Some(self.number));
+            }
+        }
     }
 }
 
@@ -231,10 +268,10 @@ mod tests {
 
         let text = String::from_utf8(recorder.output).unwrap();
         let mut bytes = [Vec::new(), Vec::new()];
-        for line in text.lines() {
-            let record = Record::parse(line.as_bytes()).unwrap();
-            if let Some(from) = record.from {
-                bytes[from as usize].extend(record.bytes().unwrap());
+        let mut reader = Reader::new(text.as_bytes());
+        while let Some(entry) = reader.next().unwrap() {
+            if let What::Bytes { from, bytes: passed, .. } = entry.what {
+                bytes[from as usize].extend(passed);
             }
         }
         (text, bytes)
@@ -303,6 +340,11 @@ mod tests {
             assert_eq!(Record::parse(line.as_bytes()), None, "{line}");
             assert!(!is_recording(line.as_bytes()) || line.contains("\"from\""), "{line}");
         }
-        assert_eq!(Record::parse(br#"{"time":1,"from":"client","base64":"?"}"#).unwrap().bytes(), None);
+        for line in ["{}", r#"{"time":1,"from":"client","base64":"?"}"#] {
+            let text = format!("{{\"time\":1.0,\"event\":\"start\"}}\n\n{line}\n{{\"time\":1.0,\"event\":\"end\"}}\n");
+            let mut reader = Reader::new(text.as_bytes());
+            assert!((0..2).all(|_| reader.next().unwrap().is_some()));
+            assert_eq!(reader.next().err().unwrap().to_string(), "expected a record on line 3");
+        }
     }
 }

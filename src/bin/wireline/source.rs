@@ -1,14 +1,12 @@
 //! Where lines come from.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::excerpt::escape;
-use crate::recording::{START, is_recording};
-
-/// How much is read at once.
-const READ: usize = 128 << 10;
+use crate::excerpt::{escape, escape_end};
+use crate::judge::{READ, read_some};
+use crate::recording;
 
 /// A file, or standard input.
 pub(crate) enum Source {
@@ -26,20 +24,19 @@ impl Source {
         files.iter().map(source).collect()
     }
 
-    pub(crate) fn open(&self) -> io::Result<Box<dyn Read>> {
-        Ok(match self {
-            Self::File(path) => Box::new(File::open(path)?),
-            Self::Stdin => Box::new(io::stdin().lock()),
+    pub(crate) fn open(&self) -> io::Result<Input> {
+        let Self::File(path) = self else { return Input::of_stream(io::stdin().lock()) };
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Input::of_stream(file);
+        }
+        let mut start = [0; recording::START];
+        let len = read_at(&file, &mut start, 0).unwrap_or(0);
+        Ok(match recording::is_recording(&start[..len]) {
+            true => Input::Recording(Box::new(BufReader::with_capacity(READ, file))),
+            false => Input::File { file, len: metadata.len() },
         })
-    }
-
-    /// Its content, and whether it is a recording.
-    pub(crate) fn open_any(&self) -> io::Result<(bool, BufReader<Box<dyn Read>>)> {
-        let mut input = self.open()?;
-        let mut start = Vec::new();
-        input.by_ref().take(START as u64).read_to_end(&mut start)?;
-        let is_recording = is_recording(&start);
-        Ok((is_recording, BufReader::with_capacity(READ, Box::new(io::Cursor::new(start).chain(input)))))
     }
 
     /// How much there is to read, if that is known beforehand.
@@ -65,6 +62,54 @@ impl Source {
             Self::Stdin => STDIN.to_owned(),
         }
     }
+
+    /// The same, or the end of it if it takes more columns than that.
+    pub(crate) fn shown_within(&self, columns: usize) -> String {
+        match self {
+            Self::File(path) => escape_end(path.as_os_str().as_encoded_bytes(), columns),
+            Self::Stdin => STDIN.to_owned(),
+        }
+    }
+}
+
+/// What can be read.
+pub(crate) enum Input {
+    /// A regular file, which can be read anywhere, and how long it was when it was opened.
+    File { file: File, len: u64 },
+    /// What comes when it comes: a pipe, a terminal.
+    Stream(Box<dyn Read>),
+    /// What `wireline tap` has written.
+    Recording(Box<dyn BufRead>),
+}
+
+impl Input {
+    fn of_stream(mut input: impl Read + 'static) -> io::Result<Self> {
+        let mut start = Vec::new();
+        // What is no recording shows it soon, and must not be kept waiting for more.
+        while start.len() < recording::START && recording::may_be_recording(&start) {
+            let mut more = [0; recording::START];
+            match read_some(&mut input, &mut more)? {
+                0 => break,
+                len => start.extend_from_slice(&more[..len]),
+            }
+        }
+        let is_recording = recording::is_recording(&start);
+        let input = io::Cursor::new(start).chain(input);
+        Ok(match is_recording {
+            true => Self::Recording(Box::new(BufReader::with_capacity(READ, input))),
+            false => Self::Stream(Box::new(input)),
+        })
+    }
+}
+
+/// Reads at an offset, whoever else is reading from the file.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+    #[cfg(not(any(unix, windows)))]
+    return Err(io::ErrorKind::Unsupported.into());
 }
 
 const STDIN: &str = "<stdin>";

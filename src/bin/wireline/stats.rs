@@ -1,16 +1,18 @@
 //! `wireline stats`: the table of a session that is over.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::time::Duration;
 
 use crate::args::Stats;
 use crate::colours::Colours;
 use crate::follow::Follower;
-use crate::output::Output;
-use crate::recording::{Event, Reader};
+use crate::judge::{READ, read_some};
+use crate::output::{Output, Progress};
+use crate::overview::{histogram, overview};
+use crate::recording::{Event, Reader, What};
 use crate::session::Side;
-use crate::source::Source;
-use crate::summary::{histogram, summary};
+use crate::source::{Input, Source};
+use crate::terminal::columns;
 use crate::units::{Size, Span};
 use crate::{FAILED, FINE};
 
@@ -18,16 +20,17 @@ use crate::{FAILED, FINE};
 pub(crate) fn run(args: &Stats) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
-    let mut reading = Reading { follower: Follower::new(args.judging.rules()), elapsed: Duration::ZERO };
+    let mut reading =
+        Reading { follower: Follower::new(args.judging.rules()), elapsed: Duration::ZERO, progress: output.progress() };
     let mut code = FINE;
     for source in &sources {
-        if let Err(error) = reading.read(source, &mut output) {
+        if let Err(error) = reading.read(source) {
             output.complain(&format!("cannot read {}: {error}", source.shown()));
             code = FAILED;
         }
     }
     output.end_progress();
-    match write(&reading, &mut output) {
+    match output.send(&mut reading.text().into_bytes()) {
         Ok(()) => code,
         Err(error) => {
             // A reader that has gone away, like `head`, has seen enough.
@@ -39,92 +42,83 @@ pub(crate) fn run(args: &Stats) -> u8 {
     }
 }
 
-fn write(reading: &Reading, output: &mut Output) -> io::Result<()> {
-    let Reading { follower: Follower { session, .. }, elapsed } = reading;
-    let colours = Colours::detect(io::stdout().is_terminal());
-    let elapsed = Some(*elapsed).filter(|elapsed| !elapsed.is_zero());
-    write!(output, "{}", summary(session, elapsed, output.columns(), colours))?;
-    for (title, octaves, unit) in [
-        ("sizes of messages", session.sizes(), (|bytes| Size(bytes).to_string()) as fn(u64) -> String),
-        ("latencies", &session.latencies(), |nanoseconds| Span(Duration::from_nanos(nanoseconds)).to_string()),
-    ] {
-        let histogram = histogram(title, octaves, unit, colours);
-        if !histogram.is_empty() {
-            write!(output, "\n{histogram}")?;
-        }
-    }
-    output.send()
-}
-
 struct Reading {
     follower: Follower,
     /// The length of all sessions so far.
     elapsed: Duration,
+    progress: Progress,
 }
 
 impl Reading {
-    fn read(&mut self, source: &Source, output: &mut Output) -> io::Result<()> {
-        let (is_recording, input) = source.open_any()?;
-        self.follower.session.mix(!is_recording);
-        if is_recording { self.read_recording(input, output) } else { self.read_plain(input, output) }
+    fn text(&self) -> String {
+        let session = &self.follower.session;
+        let colours = Colours::detect(io::stdout().is_terminal());
+        let elapsed = Some(self.elapsed).filter(|elapsed| !elapsed.is_zero());
+        let mut text = overview(session, elapsed, columns(io::stdout()), colours);
+        for (title, octaves, unit) in [
+            ("sizes of messages", session.sizes(), (|bytes| Size(bytes).to_string()) as fn(u64) -> String),
+            ("latencies", &session.latencies(), |nanoseconds| Span(Duration::from_nanos(nanoseconds)).to_string()),
+        ] {
+            let histogram = histogram(title, octaves, unit, colours);
+            if !histogram.is_empty() {
+                text.push('\n');
+                text.push_str(&histogram);
+            }
+        }
+        text
     }
 
-    fn read_plain(&mut self, mut input: impl BufRead, output: &mut Output) -> io::Result<()> {
+    fn read(&mut self, source: &Source) -> io::Result<()> {
+        let input = source.open()?;
+        self.follower.session.mix(!matches!(input, Input::Recording(_)));
+        match input {
+            Input::File { mut file, .. } => self.read_plain(&mut file),
+            Input::Stream(mut stream) => self.read_plain(&mut stream),
+            Input::Recording(input) => self.read_recording(input),
+        }
+    }
+
+    fn read_plain(&mut self, input: &mut impl Read) -> io::Result<()> {
+        let mut buffer = vec![0; READ];
         loop {
-            let len = match input.fill_buf() {
-                Ok(bytes) => {
-                    self.follower.bytes(Side::Client, bytes, None, |_, _| {});
-                    bytes.len()
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
+            let len = read_some(input, &mut buffer)?;
             if len == 0 {
                 self.follower.end(Side::Client, None, |_, _| {});
                 self.follower.close(None);
                 return Ok(());
             }
-            input.consume(len);
-            output.advance(len as u64);
+            self.follower.bytes(Side::Client, &buffer[..len], None, |_, _| {});
+            self.progress.advance(len as u64);
         }
     }
 
-    fn read_recording(&mut self, input: impl BufRead, output: &mut Output) -> io::Result<()> {
+    fn read_recording(&mut self, input: impl BufRead) -> io::Result<()> {
         let mut reader = Reader::new(input);
         // When the session began, in seconds since 1970, and how long it has lasted.
         let (mut start, mut at) = (None, Duration::ZERO);
-        let mut unreadable = None;
-        loop {
-            let len = reader.read_line()?;
-            if len == 0 {
-                break;
-            }
-            output.advance(len as u64);
-            let bytes = reader.record().map(|record| (record.bytes(), record));
-            let Some((bytes, record)) = bytes.filter(|(bytes, record)| bytes.is_some() == record.from.is_some()) else {
-                if !reader.is_blank() {
-                    unreadable = unreadable.or(Some(reader.number));
-                }
-                continue;
+        let read = loop {
+            let before = reader.offset;
+            let entry = match reader.next() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
             };
-            if record.event == Some(Event::Start) {
+            self.progress.advance(reader.offset - before);
+            if let What::Event(Event::Start) = entry.what {
                 self.end_session(at);
                 start = None;
             }
-            let start = *start.get_or_insert(record.time);
-            at = Duration::try_from_secs_f64(record.time - start).unwrap_or_default();
-            if let (Some(from), Some(bytes)) = (record.from, bytes) {
+            let start = *start.get_or_insert(entry.time);
+            at = Duration::try_from_secs_f64(entry.time - start).unwrap_or_default();
+            if let What::Bytes { from, bytes, is_end } = entry.what {
                 self.follower.bytes(from, &bytes, Some(at), |_, _| {});
-                if record.open {
+                if is_end {
                     self.follower.end(from, Some(at), |_, _| {});
                 }
             }
-        }
+        };
         self.end_session(at);
-        match unreadable {
-            Some(line) => Err(io::Error::other(format!("expected a record on line {line}"))),
-            None => Ok(()),
-        }
+        read
     }
 
     fn end_session(&mut self, at: Duration) {

@@ -1,183 +1,165 @@
-//! A session in a table, and what was wrong with it.
+//! What there is to say at the end, for a person to read at a glance.
 
-use std::fmt::Write;
-use std::time::Duration;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{BinaryBytes, HumanCount};
 
 use crate::colours::Colours;
-use crate::excerpt::cut;
-use crate::session::{Few, Method, Octaves, Session};
-use crate::units::{Count, Size, Span};
+use crate::source::Source;
+use crate::tally::{Kind, Tally};
 
-/// How many columns the numbers of the table take.
-const NUMBERS: usize = 50;
+/// How many files are named: beyond that it is no glance any more.
+const NAMED: usize = 20;
 
-/// How long the longest bar of a histogram is.
-const BAR: u64 = 40;
+/// How wide a terminal is, at the least.
+const COLUMNS: usize = 80;
 
-/// Text about `session`, which lasted `elapsed` if that is known, in lines of `width` columns.
-pub(crate) fn summary(session: &Session, elapsed: Option<Duration>, width: usize, colours: Colours) -> String {
-    let mut text = String::new();
-    // A string takes whatever is written to it.
-    let _ = write_traffic(&mut text, session, elapsed, colours);
-    if !session.methods.is_empty() {
-        text.push('\n');
-        let _ = write_methods(&mut text, session, width, colours);
-    }
-    let _ = write_remarks(&mut text, session, colours);
-    text
+/// What became of each source, and of all.
+pub(crate) struct Summary<'a> {
+    started: Instant,
+    sources: Vec<Judged<'a>>,
+    total: Tally,
 }
 
-fn write_traffic(
-    text: &mut String,
-    session: &Session,
-    elapsed: Option<Duration>,
-    colours: Colours,
-) -> std::fmt::Result {
-    let Colours { place, .. } = colours;
-    let [client, server] = &session.traffic;
-    if session.was_mixed() {
-        let (messages, size) = (counted(client.messages, "message", "messages"), Size(client.bytes));
-        return writeln!(text, "{place}{messages}, {size}{place:#}");
-    }
-    write!(text, "{place}")?;
-    if let Some(elapsed) = elapsed {
-        write!(text, "{}, ", Span(elapsed))?;
-    }
-    write!(text, "{} from the client ({}), ", counted(client.messages, "message", "messages"), Size(client.bytes))?;
-    writeln!(text, "{} from the server ({}){place:#}", Count(server.messages), Size(server.bytes))
+struct Judged<'a> {
+    source: &'a Source,
+    lines: u64,
+    faulty: u64,
+    /// Whether it could be read to its end.
+    is_read: bool,
 }
 
-fn write_methods(text: &mut String, session: &Session, width: usize, colours: Colours) -> std::fmt::Result {
-    let Colours { bad, quiet, .. } = colours;
-    let mut methods: Vec<&Method> = session.methods.iter().collect();
-    methods.sort_by_key(|method| (method.from as u8, std::cmp::Reverse(method.requests + method.notifications)));
-    let longest = methods.iter().map(|method| method.name.chars().count() + 2).max().unwrap_or(0);
-    let name_width = longest.max("method".len()).min(width.saturating_sub(NUMBERS + 1).max(16));
-
-    let titles = ["p50", "p90", "p99", "max", "bytes"].map(|title| format!("{title:>7}")).concat();
-    writeln!(text, "{quiet}{:name_width$} {:>7} {:>6}{titles}{quiet:#}", "method", "calls", "errors")?;
-    for method in methods {
-        let arrow = if session.was_mixed() { String::new() } else { format!("{} ", method.from.arrow()) };
-        let name = cut(method.name.as_bytes(), name_width - arrow.chars().count());
-        let name = format!("{arrow}{name}");
-        let calls = Count(method.requests + method.notifications);
-        write!(text, "{name:name_width$} {calls:>7} ")?;
-        match method.errors {
-            _ if method.requests == 0 => write!(text, "{:>6}", "–")?,
-            0 => write!(text, "{:>6}", 0)?,
-            errors => write!(text, "{bad}{:>6}{bad:#}", Count(errors))?,
-        }
-        for quantile in [0.5, 0.9, 0.99, 1.0] {
-            let latency = (!method.latency.is_empty()).then(|| method.latency.value_at_quantile(quantile));
-            let latency = latency.map_or_else(|| "–".to_owned(), |latency| dense(&Span(Duration::from_nanos(latency))));
-            write!(text, "{latency:>7}")?;
-        }
-        writeln!(text, "{:>7}", dense(&Size(method.bytes)))?;
+impl<'a> Summary<'a> {
+    pub(crate) fn new() -> Self {
+        Self { started: Instant::now(), sources: Vec::new(), total: Tally::default() }
     }
-    Ok(())
-}
 
-fn write_remarks(text: &mut String, session: &Session, colours: Colours) -> std::fmt::Result {
-    let Colours { bad, good, quiet, .. } = colours;
-    let mut remarks = String::new();
+    pub(crate) fn add(&mut self, source: &'a Source, tally: &Tally, is_read: bool) {
+        self.total.add(tally);
+        self.sources.push(Judged { source, lines: tally.lines, faulty: tally.faulty, is_read });
+    }
 
-    let unanswered = &session.unanswered;
-    if unanswered.count > 0 {
-        let requests = counted(unanswered.count, "request was", "requests were");
-        writeln!(remarks, "{bad}{requests} never answered{bad:#}")?;
-        for open in &unanswered.named {
-            let method = &session.methods[open.method];
-            let arrow = if session.was_mixed() { ' ' } else { method.from.arrow() };
-            write!(remarks, "  {arrow} {} {}", cut(method.name.as_bytes(), 30), cut(open.id.as_bytes(), 12))?;
-            if let Some((at, waited)) = open.times {
-                write!(remarks, "{quiet}, asked at {:.3}, {} before the end{quiet:#}", at.as_secs_f64(), Span(waited))?;
-            }
-            writeln!(remarks)?;
+    pub(crate) fn total(&self) -> &Tally {
+        &self.total
+    }
+
+    /// How many sources could not be read to their ends.
+    pub(crate) fn unread(&self) -> usize {
+        self.sources.iter().filter(|judged| !judged.is_read).count()
+    }
+
+    /// The verdict, then what it is made of. On a terminal, the names of files are cut to its width.
+    pub(crate) fn write(&self, colours: &Colours, is_terminal: bool, text: &mut Vec<u8>) -> io::Result<()> {
+        if self.total.faults() > 0 {
+            writeln!(text)?;
         }
-        let more = unanswered.count - unanswered.named.len() as u64;
+        self.write_verdict(colours, text)?;
+        if self.sources.len() > 1 {
+            writeln!(text)?;
+            self.write_sources(colours, is_terminal, text)?;
+        }
+        writeln!(text)?;
+        self.write_counts(colours, text)
+    }
+
+    fn write_verdict(&self, colours: &Colours, text: &mut Vec<u8>) -> io::Result<()> {
+        let Tally { lines, faulty, .. } = self.total;
+        let what = if self.total.of_kind(Kind::Batch) > 0 || faulty > 0 { "line" } else { "message" };
+        let verdict = match (faulty, lines) {
+            (_, 0) => "there is no line that is not blank".to_owned(),
+            (0, 1) => format!("the only {what} is fine"),
+            (0, _) => format!("all {} {what}s are fine", HumanCount(lines)),
+            (1, 1) => "the only line is faulty".to_owned(),
+            (1, _) => format!("1 of {} lines is faulty", HumanCount(lines)),
+            _ => format!("{} of {} lines are faulty", HumanCount(faulty), HumanCount(lines)),
+        };
+        let style = if faulty == 0 { colours.good } else { colours.bad };
+        write!(text, "{style}{verdict}{style:#}")?;
+        let bad = colours.bad;
+        match self.unread() {
+            0 => {}
+            1 => write!(text, "{bad}, but 1 file could not be read to its end{bad:#}")?,
+            unread => write!(text, "{bad}, but {unread} files could not be read to their ends{bad:#}")?,
+        }
+        writeln!(text)
+    }
+
+    /// A line for each source; if they are many, only for those with something wrong.
+    fn write_sources(&self, colours: &Colours, is_terminal: bool, text: &mut Vec<u8>) -> io::Result<()> {
+        let is_bad = |judged: &&Judged<'_>| judged.faulty > 0 || !judged.is_read;
+        let all_named = self.sources.len() <= NAMED;
+        let named: Vec<_> = self.sources.iter().filter(|judged| all_named || is_bad(judged)).collect();
+        let count = |number: u64| HumanCount(number).to_string();
+        let width = |numbers: &dyn Fn(&Judged<'_>) -> u64| {
+            let widths = named.iter().map(|judged| count(numbers(judged)).len());
+            widths.max().unwrap_or(0)
+        };
+        let faulty_width = width(&|judged| judged.faulty);
+        let lines_width = width(&|judged| judged.lines).max(6);
+
+        for Judged { source, lines, faulty, is_read } in named.iter().take(NAMED) {
+            let (style, verdict) = match (is_read, faulty) {
+                (false, _) => (colours.bad, "unread".to_owned()),
+                (true, 0) => (colours.good, "fine".to_owned()),
+                (true, _) => (colours.bad, format!("{:>faulty_width$} faulty", count(*faulty))),
+            };
+            let verdict_width = faulty_width + " faulty".len();
+            let (lines, what) = (count(*lines), if *lines == 1 { "line " } else { "lines" });
+            let before = format!("{lines:>lines_width$} {what}  {style}{verdict:<verdict_width$}{style:#}  ");
+            let taken = lines_width.max(lines.len()) + 1 + what.len() + 2 + verdict_width + 2;
+            let name = match is_terminal {
+                true => source.shown_within(COLUMNS - taken),
+                false => source.shown(),
+            };
+            writeln!(text, "{before}{name}")?;
+        }
+        let quiet = colours.quiet;
+        let more = named.len().saturating_sub(NAMED);
         if more > 0 {
-            writeln!(remarks, "    and {} more", Count(more))?;
+            writeln!(text, "{quiet}{:lines_width$} and {} more like these{quiet:#}", "", count(more as u64))?;
         }
-    }
-    if session.cancelled > 0 {
-        writeln!(remarks, "{} cancelled", counted(session.cancelled, "request was", "requests were"))?;
-    }
-    for (few, one, more) in [
-        (&session.strays, "answer to nothing that was asked", "answers to nothing that was asked"),
-        (&session.doubles, "id used again before its answer", "ids used again before their answers"),
-    ] {
-        if few.count > 0 {
-            writeln!(remarks, "{bad}{}{bad:#}: {}", counted(few.count, one, more), named(few, session.was_mixed()))?;
+        let fine = self.sources.len() - named.len();
+        if fine > 0 {
+            let files = if fine == 1 { "file is" } else { "files are" };
+            writeln!(text, "{quiet}{:>lines_width$} other {files} fine{quiet:#}", count(fine as u64))?;
         }
+        Ok(())
     }
-    if session.unfollowed > 0 {
-        let requests = counted(session.unfollowed, "request was", "requests were");
-        writeln!(remarks, "{requests} beyond what can be followed: answers to them count as answers to nothing")?;
-    }
-    let faults: u64 = session.traffic.iter().map(|traffic| traffic.faults).sum();
-    if faults > 0 {
-        writeln!(remarks, "{bad}{}{bad:#}", counted(faults, "faulty line or entry", "faulty lines or entries"))?;
-        for (from, kind, count) in session.faults() {
-            let arrow = if session.was_mixed() { ' ' } else { from.arrow() };
-            writeln!(remarks, "  {arrow} {:>5} {}", Count(count), kind.name())?;
+
+    /// How many of which kind there are, how much that was, and how long it took.
+    fn write_counts(&self, colours: &Colours, text: &mut Vec<u8>) -> io::Result<()> {
+        let total = &self.total;
+        let (faults, elapsed) = (total.faults(), self.started.elapsed());
+        let count = |number: u64| HumanCount(number).to_string();
+        let width = count(total.lines.max(faults)).len().max(6);
+        for (kind, one, more) in [
+            (Kind::Request, "request", "requests"),
+            (Kind::Notification, "notification", "notifications"),
+            (Kind::Response, "response", "responses"),
+            (Kind::Error, "error response", "error responses"),
+            (Kind::Batch, "batch", "batches"),
+        ] {
+            match total.of_kind(kind) {
+                0 => {}
+                1 => writeln!(text, "{:>width$} {one}", 1)?,
+                number => writeln!(text, "{:>width$} {more}", count(number))?,
+            }
         }
+        if faults > 0 {
+            let bad = colours.bad;
+            let what = if faults == 1 { "fault" } else { "faults" };
+            writeln!(text, "{bad}{:>width$} {what}{bad:#}", count(faults))?;
+        }
+        for (kind, number) in total.faults_by_kind() {
+            writeln!(text, "{:width$} {:>width$} {}", "", count(number), kind.name())?;
+        }
+        let (size, rate) = (BinaryBytes(total.bytes), BinaryBytes(per_second(total.bytes, elapsed)));
+        let lines = if total.lines == 1 { "line" } else { "lines" };
+        writeln!(text, "{:>width$} {lines}, {size} in {elapsed:.1?}, {rate}/s", count(total.lines))
     }
-    let has_messages = session.traffic.iter().any(|traffic| traffic.messages > 0);
-    if remarks.is_empty() && has_messages {
-        writeln!(remarks, "{good}every line is fine, and every request was answered{good:#}")?;
-    }
-    if !remarks.is_empty() {
-        text.push('\n');
-        text.push_str(&remarks);
-    }
-    Ok(())
 }
 
-/// Bars for how many numbers there are between powers of two. Nothing if there are none.
-pub(crate) fn histogram(title: &str, octaves: &Octaves, unit: fn(u64) -> String, colours: Colours) -> String {
-    let Colours { place, hint, quiet, .. } = colours;
-    let mut text = String::new();
-    let Some(first) = octaves.iter().position(|count| *count > 0) else { return text };
-    let last = octaves.iter().rposition(|count| *count > 0).unwrap_or(first);
-    let most = octaves.iter().copied().max().unwrap_or(1);
-    let total: u64 = octaves.iter().sum();
-    let _ = writeln!(text, "{place}{title}{place:#}");
-    for (octave, &count) in octaves.iter().enumerate().take(last + 1).skip(first) {
-        let below = unit(1u64.checked_shl(octave as u32).unwrap_or(u64::MAX));
-        let bar = bar(count, most);
-        let gap = " ".repeat(BAR as usize - bar.chars().count());
-        let share = count as f64 * 100.0 / total as f64;
-        let _ =
-            writeln!(text, "  < {below:>7} {hint}{bar}{hint:#}{gap} {:>9} {quiet}{share:5.1}%{quiet:#}", Count(count));
-    }
-    text
-}
-
-/// A bar of eighths of a column. What is not zero can be seen.
-fn bar(count: u64, most: u64) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (u128::from(count) * u128::from(BAR) * 8).div_ceil(u128::from(most.max(1))) as usize;
-    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
-}
-
-fn named(few: &Few, is_mixed: bool) -> String {
-    let named: Vec<String> = few
-        .named
-        .iter()
-        .map(|(from, id)| {
-            let id = if id.is_empty() { "without an id".to_owned() } else { cut(id.as_bytes(), 16) };
-            if is_mixed { id } else { format!("{} {id}", from.arrow()) }
-        })
-        .collect();
-    let rest = if few.count > few.named.len() as u64 { ", …" } else { "" };
-    format!("{}{rest}", named.join(", "))
-}
-
-fn counted(count: u64, one: &str, more: &str) -> String {
-    format!("{} {}", Count(count), if count == 1 { one } else { more })
-}
-
-/// Without the space between number and unit.
-fn dense(quantity: &impl std::fmt::Display) -> String {
-    quantity.to_string().replace(' ', "")
+fn per_second(bytes: u64, elapsed: Duration) -> u64 {
+    (bytes as f64 / elapsed.as_secs_f64().max(1e-9)) as u64
 }

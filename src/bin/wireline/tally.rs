@@ -1,7 +1,5 @@
 //! What has been seen, in numbers.
 
-use std::time::Instant;
-
 use wireline::{Fault, FaultKind, Message};
 
 /// The kinds of what is not faulty.
@@ -37,19 +35,15 @@ impl Kind {
 }
 
 /// The counts. The entries of a batch are counted as well as the batch.
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
-    started: Instant,
     pub(crate) bytes: u64,
     /// Those that are not blank.
     pub(crate) lines: u64,
+    /// Those of them that are faulty, or have a faulty entry.
+    pub(crate) faulty: u64,
     kinds: [u64; 5],
     faults: Vec<(FaultKind, u64)>,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Self { started: Instant::now(), bytes: 0, lines: 0, kinds: [0; 5], faults: Vec::new() }
-    }
 }
 
 impl Tally {
@@ -65,9 +59,26 @@ impl Tally {
     }
 
     pub(crate) fn count_fault(&mut self, fault: &Fault) {
-        match self.faults.iter_mut().find(|(kind, _)| *kind == fault.kind()) {
-            Some((_, count)) => *count += 1,
-            None => self.faults.push((fault.kind(), 1)),
+        self.add_faults(fault.kind(), 1);
+    }
+
+    fn add_faults(&mut self, kind: FaultKind, more: u64) {
+        match self.faults.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += more,
+            None => self.faults.push((kind, more)),
+        }
+    }
+
+    /// Counts all that another has counted. When that was begun does not matter.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        self.faulty += other.faulty;
+        for (count, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *count += more;
+        }
+        for (kind, more) in &other.faults {
+            self.add_faults(*kind, *more);
         }
     }
 
@@ -84,9 +95,5 @@ impl Tally {
         let mut faults = self.faults.clone();
         faults.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), kind.name()));
         faults
-    }
-
-    pub(crate) fn elapsed(&self) -> std::time::Duration {
-        self.started.elapsed()
     }
 }

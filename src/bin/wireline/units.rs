@@ -3,20 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use indicatif::HumanCount;
+
 /// A count, with separators: `12,345`.
 pub(crate) struct Count(pub(crate) u64);
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        let mut text = String::new();
-        for (at, digit) in digits.char_indices() {
-            if at > 0 && (digits.len() - at) % 3 == 0 {
-                text.push(',');
-            }
-            text.push(digit);
-        }
-        f.pad(&text)
+        f.pad(&HumanCount(self.0).to_string())
     }
 }
 

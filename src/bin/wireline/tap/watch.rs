@@ -13,9 +13,9 @@ use super::relay::{Passed, What};
 use crate::args::Tap;
 use crate::colours::Colours;
 use crate::follow::Follower;
+use crate::overview::overview;
 use crate::recording::Recorder;
 use crate::session::{Session, Side};
-use crate::summary::summary;
 use crate::transcript::Transcript;
 
 /// How long what has come is left to gather, so that not every message wakes this thread.
@@ -107,7 +107,7 @@ impl Watcher {
             transcript.text.clear();
         } else {
             let Colours { quiet, bad, good, .. } = transcript.colours;
-            let text = summary(&self.follower.session, Some(elapsed), log.columns, transcript.colours);
+            let text = overview(&self.follower.session, Some(elapsed), log.columns, transcript.colours);
             let (style, how) = match (status.code(), status.signal()) {
                 (Some(0), _) => (good, "the server ended with code 0".to_owned()),
                 (Some(code), _) => (bad, format!("the server ended with code {code}")),
