@@ -29,7 +29,7 @@ fn file(name: &str, content: &str) -> PathBuf {
 }
 
 fn is_bar(line: &str) -> bool {
-    line.contains("B/s")
+    line.contains("B/s") && !line.contains(" in ")
 }
 
 /// Runs with standard error on a terminal, and standard output on a pipe that is not read until the work has taken long.

@@ -113,7 +113,7 @@ impl Session {
 
 /// What a terminal shows, from the first line on: nothing scrolls away. Colours are ignored, and every character takes one
 /// column.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Screen {
     lines: Vec<Vec<char>>,
     row: usize,
@@ -220,6 +220,13 @@ impl Screen {
     fn line(&mut self) -> &mut Vec<char> {
         self.lines.resize(self.lines.len().max(self.row + 1), Vec::new());
         &mut self.lines[self.row]
+    }
+}
+
+/// As it is seen.
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n(cursor at {:?}, {} wraps)", self.text(), self.cursor(), self.wraps)
     }
 }
 
