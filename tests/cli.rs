@@ -86,6 +86,11 @@ fn exit_codes() {
         (&["--max-len", "1T"], "", 2),
         (&["--max-depth", "0"], "", 2),
         (&["--max-depth", "1025"], "", 2),
+        (&["--jobs", "1"], REQUEST, 0),
+        (&["-j", "3"], "oops", 1),
+        (&["--jobs", "0"], "", 2),
+        (&["--jobs", "-1"], "", 2),
+        (&["--jobs", "many"], "", 2),
         (&["--unknown"], "", 2),
     ] {
         for extra in [&[][..], &["--format", "ndjson"], &["--show"], &["-q"], &["--quiet", "--format", "ndjson"]] {
@@ -441,4 +446,151 @@ fn memory_does_not_grow_with_a_line() {
     assert_eq!((&request["kind"], &request["line"]), (&json!("request"), &json!(2)));
     assert_eq!(request["offset"], (64 << 20) + 55);
     assert!(peak < 40 << 10, "{peak} KiB");
+}
+
+/// The same report, whoever makes it.
+#[test]
+fn jobs_do_not_show() {
+    let long = format!(r#"{{"jsonrpc":"2.0","id":"long","method":"{}"}}"#, "x".repeat(3 << 20));
+    let session = std::fs::read_to_string(SESSION).unwrap();
+    let content = format!("{}{long}\r\n{}{REQUEST}", session.repeat(1000), session.repeat(500));
+    let large = file("jobs.ndjson", &content);
+    let large = large.to_str().unwrap();
+    for args in [&["--show"][..], &["--format", "ndjson"], &["--max-len", "1M"], &["--rules", "mcp"], &["-q"]] {
+        let run = |jobs| {
+            let run = check(&[args, &["--jobs", jobs, large, SESSION]].concat(), "");
+            // Up to how long it took.
+            let end = run.stdout.rfind("B in ").unwrap_or(run.stdout.len());
+            (run.code, run.stdout[..end].to_owned(), run.stderr)
+        };
+        let one = run("1");
+        assert_eq!((one.0, one.2.as_str()), (Some(1), ""));
+        for jobs in ["2", "7"] {
+            // Too much to be printed.
+            assert!(run(jobs) == one, "{args:?} {jobs}");
+        }
+    }
+}
+
+#[test]
+fn verdict_is_the_first_of_the_summary() {
+    let batch = r#"[{"jsonrpc":"2.0","method":"a"},1]"#;
+    for (input, verdict) in [
+        (String::new(), "there is no line that is not blank"),
+        (REQUEST.to_owned(), "the only message is fine"),
+        (format!("{REQUEST}\n").repeat(1234), "all 1,234 messages are fine"),
+        (format!("{REQUEST}\n{}", batch.replace(",1", "")), "all 2 lines are fine"),
+        ("oops".to_owned(), "the only line is faulty"),
+        (format!("{REQUEST}\n{batch}"), "1 of 2 lines is faulty"),
+        (format!("{}oops\n{batch}", format!("{REQUEST}\n").repeat(1234)), "2 of 1,236 lines are faulty"),
+    ] {
+        let run = check(&[], &input);
+        let summary = run.stdout.rsplit("null\n\n").next().unwrap();
+        assert!(summary.starts_with(&format!("{verdict}\n\n")), "{summary}");
+        assert!(run.stdout.lines().all(|line| line.chars().count() <= 80), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn summary_names_the_files() {
+    let (good, bad) = (file("named-good.ndjson", REQUEST), file("named-bad.ndjson", format!("{REQUEST}\noops\noops")));
+    let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
+    let run = check(&[good, bad, "/no/such/file", good], "");
+    let rows = format!(
+        "\n2 of 5 lines are faulty, but 1 file could not be read to its end\n\n     1 line   fine      {good}\n     \
+         3 lines  2 faulty  {bad}\n     0 lines  unread    /no/such/file\n     1 line   fine      {good}\n\n"
+    );
+    assert!(run.stdout.contains(&rows), "{}", run.stdout);
+
+    // Of many, only those with something wrong.
+    let many = [&[good; 1500][..], &[bad]].concat();
+    let run = check(&many, "");
+    let rows = format!("\n\n     3 lines  2 faulty  {bad}\n 1,500 other files are fine\n\n");
+    assert!(run.stdout.contains(&rows), "{}", run.stdout);
+    let run = check(&[bad; 25], "");
+    assert_eq!(run.stdout.matches(&format!("2 faulty  {bad}\n")).count(), 20);
+    assert!(run.stdout.contains("\n       and 5 more like these\n\n"), "{}", run.stdout);
+}
+
+/// The names of all commands, and of the long options of each, as the help has them.
+fn commands() -> Vec<(String, Vec<String>)> {
+    let help = finish(command(&["--help"]).spawn().unwrap()).stdout;
+    let rows = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
+    let names = rows.filter_map(|row| row.strip_prefix("  ")?.split(' ').next()).filter(|name| !name.is_empty());
+    let options = |name: &str| {
+        let help = finish(command(&[name, "--help"]).spawn().unwrap()).stdout;
+        let words = help.split([' ', '\n']).filter(|word| word.starts_with("--") && word.len() > 2);
+        words.map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphabetic()).to_owned()).collect()
+    };
+    names.filter(|name| *name != "help").map(|name| (name.to_owned(), options(name))).collect()
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = finish(command(&["completions", shell]).spawn().unwrap());
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+        for (name, options) in commands() {
+            assert!(run.stdout.contains(&name), "{shell} {name}");
+            for option in options {
+                assert!(run.stdout.contains(option.trim_start_matches('-')), "{shell} {name} {option}");
+            }
+        }
+    }
+    assert_eq!(finish(command(&["completions", "csh"]).spawn().unwrap()).code, Some(2));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn bash_completes() {
+    let script = file("completions.bash", finish(command(&["completions", "bash"]).spawn().unwrap()).stdout);
+    for (words, expected) in [
+        (&["wireline", "che"][..], "check\n"),
+        (&["wireline", "check", "--jo"], "--jobs\n"),
+        (&["wireline", "check", "--rules", "m"], "mcp\n"),
+    ] {
+        let (last, count) = (words[words.len() - 1], words.len() - 1);
+        let line = format!(
+            "source '{}'; COMP_WORDS=({}); COMP_CWORD={count}; _wireline wireline '{last}' '{}'; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            script.display(),
+            words.join(" "),
+            words[count - 1],
+        );
+        let Ok(bash) = Command::new("bash").args(["--norc", "-c", &line]).output() else { return };
+        assert_eq!(String::from_utf8_lossy(&bash.stdout), expected, "{}", String::from_utf8_lossy(&bash.stderr));
+    }
+}
+
+#[test]
+fn manual_has_every_command() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli/man");
+    // Left from before.
+    let _ = std::fs::remove_dir_all(&directory);
+    let run = finish(command(&["man", "--dir", directory.to_str().unwrap()]).spawn().unwrap());
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
+
+    let commands = commands();
+    assert!(commands.len() >= 3);
+    let pages =
+        commands.iter().map(|(name, options)| (vec!["man", name.as_str()], format!("wireline-{name}.1"), options));
+    let names = commands.iter().map(|(name, _)| format!("wireline-{name}")).collect();
+    for (args, name, contents) in pages.chain([(vec!["man"], "wireline.1".to_owned(), &names)]) {
+        let page = std::fs::read_to_string(directory.join(&name)).unwrap();
+        assert_eq!(finish(command(&args).spawn().unwrap()).stdout, page);
+        assert!(page.contains(concat!("wireline ", env!("CARGO_PKG_VERSION"))), "{name}");
+        for content in contents {
+            assert!(page.contains(&content.replace('-', "\\-")), "{name} {content}\n{page}");
+        }
+        // Where there is something that sets it, nothing is complained about.
+        let groff = Command::new("groff").args(["-man", "-Tutf8", "-ww", "-b"]).arg(directory.join(&name)).output();
+        if let Ok(set) = groff {
+            assert!(set.status.success() && set.stderr.is_empty(), "{name}: {}", String::from_utf8_lossy(&set.stderr));
+        }
+    }
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), commands.len() + 1);
+
+    let run = finish(command(&["man", "chek"]).spawn().unwrap());
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.starts_with("wireline: expected one of the commands check, "), "{}", run.stderr);
 }

@@ -1,4 +1,4 @@
-//! The arguments, and the help that explains them.
+//! The arguments.
 
 #[cfg(unix)]
 use std::ffi::OsString;
@@ -6,102 +6,18 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use wireline::Rules;
+
+use crate::help::{ABOUT, CHECK_ABOUT, CHECK_NOTES, COMPLETIONS_ABOUT, MAN_ABOUT, STATS_ABOUT, STATS_NOTES};
+#[cfg(unix)]
+use crate::help::{TAP_ABOUT, TAP_NOTES};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
-
-const ABOUT: &str = "Judges newline-delimited JSON-RPC 2.0, as MCP and other protocols speak it over pipes.";
-
-const CHECK_ABOUT: &str = "\
-Checks that each line is one JSON-RPC 2.0 message, and says what is wrong with those that are not.
-
-A line must be valid UTF-8 and valid JSON; a request, a notification, a response or a batch of them; with the right \
-\"jsonrpc\", one kind of content, an id of a type that the rules permit, no member twice, and within the limits on \
-length and depth. Blank lines are passed over. A faulty line does not end the check: the next one is judged as if it \
-had not been there.
-
-For each fault you learn where it is, what was expected there, what the mistake probably is, and whether a server \
-would answer the line. The text of the lines themselves is not printed unless you ask for it with --show, so that a \
-report can be shared when the traffic cannot.
-
-A file that `wireline tap --record` has written is read as the session that it is: a line's number is that of its \
-record.
-
-Files are streamed: the memory needed depends on the longest line, not on the file.";
-
-const CHECK_NOTES: &str = "\
-Exit codes:
-  0  every line is fine
-  1  some line, or some entry of a batch, is faulty
-  2  wrong usage, or something could not be read or written
-
-Examples:
-  Check a recorded session by the rules of MCP, and look at the bad lines:
-    wireline check --rules mcp --show session.ndjson
-
-  See what a server really writes to its standard output:
-    my-server < requests.ndjson | wireline check --rules mcp
-
-  Count the methods in a log, with jq:
-    wireline check --format ndjson log.ndjson | jq .method | sort | uniq -c";
-
-#[cfg(unix)]
-const TAP_ABOUT: &str = "\
-Runs a server that speaks JSON-RPC over its standard input and output, and stands between it and its client.
-
-Put it in front of the server's command in the configuration of any client. Every byte passes unchanged and at once in \
-both directions, whether it is valid or not; so do standard error, signals and the exit code. Meanwhile each line is \
-judged, and told on standard error: when it came, from whom (→ from the client, ← from the server), what it is, its \
-method, id and size, and with an answer how long it took. Faulty lines come with their place, and with what the mistake \
-probably is. At the end there is a table by method, and what was never answered.
-
-What the messages carry is not shown unless you ask for it with --show.";
-
-#[cfg(unix)]
-const TAP_NOTES: &str = "\
-Exit codes:
-  That of the server; if a signal has ended it, the tap ends by the same one. Otherwise:
-  125  a file could not be opened, or something of the kind
-  126  the command could not be run
-  127  the command was not found
-
-If standard error is not read, what cannot be written is left out and counted: the session does not wait for it. A \
-recording is complete, so that the session waits for the disk if need be. SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 \
-and SIGUSR2 are passed on to the server.
-
-Examples:
-  See what a client and a server say to each other:
-    wireline tap -- my-server --verbose
-
-  In the configuration of a client that shows nobody its servers' standard error:
-    { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"/tmp/session.log\", \"--\", \"my-server\"] }
-
-  Keep a session, and look at it later:
-    wireline tap --quiet --record session.tap -- my-server
-    wireline stats session.tap
-    wireline check --rules mcp --show session.tap";
-
-const STATS_ABOUT: &str = "\
-Shows which methods were called how often, with their errors, latencies and sizes; what was never answered, and what was \
-answered without having been asked.
-
-A file that `wireline tap --record` has written has the time and the sender of each line. Plain traffic, one message a \
-line, has neither: requests and answers in the same file are matched by their ids, and there are no latencies.
-
-All files together are one session.";
-
-const STATS_NOTES: &str = "\
-Exit codes:
-  0  all has been read, whatever there was in it
-  2  wrong usage, or something could not be read or written
-
-Examples:
-  wireline tap --quiet --record session.tap -- my-server
-  wireline stats session.tap";
 
 #[derive(Debug, Parser)]
 #[command(name = "wireline", version, about = ABOUT, styles = STYLES, max_term_width = 100)]
@@ -125,6 +41,17 @@ pub(crate) enum Command {
     /// Methods, latencies and sizes of a recorded session, or of plain traffic
     #[command(long_about = STATS_ABOUT, after_long_help = STATS_NOTES)]
     Stats(Stats),
+
+    /// Print what makes a shell complete the arguments
+    #[command(long_about = COMPLETIONS_ABOUT)]
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
+
+    /// Print the manual page, or put all pages into a directory
+    #[command(long_about = MAN_ABOUT)]
+    Man(Man),
 }
 
 /// What is accepted.
@@ -166,8 +93,8 @@ pub(crate) struct Check {
     /// How many threads judge a large file at the same time: as many as there are CPUs unless set
     ///
     /// What is reported, and in which order, does not depend on it. Standard input and pipes are judged by one.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<usize>,
 
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -186,6 +113,17 @@ pub(crate) struct Check {
     pub(crate) quiet: bool,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Man {
+    /// The command that the page is about: wireline itself, unless one is named
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+
+    /// Where to put all pages, as wireline.1, wireline-check.1 and so on
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "command")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
 impl Check {
     /// How many threads there are for one file.
     pub(crate) fn jobs(&self) -> usize {
@@ -194,7 +132,7 @@ impl Check {
             return 1;
         }
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.map_or_else(available, usize::from)
+        self.jobs.unwrap_or_else(available)
     }
 }
 
@@ -251,6 +189,13 @@ pub(crate) enum Format {
     Human,
     /// One JSON object for each line that is not blank
     Ndjson,
+}
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs @ 1..=1024) => Ok(jobs),
+        _ => Err("expected a number of threads, from 1 to 1024".to_owned()),
+    }
 }
 
 /// Reads `4096`, `64K`, `16M` or `1G`.

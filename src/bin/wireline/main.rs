@@ -5,6 +5,8 @@ mod check;
 mod colours;
 mod excerpt;
 mod follow;
+mod generate;
+mod help;
 mod human;
 mod judge;
 mod ndjson;
@@ -38,10 +40,14 @@ const FAULTY: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    match Args::parse().command {
-        Command::Check(args) => check::run(&args).into(),
+    let code = match Args::parse().command {
+        Command::Check(args) => check::run(&args),
+        // It ends as its server does, if need be by a signal.
         #[cfg(unix)]
-        Command::Tap(args) => tap::run(&args),
-        Command::Stats(args) => stats::run(&args).into(),
-    }
+        Command::Tap(args) => return tap::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man(args) => generate::man(&args),
+    };
+    ExitCode::from(code)
 }
