@@ -583,7 +583,8 @@ fn manual_has_every_command() {
             assert!(page.contains(&content.replace('-', "\\-")), "{name} {content}\n{page}");
         }
         // Where there is something that sets it, nothing is complained about.
-        let groff = Command::new("groff").args(["-man", "-Tutf8", "-ww", "-b"]).arg(directory.join(&name)).output();
+        let groff =
+            Command::new("groff").args(["-Kutf8", "-man", "-Tutf8", "-ww", "-b"]).arg(directory.join(&name)).output();
         if let Ok(set) = groff {
             assert!(set.status.success() && set.stderr.is_empty(), "{name}: {}", String::from_utf8_lossy(&set.stderr));
         }

@@ -66,7 +66,7 @@ and SIGUSR2 are passed on to the server.
 
 Examples:
   See what a client and a server say to each other:
-    wireline tap -- my-server --verbose
+    wireline tap -- my-server
 
   In the configuration of a client that shows nobody its servers' standard error:
     { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"/tmp/session.log\", \"--\", \"my-server\"] }
