@@ -319,6 +319,14 @@ fn as_much_is_told_as_is_wanted() {
     assert!(std::fs::read_to_string(&log).unwrap().starts_with(&first), "expected the log to be added to");
 }
 
+/// Takes away what says on which line something was.
+fn forget_lines(value: &mut Value) {
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|member, _| !["from", "line", "reply"].contains(&member.as_str()));
+    }
+    value.get_mut("entries").and_then(Value::as_array_mut).into_iter().flatten().for_each(forget_lines);
+}
+
 #[test]
 fn recordings_have_every_byte_and_can_be_read_again() {
     let record = file("session.tap");
@@ -329,7 +337,8 @@ fn recordings_have_every_byte_and_can_be_read_again() {
     assert!(output.status.success());
 
     let mut passed = [Vec::new(), Vec::new()];
-    for line in std::fs::read_to_string(&record).unwrap().lines() {
+    let records = std::fs::read_to_string(&record).unwrap();
+    for line in records.lines() {
         let record: Value = serde_json::from_str(line).unwrap();
         let Some(from) = record["from"].as_str() else { continue };
         let passed = &mut passed[usize::from(from == "server")];
@@ -373,15 +382,12 @@ fn recordings_have_every_byte_and_can_be_read_again() {
     for (from, passed) in [("client", &passed[0]), ("server", &passed[1])] {
         let mut expected = faults(&[], passed);
         let mut found: Vec<Value> = in_recording.iter().filter(|line| line["from"] == from).cloned().collect();
-        for (line, expected) in found.iter_mut().zip(&mut expected) {
-            let record = std::fs::read_to_string(&record).unwrap();
-            let record: Value =
-                serde_json::from_str(record.lines().nth(line["line"].as_u64().unwrap() as usize - 1).unwrap()).unwrap();
+        for line in &found {
+            let number = line["line"].as_u64().unwrap() as usize;
+            let record: Value = serde_json::from_str(records.lines().nth(number - 1).unwrap()).unwrap();
             assert_eq!(record["from"], from);
-            for line in [line.as_object_mut().unwrap(), expected.as_object_mut().unwrap()] {
-                line.retain(|member, _| !["from", "line", "reply"].contains(&member.as_str()));
-            }
         }
+        found.iter_mut().chain(&mut expected).for_each(forget_lines);
         assert_eq!(found, expected);
     }
     let shown = wireline(&["check", "--show", name]).output().unwrap();
