@@ -147,6 +147,17 @@ impl Decoder {
     /// How much buffer to keep between lines: 64 KiB unless set.
     ///
     /// With 0, a connection that waits for its next line owns no heap at all, and allocates when that comes.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp()).retain(0);
+    /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n");
+    /// while let Some(frame) = decoder.next_frame() {
+    ///     assert!(frame.is_ok());
+    /// }
+    /// assert_eq!(decoder.into_buffer().capacity(), 0); // it has been given back
+    /// ```
     #[must_use]
     pub fn retain(mut self, bytes: usize) -> Self {
         self.retained = bytes;
@@ -178,17 +189,36 @@ impl Decoder {
         &self.rules
     }
 
-    /// Takes the next bytes of the stream, any number of them.
+    /// Takes the next bytes of the stream, any number of them, by copying them.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.reserve(chunk.len());
         self.tail.extend_from_slice(chunk);
     }
 
-    /// The buffer that the next bytes of the stream are to be appended to, with room for `additional` more, or at least for
-    /// half of that: so that a reader that gets little at a time does not need a new buffer each time.
+    /// The buffer that the next bytes of the stream are to be appended to, so that a reader can fill it without a copy in
+    /// between.
     ///
-    /// Readers fill it without a copy in between: `reader.read_buf(decoder.spare(8192))` does with tokio. Only append:
-    /// what is in it already belongs to the line that is not complete yet.
+    /// It has room for `additional` more bytes, or at least for half of that: so that a reader that gets little at a time
+    /// does not need a new buffer each time. Only append: what is in it already belongs to the line that is not complete
+    /// yet.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tokio::io::AsyncReadExt;
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let mut stream = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"[..];
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// while stream.read_buf(decoder.spare(8192)).await? > 0 {
+    ///     while let Some(frame) = decoder.next_frame() {
+    ///         assert_eq!(frame.unwrap().line(), 1);
+    ///     }
+    /// }
+    /// assert_eq!(decoder.buffered(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spare(&mut self, additional: usize) -> &mut BytesMut {
         if self.tail.capacity() - self.tail.len() < additional.div_ceil(2) {
             self.reserve(additional);
@@ -206,8 +236,21 @@ impl Decoder {
         Some(self.judge(line))
     }
 
-    /// Takes the next bytes of the stream without copying them, where that is possible: where they come right after
-    /// those before, as when they were split off one buffer, or where nothing is waiting for them.
+    /// Takes the next bytes of the stream without copying them, where that is possible.
+    ///
+    /// It is where they come right after those before, as when they were split off one buffer, and where no part of a line
+    /// is waiting for the rest.
+    ///
+    /// ```
+    /// use bytes::BytesMut;
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let buffer = BytesMut::from(&b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"[..]);
+    /// let start = buffer.as_ptr();
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// decoder.feed_buffer(buffer);
+    /// assert_eq!(decoder.next_frame().unwrap().unwrap().as_bytes().as_ptr(), start);
+    /// ```
     pub fn feed_buffer(&mut self, chunk: BytesMut) {
         if self.next == self.lines.len() {
             self.drop_lines();
@@ -220,8 +263,19 @@ impl Decoder {
         }
     }
 
-    /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well. Feed nothing
-    /// after that.
+    /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well.
+    ///
+    /// Feed nothing after that.
+    ///
+    /// ```
+    /// use wireline::{Decoder, FaultKind, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth");
+    /// assert!(decoder.next_frame().is_none());
+    /// decoder.finish();
+    /// assert_eq!(decoder.next_frame().unwrap().unwrap_err().kind(), FaultKind::UnexpectedEnd);
+    /// ```
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -229,6 +283,16 @@ impl Decoder {
     /// The line that the last frame or fault was made of, as it came, without its line end: for relays and logs.
     ///
     /// It is empty if the line was too long to be kept. Ask before more is fed: then it may be gone.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// decoder.feed(b"Listening on port 80\r\n");
+    /// let fault = decoder.next_frame().unwrap().unwrap_err();
+    /// assert!(!fault.to_string().contains("Listening")); // a fault has none of it
+    /// assert_eq!(decoder.last_line(), b"Listening on port 80");
+    /// ```
     pub fn last_line(&self) -> &[u8] {
         &self.lines[self.last.clone()]
     }

@@ -5,6 +5,16 @@ use std::fmt;
 use crate::fault::FaultKind;
 
 /// Why a message was not encoded. Nothing of the message is in its text.
+///
+/// ```
+/// use wireline::{EncodeErrorKind, Encoder, Id, Rules};
+///
+/// let mut encoder = Encoder::new(Rules::json_rpc());
+/// let error = encoder.response(&Id::from(1), &[1.0, f64::NAN]).unwrap_err();
+/// assert_eq!(error.kind(), EncodeErrorKind::NonFiniteFloat);
+/// assert!(error.to_string().starts_with("expected floats to be finite"));
+/// assert!(encoder.take().is_empty());
+/// ```
 pub struct EncodeError {
     kind: EncodeErrorKind,
     offset: Option<usize>,

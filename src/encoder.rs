@@ -63,6 +63,16 @@ impl Encoder {
 
 impl<'b> Encoder<&'b mut BytesMut> {
     /// An encoder that appends to `buffer`.
+    ///
+    /// ```
+    /// use bytes::BytesMut;
+    /// use wireline::{Encoder, Rules};
+    ///
+    /// let mut out = BytesMut::from("{\"jsonrpc\":\"2.0\",\"method\":\"one\"}\n");
+    /// Encoder::append_to(&mut out, Rules::mcp()).notification("two", &())?;
+    /// assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 2);
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
     pub fn append_to(buffer: &'b mut BytesMut, rules: Rules) -> Self {
         Self { rules, buffer }
     }
@@ -74,7 +84,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.buffer.borrow_mut()
     }
 
-    /// A request. Params that are written as `null`, such as `&()`, are left out.
+    /// Appends a request. Params that are written as `null`, such as `&()`, are left out.
     ///
     /// # Errors
     ///
@@ -83,7 +93,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.request(id, method, params))
     }
 
-    /// A notification. Params that are written as `null`, such as `&()`, are left out.
+    /// Appends a notification. Params that are written as `null`, such as `&()`, are left out.
     ///
     /// # Errors
     ///
@@ -92,7 +102,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.notification(method, params))
     }
 
-    /// A response with a result.
+    /// Appends a response with a result.
     ///
     /// # Errors
     ///
@@ -101,7 +111,23 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.response(id, result))
     }
 
-    /// A response with an error. `None` leaves out the id, which MCP permits; [`Id::NULL`] says null.
+    /// Appends a response with an error. `None` leaves out the id, which MCP permits; [`Id::NULL`] says null.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Id, RpcError, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp());
+    /// encoder.error(&Id::from(1), &RpcError::invalid_params("expected a name"))?;
+    /// encoder.error(None, &RpcError::internal())?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     concat!(
+    ///         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"expected a name"}}"#, "\n",
+    ///         r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"}}"#, "\n",
+    ///     ),
+    /// );
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -110,7 +136,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.error(id.into(), error))
     }
 
-    /// The answer that a [`Fault`](crate::Fault) calls for.
+    /// Appends the answer that a [`Fault`](crate::Fault) calls for; see [`Fault::reply`](crate::Fault::reply).
     ///
     /// # Errors
     ///
@@ -119,7 +145,10 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.error_reply(reply))
     }
 
-    /// A batch of what `fill` puts into it.
+    /// Appends a batch of what `fill` puts into it, as one line.
+    ///
+    /// An entry that is refused leaves no trace, and the batch can go on without it; the batch is taken back as a whole if
+    /// `fill` returns an error.
     ///
     /// ```
     /// use wireline::{Encoder, Id, Rules};
@@ -157,8 +186,22 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         })
     }
 
-    /// A whole message that serializes, envelope and all, if it passes the rules: what SDKs with types of their own for
-    /// messages have.
+    /// Appends a whole message that serializes, envelope and all, if it passes the rules: what SDKs with types of their
+    /// own for messages have.
+    ///
+    /// ```
+    /// use wireline::{EncodeErrorKind, Encoder, FaultKind, Rules};
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Call { jsonrpc: &'static str, id: u64, method: &'static str }
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp());
+    /// encoder.message(&Call { jsonrpc: "2.0", id: 1, method: "ping" })?;
+    /// let refused = encoder.message(&Call { jsonrpc: "1.0", id: 2, method: "ping" }).unwrap_err();
+    /// assert_eq!(refused.kind(), EncodeErrorKind::Rule(FaultKind::InvalidVersion));
+    /// assert_eq!(encoder.take(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -167,7 +210,18 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.message(message))
     }
 
-    /// A line that somebody else made, without its line end, if it passes the rules.
+    /// Appends a line that somebody else made, without its line end, if it passes the rules.
+    ///
+    /// ```
+    /// use wireline::{EncodeErrorKind, Encoder, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp());
+    /// encoder.raw(br#"{"method":"note", "jsonrpc":"2.0"}"#)?;
+    /// let refused = encoder.raw(b"{\"method\":\"note\",\n\"jsonrpc\":\"2.0\"}").unwrap_err();
+    /// assert_eq!((refused.kind(), refused.offset()), (EncodeErrorKind::LineBreak, Some(17)));
+    /// assert_eq!(encoder.take(), "{\"method\":\"note\", \"jsonrpc\":\"2.0\"}\n");
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -176,8 +230,18 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         self.line(|draft| draft.raw(line))
     }
 
-    /// A text that somebody else made, if it passes the rules, on one line: line breaks between its tokens become spaces,
-    /// which changes no value. Blanks at its ends are left out.
+    /// Appends a text that somebody else made, if it passes the rules, on one line.
+    ///
+    /// Line breaks between its tokens become spaces, which changes no value. Blanks at its ends are left out.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp());
+    /// encoder.flatten(b"{\n \"jsonrpc\": \"2.0\",\n \"method\": \"a\\nb\"\n}\n")?;
+    /// assert_eq!(encoder.take(), "{  \"jsonrpc\": \"2.0\",  \"method\": \"a\\nb\" }\n");
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -199,7 +263,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         })
     }
 
-    /// A message under another id, of which nothing else is changed: what a proxy does all day.
+    /// Appends a message under another id, with nothing else changed: what a proxy does all day.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Id, Rules};
@@ -235,7 +299,9 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         })
     }
 
-    /// A message as it came.
+    /// Appends a message as it came.
+    ///
+    /// One that has been judged by the same rules is not judged again.
     ///
     /// # Errors
     ///
@@ -287,7 +353,15 @@ pub fn to_line(
     Ok(encoder.take())
 }
 
-/// [`to_line`] without the line end, for transports with boundaries of their own.
+/// The text that `write` makes an [`Encoder`] append, without a line end: for transports with boundaries of their own.
+///
+/// ```
+/// use wireline::{Id, Rules};
+///
+/// let body = wireline::to_text(&Rules::mcp(), |encoder| encoder.request(&Id::from(1), "ping", &()))?;
+/// assert_eq!(body, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+/// # Ok::<(), wireline::EncodeError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -312,7 +386,7 @@ pub struct BatchEncoder<'d> {
 }
 
 impl BatchEncoder<'_> {
-    /// See [`Encoder::request`].
+    /// Appends a request; see [`Encoder::request`].
     ///
     /// # Errors
     ///
@@ -321,7 +395,7 @@ impl BatchEncoder<'_> {
         self.entry(|draft| draft.request(id, method, params))
     }
 
-    /// See [`Encoder::notification`].
+    /// Appends a notification; see [`Encoder::notification`].
     ///
     /// # Errors
     ///
@@ -330,7 +404,7 @@ impl BatchEncoder<'_> {
         self.entry(|draft| draft.notification(method, params))
     }
 
-    /// See [`Encoder::response`].
+    /// Appends a response with a result; see [`Encoder::response`].
     ///
     /// # Errors
     ///
@@ -339,7 +413,7 @@ impl BatchEncoder<'_> {
         self.entry(|draft| draft.response(id, result))
     }
 
-    /// See [`Encoder::error`].
+    /// Appends a response with an error; see [`Encoder::error`].
     ///
     /// # Errors
     ///
@@ -348,7 +422,7 @@ impl BatchEncoder<'_> {
         self.entry(|draft| draft.error(id.into(), error))
     }
 
-    /// See [`Encoder::error_reply`].
+    /// Appends the answer that a fault calls for; see [`Encoder::error_reply`].
     ///
     /// # Errors
     ///
@@ -357,7 +431,7 @@ impl BatchEncoder<'_> {
         self.entry(|draft| draft.error_reply(reply))
     }
 
-    /// See [`Encoder::raw`].
+    /// Appends an entry that somebody else made; see [`Encoder::raw`].
     ///
     /// # Errors
     ///

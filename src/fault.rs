@@ -112,12 +112,20 @@ impl Fault {
     }
 
     /// What the line looks like, if it looks like something that is often sent by mistake.
+    ///
+    /// ```
+    /// use wireline::{Frame, Hint, Rules};
+    ///
+    /// let fault = Frame::parse(b"Content-Length: 42", &Rules::json_rpc()).unwrap_err();
+    /// assert_eq!(fault.hint(), Some(Hint::ContentLengthHeader));
+    /// ```
     pub fn hint(&self) -> Option<Hint> {
         self.hint
     }
 
-    /// Whether the line looks like a response: it has `result` or `error`, and no `method`. Whoever waits for the answer to
-    /// [`id`](Self::id) waits in vain.
+    /// Whether the line looks like a response: it has `result` or `error`, and no `method`.
+    ///
+    /// Whoever waits for the answer to [`id`](Self::id) then waits in vain, and can be told so.
     pub fn is_response(&self) -> bool {
         self.is_response
     }
@@ -127,6 +135,27 @@ impl Fault {
     /// What looks like a response (it has `result` or `error`, and no `method`) is never answered: two peers that
     /// answer each other's answers do not stop. Otherwise a line with an id is answered by that id, and one without as
     /// [`Rules::answer_without_id`] says.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Rules};
+    ///
+    /// let rules = Rules::mcp();
+    /// let mut encoder = Encoder::new(rules);
+    /// for line in [
+    ///     &br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#[..], // a request, by its id
+    ///     br#"{"jsonrpc":"2.0","id":2,"result":[]}"#,                             // a response, never
+    ///     b"Server started",                                                      // noise, not in MCP
+    /// ] {
+    ///     let fault = Frame::parse(line, &rules).unwrap_err();
+    ///     if let Some(reply) = fault.reply() {
+    ///         encoder.error_reply(&reply)?;
+    ///     }
+    /// }
+    /// let answers = encoder.take();
+    /// assert!(answers.starts_with(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"#));
+    /// assert_eq!(answers.iter().filter(|&&byte| byte == b'\n').count(), 1);
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
     pub fn reply(&self) -> Option<Reply<'_>> {
         (self.answer != Answer::Never).then_some(Reply { fault: self })
     }
@@ -154,7 +183,10 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// The error response that a fault calls for. Its text, without a line end, is its [`Display`](fmt::Display).
+/// The error response that a fault calls for, see [`Fault::reply`].
+///
+/// Its text, without a line end, is its [`Display`](fmt::Display); [`Encoder::error_reply`](crate::Encoder::error_reply)
+/// makes it a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
     fault: &'a Fault,

@@ -83,10 +83,24 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same frame, holding on to the decoder's buffer by reference count instead of borrowing from it. Nothing is
-    /// copied, unless the frame was made from a slice by [`parse`](Self::parse).
+    /// The same frame, holding on to the decoder's buffer by reference count instead of borrowing from it.
+    ///
+    /// Nothing is copied, unless the frame was made from a slice by [`parse`](Self::parse).
     ///
     /// As long as it lives it keeps the whole buffer that it came in, which may be several reads.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Frame, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"b\"}\n");
+    /// let mut kept: Vec<Frame<'static>> = Vec::new();
+    /// while let Some(Ok(frame)) = decoder.next_frame() {
+    ///     kept.push(frame.into_owned());
+    /// }
+    /// drop(decoder);
+    /// assert_eq!(kept[1].as_bytes(), br#"{"jsonrpc":"2.0","method":"b"}"#);
+    /// ```
     pub fn into_owned(self) -> Frame<'static> {
         match self {
             Self::Message(message) => Frame::Message(message.into_owned()),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::scan::{Defect, Flaw};
 
-/// What a faulty line looks like: a guess at the mistake behind it, for people.
+/// What a faulty line looks like: a guess at the mistake behind it, for people; see [`Fault::hint`](crate::Fault::hint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hint {

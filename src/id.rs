@@ -59,17 +59,24 @@ impl<'a> Id<'a> {
         &self.json
     }
 
-    /// The characters of an id that is a string.
+    /// The characters of an id that is a string, with its escapes decoded.
+    ///
+    /// ```
+    /// use wireline::Id;
+    ///
+    /// assert_eq!(Id::parse(r#""\u0061b""#).unwrap().as_str().unwrap(), "ab");
+    /// assert_eq!(Id::from(1).as_str(), None);
+    /// ```
     pub fn as_str(&self) -> Option<Cow<'_, str>> {
         string::decode(self.json.as_bytes())
     }
 
-    /// The value of an id that is a whole number in range.
+    /// The value of an id that is a whole number and fits, however it is spelled: `1e2` is 100.
     pub fn as_i64(&self) -> Option<i64> {
         self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
     }
 
-    /// The value of an id that is a whole number in range.
+    /// The value of an id that is a whole number and fits, as [`as_i64`](Self::as_i64).
     pub fn as_u64(&self) -> Option<u64> {
         self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
     }

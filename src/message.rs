@@ -39,6 +39,16 @@ impl<'a> Message<'a> {
     }
 
     /// The whole message as JSON, for decoding it into types that have the envelope as well.
+    ///
+    /// ```
+    /// use wireline::{Frame, Rules};
+    ///
+    /// let line = br#"{"jsonrpc":"2.0","method":"note","traceparent":"00-4bf9"}"#;
+    /// let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
+    /// // A member that JSON-RPC does not know.
+    /// assert_eq!(message.raw().pointer("/traceparent").unwrap().as_str(), "\"00-4bf9\"");
+    /// # Ok::<(), wireline::Fault>(())
+    /// ```
     pub fn raw(&self) -> RawJson<'_> {
         RawJson::checked(self.as_bytes().trim_ascii())
     }
@@ -48,7 +58,8 @@ impl<'a> Message<'a> {
         self.parts().id()
     }
 
-    /// See [`Frame::into_owned`](crate::Frame::into_owned).
+    /// The same message, sharing the decoder's buffer instead of borrowing from it; see
+    /// [`Frame::into_owned`](crate::Frame::into_owned).
     pub fn into_owned(self) -> Message<'static> {
         match self {
             Self::Request(Request { parts }) => Message::Request(Request { parts: parts.into_owned() }),
@@ -119,6 +130,21 @@ impl Notification<'_> {
 }
 
 /// The answer to a request: a result or an error, never both.
+///
+/// ```
+/// use wireline::{Frame, Message, Rules};
+///
+/// let line = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no such tool","data":{"name":"ad"}}}"#;
+/// let Frame::Message(Message::Response(response)) = Frame::parse(line, &Rules::mcp())? else { panic!() };
+/// match response.outcome() {
+///     Ok(_) => panic!(),
+///     Err(error) => {
+///         assert_eq!((error.code(), &*error.message()), (-32000, "no such tool"));
+///         assert_eq!(error.data().unwrap().pointer("/name").unwrap().as_str(), "\"ad\"");
+///     }
+/// }
+/// # Ok::<(), wireline::Fault>(())
+/// ```
 #[derive(Clone)]
 pub struct Response<'a> {
     parts: Parts<'a>,
@@ -157,7 +183,7 @@ pub struct ErrorObject<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// The code. One that does not fit is replaced by the nearest that does; [`raw`](Self::raw) has its spelling.
+    /// The code, or the nearest that fits 64 bits; [`raw`](Self::raw) has its spelling.
     pub fn code(&self) -> i64 {
         let json = self.member("code").unwrap_or(b"0");
         let negative = json.first() == Some(&b'-');
@@ -165,7 +191,7 @@ impl<'a> ErrorObject<'a> {
         code.unwrap_or(if negative { i64::MIN } else { i64::MAX })
     }
 
-    /// The message. Escapes in it that stand for no character are replaced by U+FFFD.
+    /// The message, with U+FFFD for escapes that stand for no character.
     pub fn message(&self) -> Cow<'a, str> {
         string::decode_lossy(self.member("message").unwrap_or_default())
     }

@@ -14,6 +14,16 @@ use crate::strict::{self, Notes};
 /// What can stand in `params`, `result` or `data`: any type that serializes, or checked text as [`RawJson`].
 ///
 /// It is implemented for those, and cannot be for others.
+///
+/// ```
+/// use wireline::{Id, RawJson, Rules, to_text};
+///
+/// let typed = to_text(&Rules::json_rpc(), |encoder| encoder.response(&Id::from(1), &[1, 2]))?;
+/// let text = RawJson::parse(b"[1,2]")?;
+/// let raw = to_text(&Rules::json_rpc(), |encoder| encoder.response(&Id::from(1), &text))?;
+/// assert_eq!(typed, raw);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Payload: sealed::Write {}
 
 impl<T: sealed::Write + ?Sized> Payload for T {}

@@ -42,6 +42,17 @@ pub struct RawJson<'a> {
 impl<'a> RawJson<'a> {
     /// Checks a text, for use as a payload or for looking into it. Blanks around it are left out.
     ///
+    /// A payload that is JSON text already goes out as it is:
+    ///
+    /// ```
+    /// use wireline::{Id, RawJson, Rules, to_line};
+    ///
+    /// let result = RawJson::parse(br#"{"pi": 3.14159265358979323846264338327950288}"#)?;
+    /// let line = to_line(&Rules::mcp(), |encoder| encoder.response(&Id::from(1), &result))?;
+    /// assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pi\": 3.14159265358979323846264338327950288}}\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// It is not JSON, or deeper than 1024 brackets. The fault counts the whole text as one line.
@@ -85,7 +96,20 @@ impl<'a> RawJson<'a> {
         self.deserialize_with(&mut Scratch::default())
     }
 
-    /// [`deserialize`](Self::deserialize), with buffers that are used again from call to call.
+    /// Decodes the text as [`deserialize`](Self::deserialize) does, with buffers that are used again from call to call.
+    ///
+    /// It pays where large texts are decoded one after the other.
+    ///
+    /// ```
+    /// use wireline::{RawJson, Scratch};
+    ///
+    /// let mut scratch = Scratch::default(); // one for each thread
+    /// for text in [r#"{"lines":"one\ntwo"}"#, r#"{"lines":"three"}"#] {
+    ///     let value: serde_json::Value = RawJson::parse(text.as_bytes())?.deserialize_with(&mut scratch)?;
+    ///     assert!(value["lines"].is_string());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -99,6 +123,16 @@ impl<'a> RawJson<'a> {
 
     /// Decodes the text into a type that may borrow from it.
     ///
+    /// A `&str` can be borrowed only where there are no escapes in it; a `Cow<str>` with `#[serde(borrow)]` takes both.
+    ///
+    /// ```
+    /// use wireline::RawJson;
+    ///
+    /// let (name, count): (&str, u32) = RawJson::parse(br#"["tool", 3]"#)?.deserialize_borrowed()?;
+    /// assert_eq!((name, count), ("tool", 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The text does not fit `T`.
@@ -109,6 +143,17 @@ impl<'a> RawJson<'a> {
     /// The value that a JSON pointer (RFC 6901) leads to, found without decoding anything.
     ///
     /// Of members with the same name the last one counts, as it does for serde_json's `Value`.
+    ///
+    /// ```
+    /// use wireline::RawJson;
+    ///
+    /// let json = RawJson::parse(br#"{"tools":[{"name":"add"},{"name":"sub"}],"a/b":1}"#)?;
+    /// assert_eq!(json.pointer("/tools/1/name").unwrap().as_str(), "\"sub\""); // as it was sent, quotes and all
+    /// assert_eq!(json.pointer("/tools/1/name").unwrap().deserialize::<String>()?, "sub");
+    /// assert_eq!(json.pointer("/a~1b").unwrap().as_str(), "1");
+    /// assert!(json.pointer("/tools/2").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pointer(&self, pointer: &str) -> Option<Self> {
         if pointer.is_empty() {
             return Some(*self);

@@ -8,10 +8,13 @@ const LONGEST: usize = u32::MAX as usize - 1;
 /// What is accepted: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
 ///
 /// ```
-/// use wireline::{AnswerWithoutId, Rules};
+/// use wireline::{FaultKind, Frame, Rules};
 ///
 /// // MCP as of 2025-03-26, which had batches, on a link where no line is longer than a megabyte.
 /// let rules = Rules::mcp().batches(true).max_batch_len(50).max_line_len(1 << 20);
+/// let line = br#"[{"jsonrpc":"2.0","method":"note"}]"#;
+/// assert!(Frame::parse(line, &rules).is_ok());
+/// assert_eq!(Frame::parse(line, &Rules::mcp()).unwrap_err().kind(), FaultKind::BatchNotAllowed);
 /// ```
 ///
 /// | | [`json_rpc`](Self::json_rpc) | [`mcp`](Self::mcp) | [`acp`](Self::acp) |
@@ -65,14 +68,35 @@ impl Rules {
 
     /// The longest line accepted, in bytes without its line end: 16 MiB unless set, 4 GiB at the most.
     ///
-    /// A longer line is discarded as it comes in, and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong).
+    /// A longer line is discarded as it comes in, and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong). An
+    /// encoder refuses to make one.
+    ///
+    /// ```
+    /// use wireline::{Decoder, FaultKind, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp().max_line_len(40));
+    /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"much too long a name\",\"id\":1}\n");
+    /// let fault = decoder.next_frame().unwrap().unwrap_err();
+    /// assert_eq!(fault.kind(), FaultKind::LineTooLong);
+    /// assert_eq!(fault.id().unwrap().as_i64(), Some(1)); // found while it was discarded
+    /// ```
     #[must_use]
     pub fn max_line_len(mut self, bytes: usize) -> Self {
         self.max_line_len = bytes.min(LONGEST);
         self
     }
 
-    /// How deep brackets may be nested: 128 unless set, 1024 at the most. The outermost object counts as one.
+    /// How deep brackets may be nested: 128 unless set, 1024 at the most.
+    ///
+    /// The outermost object counts as one, and so does the array around a batch.
+    ///
+    /// ```
+    /// use wireline::{FaultKind, Frame, Rules};
+    ///
+    /// let line = br#"{"jsonrpc":"2.0","method":"note","params":{"a":[]}}"#; // three deep
+    /// assert!(Frame::parse(line, &Rules::mcp().max_depth(3)).is_ok());
+    /// assert_eq!(Frame::parse(line, &Rules::mcp().max_depth(2)).unwrap_err().kind(), FaultKind::TooDeep);
+    /// ```
     #[must_use]
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.max_depth = depth.min(DEEPEST as usize) as u32;
@@ -102,6 +126,17 @@ impl Rules {
     }
 
     /// Whether `"params": null` is taken for no params. JSON-RPC 2.0 does not permit it, but some peers send it.
+    ///
+    /// ```
+    /// use wireline::{Frame, Message, Rules};
+    ///
+    /// let line = br#"{"jsonrpc":"2.0","method":"note","params":null}"#;
+    /// assert!(Frame::parse(line, &Rules::mcp()).is_err());
+    /// let Ok(Frame::Message(Message::Notification(note))) = Frame::parse(line, &Rules::mcp().null_params(true)) else {
+    ///     panic!()
+    /// };
+    /// assert!(note.params().is_none());
+    /// ```
     #[must_use]
     pub fn null_params(mut self, tolerated: bool) -> Self {
         self.null_params = tolerated;
@@ -111,6 +146,15 @@ impl Rules {
     /// Whether, and how, a faulty line from which no id could be read is answered.
     ///
     /// An error of the form that is sent is also accepted, where the dialect does not permit it by itself.
+    ///
+    /// ```
+    /// use wireline::{AnswerWithoutId, Frame, Rules};
+    ///
+    /// // A pipe that people print to.
+    /// let rules = Rules::json_rpc().answer_without_id(AnswerWithoutId::Never);
+    /// assert!(Frame::parse(b"loading", &rules).unwrap_err().reply().is_none());
+    /// assert!(Frame::parse(b"loading", &Rules::json_rpc()).unwrap_err().reply().unwrap().id().unwrap().is_null());
+    /// ```
     #[must_use]
     pub fn answer_without_id(mut self, answer: AnswerWithoutId) -> Self {
         self.answer_without_id = answer;

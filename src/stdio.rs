@@ -27,6 +27,19 @@ static CLAIMED: AtomicBool = AtomicBool::new(false);
 ///
 /// What has been printed before and not been written yet goes to stderr as well.
 ///
+/// ```
+/// use std::io::Write;
+/// use wireline::stdio;
+///
+/// let mut stdout = stdio::claim()?;
+/// println!("a stray print"); // goes to stderr
+/// stdout.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"started\"}\n")?; // goes to stdout
+/// assert_eq!(stdio::claim().unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+/// drop(stdout);
+/// println!("goes to stdout again");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// It has been claimed before ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), or the descriptors could not be moved:

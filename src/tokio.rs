@@ -42,6 +42,41 @@ use crate::message::Message;
 use crate::rules::Rules;
 
 /// Frames from, and lines to, a byte stream; see the [module](self).
+///
+/// Besides what [`encode`] gives, it sends frames, messages and batches from elsewhere as they came, and the
+/// [replies](crate::Fault::reply) that faults call for:
+///
+/// ```
+/// # #[::tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use futures_util::{SinkExt, StreamExt};
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+/// use tokio_util::codec::Framed;
+/// use wireline::{Rules, tokio::Codec};
+///
+/// let (mut client, server) = tokio::io::duplex(1024);
+/// let mut server = Framed::new(server, Codec::new(Rules::mcp()));
+/// client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1}\n{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n").await?;
+/// client.shutdown().await?;
+/// while let Some(frame) = server.next().await {
+///     match frame? {
+///         Ok(frame) => server.send(frame).await?,
+///         Err(fault) => {
+///             if let Some(reply) = fault.reply() {
+///                 server.send(reply).await?;
+///             }
+///         }
+///     }
+/// }
+/// drop(server);
+/// let mut lines = String::new();
+/// client.read_to_string(&mut lines).await?;
+/// let (reply, echo) = lines.split_once('\n').unwrap();
+/// assert!(reply.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"#));
+/// assert_eq!(echo, "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Codec {
     decoder: Decoder,

@@ -1,4 +1,7 @@
 //! On `std::io`: frames from a reader, lines to a writer, and a blocking server.
+//!
+//! [`serve`] is all that a simple server needs. [`FrameReader`] and [`FrameWriter`] are what it would be made of if it had
+//! threads: one reads, and clones of the other write.
 
 mod reader;
 mod writer;
@@ -106,8 +109,8 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     ///
-    /// They do not fit `T`: "Invalid params", for the handler to pass on. What serde says about it may quote the peer's
-    /// words, and is not in it; where callers should be told more, use [`raw_params`](Self::raw_params).
+    /// They do not fit `T`: "Invalid params", for the handler to pass on by `?`. What serde says about it may quote the
+    /// peer's words, and is not in it; where callers should be told more, use [`raw_params`](Self::raw_params).
     pub fn params<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         let params = self.params.unwrap_or(RawJson::checked(b"null"));
         params.deserialize().map_err(|_| RpcError::invalid_params("Invalid params"))

@@ -68,6 +68,28 @@ impl<R: Read> FrameReader<R> {
 
     /// The next frame or fault of what has been read already, or `None` if more must be read: time to write out what was
     /// answered so far, before [`fill`](Self::fill) waits.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Message, Rules, io::FrameReader};
+    ///
+    /// let input = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"}\n"[..];
+    /// let mut reader = FrameReader::new(input, Rules::json_rpc());
+    /// let mut encoder = Encoder::new(Rules::json_rpc());
+    /// let mut writes = Vec::new();
+    /// loop {
+    ///     while let Some(frame) = reader.next_buffered() {
+    ///         if let Ok(Frame::Message(Message::Request(request))) = frame {
+    ///             encoder.response(&request.id(), &request.method()).unwrap();
+    ///         }
+    ///     }
+    ///     writes.push(encoder.take()); // all answers to one read, in one write
+    ///     if !reader.fill()? {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(writes[1].iter().filter(|&&byte| byte == b'\n').count(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn next_buffered(&mut self) -> Option<Result<Frame<'_>, Fault>> {
         self.decoder.next_frame()
     }

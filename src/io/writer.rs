@@ -70,6 +70,20 @@ impl<W: Write> FrameWriter<W> {
 
     /// Sends what `write` makes an [`Encoder`] append: one line, or several that stay together.
     ///
+    /// ```
+    /// use wireline::io::{FrameWriter, Progress, SendError};
+    /// use wireline::{Id, Rules};
+    ///
+    /// let writer = FrameWriter::new(Vec::new(), Rules::json_rpc());
+    /// assert_eq!(writer.send(|encoder| encoder.notification("started", &()))?, Progress::Written);
+    /// // What cannot be encoded is not sent, and the next message is.
+    /// assert!(matches!(writer.send(|encoder| encoder.response(&Id::from(1), &f64::NAN)), Err(SendError::Encode(_))));
+    /// assert_eq!(writer.send(|encoder| encoder.response(&Id::from(1), &0.5))?, Progress::Written);
+    /// let (lines, _) = writer.into_parts().unwrap();
+    /// assert_eq!(lines.iter().filter(|&&byte| byte == b'\n').count(), 2);
+    /// # Ok::<(), SendError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Nothing of it has been sent, unless the error is [`Io`](SendError::Io): then some of it may have been, and nothing

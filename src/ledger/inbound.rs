@@ -22,6 +22,29 @@ const ID_BYTES: usize = 1024;
 /// The requests that have come in and are to be answered.
 ///
 /// Clones share one ledger, for threads and tasks.
+///
+/// ```
+/// use wireline::ledger::{Inbound, Refusal};
+/// use wireline::{Encoder, Frame, Message, Rules};
+///
+/// let rules = Rules::json_rpc();
+/// let (owed, mut encoder) = (Inbound::new(rules, 100), Encoder::new(rules));
+/// let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
+/// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &rules) else { panic!() };
+///
+/// let ticket = owed.admit(&request)?;
+/// // The same id once more, before it is answered.
+/// let refusal = owed.admit(&request).unwrap_err();
+/// assert_eq!(refusal, Refusal::Duplicate);
+/// encoder.error(&request.id(), &refusal.error())?;
+///
+/// // Whoever was to answer has failed, and dropped the ticket on the way.
+/// drop(ticket);
+/// assert_eq!(owed.answer_dropped(&mut encoder)?, 1);
+/// assert_eq!(owed.in_flight(), 0);
+/// assert!(encoder.take().ends_with(b"{\"code\":-32603,\"message\":\"Internal error\"}}\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Inbound {
     shared: Arc<Shared>,
@@ -50,8 +73,25 @@ impl Inbound {
     }
 
     /// A ledger that calls `wake` whenever a ticket has been dropped, from wherever that was, so that whoever writes
-    /// answers gets to [`answer_dropped`](Self::answer_dropped). It should only give a signal: it may be called while a
-    /// panic unwinds, or while somebody holds the lock on a writer.
+    /// answers gets to [`answer_dropped`](Self::answer_dropped).
+    ///
+    /// It should only give a signal: it may be called while a panic unwinds, or while somebody holds the lock on a writer.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use wireline::ledger::Inbound;
+    /// use wireline::{Frame, Message, Rules};
+    ///
+    /// let (signal, signals) = channel();
+    /// let owed = Inbound::with_wake(Rules::mcp(), 100, move || drop(signal.send(())));
+    /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
+    /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
+    /// let ticket = owed.admit(&request)?;
+    ///
+    /// assert!(std::thread::spawn(move || { let _ticket = ticket; panic!("out of luck") }).join().is_err());
+    /// assert!(signals.try_recv().is_ok()); // the writer is told
+    /// # Ok::<(), wireline::ledger::Refusal>(())
+    /// ```
     pub fn with_wake(rules: Rules, limit: usize, wake: impl Fn() + Send + Sync + 'static) -> Self {
         let shared = Shared { dialect: rules.dialect, limit, owed: Mutex::default(), wake: Box::new(wake) };
         Self { shared: Arc::new(shared) }
@@ -84,6 +124,22 @@ impl Inbound {
     ///
     /// Under MCP a cancelled request is not answered any more. Otherwise it is, by whatever its ticket is given; and if
     /// that is dropped, by the error -32800, "Request cancelled".
+    ///
+    /// ```
+    /// use wireline::ledger::Inbound;
+    /// use wireline::{Encoder, Frame, Id, Message, Rules};
+    ///
+    /// let (owed, mut encoder) = (Inbound::new(Rules::mcp(), 100), Encoder::new(Rules::mcp()));
+    /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
+    /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
+    /// let ticket = owed.admit(&request)?;
+    ///
+    /// assert!(owed.cancel(&Id::from(1)));
+    /// assert!(ticket.is_cancelled()); // time to stop working on it
+    /// ticket.respond(&mut encoder, &serde_json::json!({}))?;
+    /// assert!(encoder.take().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel(&self, id: &Id<'_>) -> bool {
         match self.shared.owed().requests.get_mut(&id.clone().into_owned()) {
             Some(cancelled) => {

@@ -8,6 +8,25 @@ use crate::message::Response;
 
 /// The requests that have been sent and are to be answered by the peer, each with a value of the caller's: a channel to
 /// send the answer to, a time, a name.
+///
+/// ```
+/// use wireline::ledger::{Outbound, Stray};
+/// use wireline::{Frame, Message, Rules};
+///
+/// let mut asked = Outbound::new(2);
+/// let (first, second) = (asked.issue("first")?, asked.issue("second")?);
+/// assert_eq!(asked.issue("third").unwrap_err().0, "third"); // as many as it takes
+///
+/// let line = br#"{"jsonrpc":"2.0","id":2,"result":null}"#;
+/// let Ok(Frame::Message(Message::Response(response))) = Frame::parse(line, &Rules::json_rpc()) else { panic!() };
+/// assert_eq!(asked.settle(&response), Ok("second"));
+/// assert_eq!(asked.settle(&response), Err(Stray::Repeated));
+///
+/// // The stream has ended. Who is still waiting?
+/// let unanswered: Vec<_> = asked.drain().collect();
+/// assert_eq!(unanswered, [(first, "first")]);
+/// # Ok::<(), wireline::ledger::Full<&str>>(())
+/// ```
 pub struct Outbound<T> {
     open: HashMap<u64, T>,
     next: u64,
@@ -49,7 +68,10 @@ impl<T> Outbound<T> {
         }
     }
 
-    /// Gives up on a request, which is then no longer open, and gives back its value.
+    /// Gives up on a request, which is then no longer open, and gives back its value: because it was cancelled, or took
+    /// too long, or its answer could not be read ([`Fault::is_response`](crate::Fault::is_response)).
+    ///
+    /// If it is answered after all, that is [`Stray::Repeated`].
     pub fn withdraw(&mut self, id: &Id<'_>) -> Option<T> {
         self.open.remove(&id.as_u64()?)
     }
