@@ -303,6 +303,17 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
     ///
     /// One that has been judged by the same rules is not judged again.
     ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Rules};
+    ///
+    /// let line = br#"{"method":"note", "params":{"x":1.10}, "jsonrpc":"2.0"}"#;
+    /// let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
+    /// let mut encoder = Encoder::new(Rules::json_rpc());
+    /// encoder.forward(&message)?;
+    /// assert_eq!(encoder.take().strip_suffix(b"\n"), Some(&line[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The message has a line break between its tokens, or is not what these rules permit.

@@ -95,7 +95,7 @@ impl Fault {
         self.offset
     }
 
-    /// Where in the line it shows, in bytes from 1 on. The byte's place in the stream is `offset() + column() - 1`.
+    /// Where in the line the fault shows, in bytes from 1 on. The byte's place in the stream is `offset() + column() - 1`.
     pub fn column(&self) -> u64 {
         self.column
     }
@@ -238,7 +238,7 @@ macro_rules! fault_kinds {
         }
 
         impl FaultKind {
-            /// All there are.
+            /// All kinds there are.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
             /// A short name in kebab case, which stays as it is: for logs and machines.

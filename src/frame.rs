@@ -154,7 +154,7 @@ impl<'a> Batch<'a> {
         Batch { text: text.reborrow(), position: *position, len: *len, rules: *rules }.into_iter()
     }
 
-    /// See [`Frame::into_owned`].
+    /// The same batch, sharing the decoder's buffer instead of borrowing from it; see [`Frame::into_owned`].
     pub fn into_owned(self) -> Batch<'static> {
         Batch { text: self.text.into_owned(), position: self.position, len: self.len, rules: self.rules }
     }

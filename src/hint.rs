@@ -25,7 +25,7 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// All there are.
+    /// All hints there are.
     pub const ALL: &'static [Self] = &[
         Self::ContentLengthHeader,
         Self::HttpRequest,

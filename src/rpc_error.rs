@@ -43,22 +43,22 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The request is JSON, but not one that can be served; say why.
+    /// The error -32600: the request is JSON, but not one that can be served; say why.
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Self::INVALID_REQUEST, message)
     }
 
-    /// There is no such method.
+    /// The error -32601: there is no such method.
     pub fn method_not_found() -> Self {
         Self::new(Self::METHOD_NOT_FOUND, "Method not found")
     }
 
-    /// The method does not take such params; say what it takes.
+    /// The error -32602: the method does not take such params; say what it takes.
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// Something failed that is not the caller's business.
+    /// The error -32603: something failed that is not the caller's business.
     pub fn internal() -> Self {
         Self::new(Self::INTERNAL_ERROR, "Internal error")
     }

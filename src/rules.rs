@@ -110,7 +110,7 @@ impl Rules {
         self
     }
 
-    /// How many entries a batch may have: 1024 unless set.
+    /// How many entries a batch may have: 1024 unless set. A longer one is a fault as a whole.
     #[must_use]
     pub fn max_batch_len(mut self, entries: usize) -> Self {
         self.max_batch_len = entries;
@@ -119,6 +119,18 @@ impl Rules {
 
     /// Whether lines of nothing but spaces, tabs and carriage returns are passed over, as they are unless set, or are
     /// a [`BlankLine`](crate::FaultKind::BlankLine) fault each.
+    ///
+    /// ```
+    /// use wireline::{Decoder, FaultKind, Rules};
+    ///
+    /// let first_fault = |rules| {
+    ///     let mut decoder = Decoder::new(rules);
+    ///     decoder.feed(b"\r\n \t\n");
+    ///     decoder.next_frame().map(|frame| frame.unwrap_err().kind())
+    /// };
+    /// assert_eq!(first_fault(Rules::mcp()), None);
+    /// assert_eq!(first_fault(Rules::mcp().skip_blank_lines(false)), Some(FaultKind::BlankLine));
+    /// ```
     #[must_use]
     pub fn skip_blank_lines(mut self, skip: bool) -> Self {
         self.skip_blank_lines = skip;

@@ -84,12 +84,12 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Both directions by `rules`.
+    /// A codec that judges both directions by `rules`.
     pub fn new(rules: Rules) -> Self {
         Self::with_decoder(Decoder::new(rules))
     }
 
-    /// Both directions by a decoder's rules. It may have been fed before.
+    /// A codec that judges both directions by a decoder's rules. The decoder may have been fed before.
     pub fn with_decoder(decoder: Decoder) -> Self {
         Self { rules: *decoder.rules(), decoder }
     }
@@ -129,6 +129,19 @@ impl<F> fmt::Debug for Encode<F> {
 }
 
 /// A message for a [`Codec`] to send: what `write` makes an [`Encoder`] append.
+///
+/// ```
+/// use bytes::BytesMut;
+/// use tokio_util::codec::Encoder;
+/// use wireline::{Id, Rules, tokio::{Codec, encode}};
+///
+/// let (mut codec, mut buffer) = (Codec::new(Rules::json_rpc()), BytesMut::new());
+/// codec.encode(encode(|encoder| encoder.response(&Id::from(1), "pong")), &mut buffer)?;
+/// // What is refused leaves nothing in the buffer, so that a sink can go on.
+/// assert!(codec.encode(encode(|encoder| encoder.response(&Id::from(2), &f64::NAN)), &mut buffer).is_err());
+/// assert_eq!(buffer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"pong\"}\n");
+/// # Ok::<(), wireline::io::SendError>(())
+/// ```
 pub fn encode<F>(write: F) -> Encode<F>
 where
     F: FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,

@@ -39,12 +39,12 @@ pub struct FrameReader<R> {
 }
 
 impl<R: Read> FrameReader<R> {
-    /// Frames by `rules`.
+    /// Frames from `reader`, judged by `rules`.
     pub fn new(reader: R, rules: Rules) -> Self {
         Self::with_decoder(reader, Decoder::new(rules))
     }
 
-    /// Frames by a decoder that may have been fed before.
+    /// Frames from `reader` by a decoder that may have been fed before.
     pub fn with_decoder(reader: R, decoder: Decoder) -> Self {
         Self { reader, decoder, read: *READ.start(), ended: false }
     }

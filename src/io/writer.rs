@@ -62,7 +62,7 @@ pub enum Progress {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Lines by `rules`.
+    /// Lines to `writer`, judged by `rules`.
     pub fn new(writer: W, rules: Rules) -> Self {
         let shared = Shared { writer, unwritten: BytesMut::new(), broken: false };
         Self { shared: Arc::new(Mutex::new(shared)), rules }
@@ -112,6 +112,39 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Writes what is pending, and flushes the writer.
+    ///
+    /// ```
+    /// use std::io::{self, Write};
+    /// use wireline::io::{FrameWriter, Progress};
+    /// use wireline::Rules;
+    ///
+    /// /// A pipe that takes ten bytes, and no more until there is room again.
+    /// struct Pipe { room: usize, taken: Vec<u8> }
+    ///
+    /// impl Write for Pipe {
+    ///     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    ///         let len = bytes.len().min(self.room);
+    ///         if len == 0 {
+    ///             self.room = 100;
+    ///             return Err(io::ErrorKind::WouldBlock.into());
+    ///         }
+    ///         self.room -= len;
+    ///         self.taken.extend_from_slice(&bytes[..len]);
+    ///         Ok(len)
+    ///     }
+    ///     fn flush(&mut self) -> io::Result<()> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let writer = FrameWriter::new(Pipe { room: 10, taken: Vec::new() }, Rules::mcp());
+    /// assert_eq!(writer.send(|encoder| encoder.notification("note", &()))?, Progress::Pending);
+    /// assert_eq!(writer.flush()?, Progress::Written); // when the pipe is ready again
+    /// let (pipe, unwritten) = writer.into_parts().unwrap();
+    /// assert_eq!(pipe.taken, b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n");
+    /// assert!(unwritten.is_empty());
+    /// # Ok::<(), wireline::io::SendError>(())
+    /// ```
     ///
     /// # Errors
     ///
