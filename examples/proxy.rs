@@ -21,9 +21,12 @@ use std::thread;
 use wireline::ledger::Outbound;
 use wireline::{Decoder, Encoder, Frame, Id, Message, RpcError, Rules};
 
+/// Where a client is written to: by whoever has an answer for it, one whole line after the other.
+type Client = Arc<Mutex<TcpStream>>;
+
 /// What the proxy remembers of a request that it forwarded: who sent it, and under which id.
 struct Forwarded {
-    client: TcpStream,
+    client: Client,
     id: Id<'static>,
 }
 
@@ -64,6 +67,7 @@ fn from_client(
 ) -> Result<(), Box<dyn Error>> {
     let mut decoder = Decoder::new(Rules::json_rpc());
     let (mut up, mut back) = (Encoder::new(Rules::json_rpc()), Encoder::new(Rules::json_rpc()));
+    let answers = Arc::new(Mutex::new(client.try_clone()?));
     let mut chunk = [0; 8192];
     loop {
         let read = client.read(&mut chunk)?;
@@ -75,10 +79,16 @@ fn from_client(
             match frame {
                 Ok(Frame::Message(message)) => match &message {
                     Message::Request(request) => {
-                        let forwarded = Forwarded { client: client.try_clone()?, id: request.id().into_owned() };
-                        match lock(open).issue(forwarded) {
-                            Ok(id) => up.with_id(&message, &id)?,
-                            Err(full) => back.error(&full.0.id, &RpcError::new(-32000, "the server is busy"))?,
+                        let id = request.id().into_owned();
+                        let issued = lock(open).issue(Forwarded { client: Arc::clone(&answers), id: id.clone() });
+                        match issued {
+                            Err(_) => back.error(&id, &RpcError::new(-32000, "the server is busy"))?,
+                            Ok(ours) if up.with_id(&message, &ours).is_err() => {
+                                // With a longer id the line is too long.
+                                lock(open).withdraw(&ours);
+                                back.error(&id, &RpcError::internal())?;
+                            }
+                            Ok(_) => {}
                         }
                     }
                     Message::Notification(_) => up.forward(&message)?,
@@ -94,7 +104,7 @@ fn from_client(
             }
         }
         lock(input).write_all(&up.take())?;
-        client.write_all(&back.take())?;
+        lock(&answers).write_all(&back.take())?;
         if read == 0 {
             return Ok(());
         }
@@ -113,18 +123,25 @@ fn from_server(mut output: ChildStdout, open: &Mutex<Outbound<Forwarded>>) -> Re
         }
         decoder.feed(&chunk[..read]);
         while let Some(frame) = decoder.next_frame() {
-            let Ok(Frame::Message(message)) = frame else { continue };
-            let Message::Response(response) = &message else { continue };
-            if let Ok(Forwarded { mut client, id }) = lock(open).settle(response) {
-                down.with_id(&message, &id)?;
-                // A client that has gone does not keep the others from their answers.
-                drop(client.write_all(&down.take()));
+            let (forwarded, message) = match &frame {
+                Ok(Frame::Message(message @ Message::Response(response))) => {
+                    (lock(open).settle(response).ok(), Some(message))
+                }
+                // An answer that nobody can read is one all the same: its request will get no other.
+                Err(fault) if fault.is_response() => (fault.id().and_then(|id| lock(open).withdraw(id)), None),
+                _ => continue,
+            };
+            let Some(Forwarded { client, id }) = forwarded else { continue };
+            if message.is_none_or(|message| down.with_id(message, &id).is_err()) {
+                down.error(&id, &RpcError::internal())?;
             }
+            // A client that has gone does not keep the others from their answers.
+            drop(lock(&client).write_all(&down.take()));
         }
     }
-    for (_, Forwarded { mut client, id }) in lock(open).drain() {
+    for (_, Forwarded { client, id }) in lock(open).drain() {
         down.error(&id, &RpcError::internal())?;
-        drop(client.write_all(&down.take()));
+        drop(lock(&client).write_all(&down.take()));
     }
     Ok(())
 }

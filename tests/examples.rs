@@ -79,3 +79,24 @@ fn proxy_keeps_clients_apart() {
     }
     assert!(proxy.wait().unwrap().success());
 }
+
+#[test]
+#[cfg(unix)]
+fn proxy_leaves_nobody_waiting() {
+    // Answers the first request by what nobody can read, the second not at all, and ends.
+    let server = r#"read line; echo '{"jsonrpc":"2.0","id":1,"result":NaN}'; read line"#;
+    let mut proxy =
+        Command::new(example("proxy")).args(["1", "sh", "-c", server]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let mut client = TcpStream::connect(line.split(' ').nth(2).unwrap()).unwrap();
+    client.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    let mut answers = BufReader::new(client.try_clone().unwrap()).lines();
+    for id in ["\"a\"", "\"b\""] {
+        writeln!(client, r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#).unwrap();
+        let answer = answers.next().unwrap().unwrap();
+        assert!(answer.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"#)), "{answer}");
+    }
+    client.shutdown(Shutdown::Write).unwrap();
+    assert!(proxy.wait().unwrap().success());
+}
