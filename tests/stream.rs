@@ -377,6 +377,35 @@ fn frames_need_not_be_taken_at_once() {
 }
 
 #[test]
+fn a_decoder_can_begin_in_the_middle() {
+    let lines = ["\u{feff}oops", "", REQUEST, "\u{feff}{}", "[1]\r", r#"{"jsonrpc":"2.0","id":2}"#, REQUEST];
+    let stream = lines.join("\n");
+    let places = |mut decoder: Decoder, bytes: &[u8]| {
+        decoder.feed(bytes);
+        decoder.finish();
+        let mut places = Vec::new();
+        while let Some(frame) = decoder.next_frame() {
+            places.push(match frame {
+                Ok(frame) => (frame.line(), frame.offset(), format!("{frame:?}")),
+                Err(fault) => {
+                    (fault.line(), fault.offset(), format!("{fault:?} {:?}", fault.reply().map(|r| r.to_string())))
+                }
+            });
+        }
+        places
+    };
+    let whole = places(Decoder::new(Rules::json_rpc()), stream.as_bytes());
+    assert_eq!(whole.len(), lines.len() - 1);
+    for (at, _) in stream.match_indices('\n') {
+        let (before, rest) = stream.split_at(at + 1);
+        let line = before.matches('\n').count() as u64 + 1;
+        let decoder = Decoder::new(Rules::json_rpc()).resume(line, before.len() as u64);
+        let expected: Vec<_> = whole.iter().filter(|place| place.0 >= line).cloned().collect();
+        assert_eq!(places(decoder, rest.as_bytes()), expected, "{line}");
+    }
+}
+
+#[test]
 fn owned_frames_outlive_the_decoder() {
     fn is_send_and_sync<T: Send + Sync + 'static>(_: &T) {}
 

@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::{Args, Man};
+use crate::excerpt::escape;
 use crate::{FAILED, FINE};
 
 /// Prints what makes a shell complete the arguments.
@@ -25,7 +26,9 @@ pub(crate) fn man(args: &Man) -> u8 {
     if let Some(directory) = &args.dir {
         return match write_pages(&wireline, directory) {
             Ok(()) => FINE,
-            Err(error) => complain(&format!("cannot write to {}: {error}", directory.display())),
+            Err(error) => {
+                complain(&format!("cannot write to {}: {error}", escape(directory.as_os_str().as_encoded_bytes())))
+            }
         };
     }
     let command = match &args.command {

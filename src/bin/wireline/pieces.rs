@@ -91,7 +91,8 @@ impl Pieces<'_> {
                 scope.spawn(|| {
                     let mut buffer = vec![0; self.size];
                     // Whoever waits for a piece holds the lock, and the others wait for that.
-                    while let Ok(piece) = take.lock().map_err(drop).and_then(|take| take.recv().map_err(drop)) {
+                    let take = || take.lock().ok()?.recv().ok();
+                    while let Some(piece) = take().filter(|_| !is_over.load(Ordering::Relaxed)) {
                         self.judge(piece, &mut buffer, report, &is_over);
                     }
                 });
@@ -104,7 +105,7 @@ impl Pieces<'_> {
 
     /// Gives out the pieces, and collects what becomes of them in their order.
     fn collect(&self, give: Sender<Piece>, tally: &mut Tally, send: &mut Sink<'_>) -> Result<(), Failure> {
-        let mut under_way = VecDeque::new();
+        let mut under_way: VecDeque<Receiver<News>> = VecDeque::new();
         let mut start = 0;
         let (first, mut line) = channel();
         // The receiver is at hand.
@@ -115,23 +116,25 @@ impl Pieces<'_> {
                 let (next_line, line_after) = channel();
                 let (news, from_piece) = sync_channel(WAITING);
                 let piece = Piece { start, line: std::mem::replace(&mut line, line_after), next_line, news };
-                // Fails if all threads have panicked, which the scope passes on.
+                // If all threads have panicked, that shows below.
                 let _ = give.send(piece);
                 under_way.push_back(from_piece);
                 start += self.size as u64;
             }
-            for news in under_way.pop_front().into_iter().flatten() {
-                match news {
-                    News::Text(mut text) => send(&mut text).map_err(Failure::Write)?,
-                    News::Done(of_piece, end) => {
-                        tally.add(&of_piece);
-                        match end {
-                            End::Piece => {}
-                            End::File => return Ok(()),
-                            End::Failed(error) => return Err(Failure::Read(error)),
-                        }
-                    }
+            let Some(first) = under_way.pop_front() else { return Ok(()) };
+            let (of_piece, end) = loop {
+                match first.recv() {
+                    Ok(News::Text(mut text)) => send(&mut text).map_err(Failure::Write)?,
+                    Ok(News::Done(of_piece, end)) => break (of_piece, end),
+                    // Its thread has panicked, which the scope passes on.
+                    Err(_) => return Ok(()),
                 }
+            };
+            tally.add(&of_piece);
+            match end {
+                End::Piece => {}
+                End::File => return Ok(()),
+                End::Failed(error) => return Err(Failure::Read(error)),
             }
         }
     }
