@@ -89,11 +89,13 @@ impl Pieces<'_> {
         thread::scope(|scope| {
             for _ in 0..self.jobs {
                 scope.spawn(|| {
+                    // Used for all its pieces: memory of their own would take the system as long again to give out.
                     let mut buffer = vec![0; self.size];
+                    let mut decoder = Decoder::new(self.rules).retain(4 * READ);
                     // Whoever waits for a piece holds the lock, and the others wait for that.
                     let take = || take.lock().ok()?.recv().ok();
                     while let Some(piece) = take().filter(|_| !is_over.load(Ordering::Relaxed)) {
-                        self.judge(piece, &mut buffer, report, &is_over);
+                        self.judge(piece, &mut buffer, &mut decoder, report, &is_over);
                     }
                 });
             }
@@ -140,14 +142,21 @@ impl Pieces<'_> {
     }
 
     /// Judges a piece, unless nobody wants to know any more.
-    fn judge(&self, piece: Piece, buffer: &mut [u8], report: &impl Report, is_over: &AtomicBool) {
+    fn judge(
+        &self,
+        piece: Piece,
+        buffer: &mut [u8],
+        decoder: &mut Decoder,
+        report: &impl Report,
+        is_over: &AtomicBool,
+    ) {
         let mut tally = Tally::default();
         let mut send = |text: &mut Vec<u8>| {
             let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             piece.news.send(News::Text(std::mem::take(text))).map_err(gone)
         };
         let judge = Judge::new(report, &mut tally, &mut send);
-        if let Some(end) = self.judge_lines(&piece, buffer, judge, is_over) {
+        if let Some(end) = self.judge_lines(&piece, buffer, decoder, judge, is_over) {
             // Nobody may want to know by now.
             let _ = piece.news.send(News::Done(tally, end));
         }
@@ -158,6 +167,7 @@ impl Pieces<'_> {
         &self,
         piece: &Piece,
         buffer: &mut [u8],
+        decoder: &mut Decoder,
         mut judge: Judge<'_, impl Report>,
         is_over: &AtomicBool,
     ) -> Option<End> {
@@ -176,17 +186,18 @@ impl Pieces<'_> {
         }
         let skipped = if is_first { Some(0) } else { memchr::memchr(b'\n', bytes).map(|at| at + 1) };
         if let Some(skipped) = skipped {
-            let mut decoder = Decoder::new(self.rules).retain(2 * READ).resume(line, offset + skipped as u64);
+            // It is done with the last line of another piece, and nothing is left in it.
+            *decoder = std::mem::replace(decoder, Decoder::new(self.rules)).resume(line, offset + skipped as u64);
             for chunk in bytes[skipped..].chunks(READ) {
                 decoder.feed(chunk);
-                judge.judge(&mut decoder).ok()?;
+                judge.judge(decoder).ok()?;
             }
             let mut is_complete = false;
             while end.is_none() && !is_complete {
                 if is_over.load(Ordering::Relaxed) {
                     return None;
                 }
-                match read(&mut input, &mut decoder, REST) {
+                match read(&mut input, decoder, REST) {
                     Err(error) => end = Some(End::Failed(error)),
                     Ok(0) => end = Some(End::File),
                     Ok(len) => {
@@ -196,13 +207,13 @@ impl Pieces<'_> {
                             buffer.truncate(rest + at + 1);
                             is_complete = true;
                         }
-                        judge.judge(&mut decoder).ok()?;
+                        judge.judge(decoder).ok()?;
                     }
                 }
             }
             if matches!(end, Some(End::File)) {
                 decoder.finish();
-                judge.judge(&mut decoder).ok()?;
+                judge.judge(decoder).ok()?;
             }
         }
         judge.count_bytes(if end.is_none() { self.size as u64 } else { input.offset.saturating_sub(piece.start) });
