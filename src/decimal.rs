@@ -41,6 +41,7 @@ impl<'a> Decimal<'a> {
             return Self { negative: false, whole, fraction, point: 0, exponent: (false, b"") };
         }
         // A text is no longer than 4 GiB, and 17 digits are below 10¹⁷: nothing overflows.
+        #[allow(clippy::cast_possible_wrap, reason = "no slice is that long")]
         let point = integer.len() as i64 - leading_zeros as i64;
         match split_exponent(exponent) {
             (sign, power) if power.len() <= 17 => {
@@ -52,6 +53,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
+    #[allow(clippy::cast_possible_wrap, reason = "no slice is that long")]
     pub(crate) fn is_integer(&self) -> bool {
         match self.exponent {
             (_, b"") => self.point >= self.len() as i64,

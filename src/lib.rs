@@ -137,6 +137,8 @@
 // What a feature adds is linked to whether or not it is there.
 #![cfg_attr(not(all(feature = "stdio", feature = "tokio")), allow(rustdoc::broken_intra_doc_links))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
+// A number that does not fit where it goes, on a CPU of 32 bits or of 64, would be a wrong place in a text.
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap))]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

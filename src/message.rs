@@ -157,6 +157,10 @@ impl Response<'_> {
     }
 
     /// The result or the error.
+    ///
+    /// # Errors
+    ///
+    /// The peer's: the request was answered by an error.
     pub fn outcome(&self) -> Result<RawJson<'_>, ErrorObject<'_>> {
         let json = self.parts.part(self.parts.envelope.payload);
         match self.parts.envelope.kind {

@@ -98,6 +98,7 @@ impl Rules {
     /// assert_eq!(Frame::parse(line, &Rules::mcp().max_depth(2)).unwrap_err().kind(), FaultKind::TooDeep);
     /// ```
     #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "the deepest is far below")]
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.max_depth = depth.min(DEEPEST as usize) as u32;
         self
@@ -181,6 +182,7 @@ impl Rules {
 
     /// What of the rules a single message is judged by, apart from its length.
     #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the deepest is far below")]
     pub(crate) fn standard(&self) -> Standard {
         Standard {
             dialect: self.dialect,

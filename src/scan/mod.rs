@@ -31,6 +31,7 @@ pub(crate) struct Span {
 
 impl Span {
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "no text is longer: the rules see to that")]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         debug_assert!(start <= end && u32::try_from(end).is_ok());
         Self { start: start as u32, end: end as u32 }

@@ -45,6 +45,7 @@ impl Nesting {
     /// In a block that certainly stays below the second level, that is not looked at.
     // No branch depends on what the brackets are: nobody could predict it.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the depth was 32 bits wide, and has changed by 64 at the most")]
     pub(super) fn block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
         if self.depth + open.count_ones() >= max_depth.min(WORD - 1) {
             return self.deep_block(open, close, curly, max_depth);

@@ -10,7 +10,7 @@
 //! is read as: what each byte may come after, and what a run of digits may end in, by what it began after.
 
 use super::carry::Carry;
-use super::cpu::{BLOCK, Block, DigitMasks, Masks, NumberMasks};
+use super::cpu::{Block, DigitMasks, Masks, NumberMasks};
 
 /// What a number that goes on into the next block has been so far: most are 0 or 1, of the last byte.
 #[derive(Default)]
@@ -89,15 +89,16 @@ impl Numbers {
         let mut words = self.word;
         self.word = 0;
         while starts != 0 {
-            let at = starts.trailing_zeros() as usize;
+            let bit = starts.trailing_zeros();
+            let at = bit as usize;
             starts &= starts - 1;
             let ones = match rest[at..].first_chunk() {
                 Some(b"true" | b"null") => 0b1111,
                 Some(b"fals") if rest.get(at + 4) == Some(&b'e') => 0b1_1111,
                 _ => 0,
             };
-            words |= ones << at;
-            self.word |= ones.checked_shr((BLOCK - at) as u32).unwrap_or(0);
+            words |= ones << bit;
+            self.word |= ones.checked_shr(u64::BITS - bit).unwrap_or(0);
         }
         words
     }

@@ -26,6 +26,7 @@ impl Outermost {
     /// Takes the separators of a block that has been found right: so colons and ends take turns in an object. `blanks`
     /// is zero if there has been none so far.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "no text is longer than a span can say")]
     pub(super) fn separators<M: Members>(
         &mut self,
         text: &[u8],

@@ -148,6 +148,7 @@ fn mask(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
 /// The same, with bit `8 * i + j` where bit `8 * j + i` should be: byte `i` of this has a bit of each of the eight words
 /// of the block, which is what comparing and combining them gives.
 #[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "the upper half has been taken into the lower one")]
 fn columns(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
     // Two words at a time, since that is what the smallest vectors hold. What is compared is a copy, since a compiler
     // that must think of it changing meanwhile does a lot of thinking at run time.
