@@ -5,6 +5,8 @@ mod common;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
+use std::panic::resume_unwind;
+use std::sync::Arc;
 
 use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
@@ -260,6 +262,16 @@ fn a_panic_while_dropping_ends_nothing() {
         common::decode(Rules::json_rpc(), [&output[..]]),
         [r#"result 1 "bomb""#, r#"error 2 -32603 "Internal error" -"#, r#"result 3 "bomb""#]
     );
+}
+
+/// A peer that knows how to make a handler panic could otherwise fill the memory.
+#[test]
+fn nothing_is_kept_of_a_panic() {
+    let carried = Arc::new(());
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n";
+    let handler = |_: Call<'_>| -> Result<(), RpcError> { resume_unwind(Box::new(Arc::clone(&carried))) };
+    serve(&line.repeat(3)[..], io::sink(), Rules::json_rpc(), handler).unwrap();
+    assert_eq!(Arc::strong_count(&carried), 1);
 }
 
 /// Lines of all kinds, good and bad.

@@ -6,6 +6,7 @@
 mod reader;
 mod writer;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -176,8 +177,14 @@ fn answer_message<T: Payload>(
 
 /// What `run` returns, or `None` if it panics.
 fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
-    // What a panic carries may panic in turn when it is dropped.
-    catch_unwind(AssertUnwindSafe(run)).map_err(mem::forget).ok()
+    catch_unwind(AssertUnwindSafe(run)).map_err(let_go).ok()
+}
+
+/// Drops what a panic carries. If that panics in turn, what that one carries is not touched any more.
+fn let_go(carried: Box<dyn Any + Send>) {
+    if let Err(carried) = catch_unwind(AssertUnwindSafe(|| drop(carried))) {
+        mem::forget(carried);
+    }
 }
 
 fn answer_fault(fault: &Fault, encoder: &mut Encoder) {
