@@ -5,6 +5,15 @@ mod common;
 use common::{Dialect, cases, cpus, decode, describe};
 use wireline::{Decoder, Frame};
 
+/// Tests pass over an implementation that the CPU lacks. Where one is emulated in order to test it, `WIRELINE_CPUS` names
+/// those that must be there.
+#[test]
+fn the_implementations_that_should_run_do() {
+    if let Ok(expected) = std::env::var("WIRELINE_CPUS") {
+        assert_eq!(cpus().map(|cpu| format!("{cpu:?}")).collect::<Vec<_>>().join(" "), expected);
+    }
+}
+
 #[test]
 fn each_line_alone() {
     for case in cases() {
