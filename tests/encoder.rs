@@ -346,6 +346,46 @@ impl Serialize for Nested {
 }
 
 /// Each refusal, with its kind: the buffer and what was in it before stay as they were.
+/// Whatever `Serialize` can say is said as serde_json would, and a float that JSON lacks is found anywhere in it.
+#[test]
+fn every_shape_of_payload() {
+    #[derive(Serialize)]
+    struct Unit;
+    #[derive(Serialize)]
+    struct Newtype<T>(T);
+    #[derive(Serialize)]
+    struct Pair<T>(u8, T);
+    #[derive(Serialize)]
+    struct Named<T> {
+        unit: Unit,
+        option: Option<T>,
+    }
+    #[derive(Serialize)]
+    enum Shape<T> {
+        Unit,
+        Newtype(T),
+        Tuple(i128, T),
+        Struct { character: char, value: T },
+    }
+    #[track_caller]
+    fn check<T: Serialize>(payload: impl Fn(f64) -> T) {
+        let mut encoder = Encoder::new(Rules::json_rpc());
+        encoder.response(&Id::from(1), &payload(0.5)).unwrap();
+        let expected = serde_json::to_string(&payload(0.5)).unwrap();
+        assert_eq!(encoder.take(), format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{expected}}}\n"));
+        let error = encoder.response(&Id::from(1), &payload(f64::INFINITY)).unwrap_err();
+        assert_eq!(error.kind(), EncodeErrorKind::NonFiniteFloat);
+    }
+    check(|float| Newtype(float));
+    check(|float| Pair(1, float as f32));
+    check(|float| Named { unit: Unit, option: Some(float) });
+    check(|float| (Shape::<()>::Unit, None::<u8>, u128::MAX, Shape::Newtype(float)));
+    check(|float| Shape::Tuple(i128::MIN, float));
+    check(|float| Shape::Struct { character: '\u{2028}', value: Newtype(Some([float])) });
+    check(|float| std::collections::BTreeMap::from([(-1_i8, float)]));
+    check(|float| Err::<(), _>(Ok::<_, ()>(Pair(2, Newtype(float)))));
+}
+
 #[test]
 fn refusals_leave_no_trace() {
     type Attempt = Box<dyn Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>>;

@@ -1,0 +1,124 @@
+//! What errors and `Debug` say: what a thing is, and how much, never what the peer or the caller has put into it.
+
+use std::error::Error;
+use std::io;
+
+use wireline::ledger::{Full, Inbound, Outbound, Refusal, Stray};
+use wireline::{Encoder, Frame, Id, Message, Request, RpcError, Rules, Scratch, io as adapters};
+
+const SECRET: &str = "hunter2";
+
+#[track_caller]
+fn check(shown: &str, expected: &str) {
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+fn request() -> Request<'static> {
+    let line = format!(r#"{{"jsonrpc":"2.0","id":"{SECRET}","method":"{SECRET}","params":["{SECRET}"]}}"#);
+    match Frame::parse(line.as_bytes(), &Rules::json_rpc()).unwrap().into_owned() {
+        Frame::Message(Message::Request(request)) => request,
+        frame => panic!("{frame:?}"),
+    }
+}
+
+#[test]
+fn ledgers() {
+    let inbound = Inbound::new(Rules::json_rpc(), 2);
+    let ticket = inbound.admit(&request()).unwrap();
+    check(&format!("{inbound:?}"), "Inbound { in_flight: 1, limit: 2 }");
+    check(&format!("{ticket:?}"), "Ticket { id: Id(String, 9 bytes), .. }");
+
+    let mut outbound = Outbound::new(1);
+    outbound.issue(SECRET).unwrap();
+    check(&format!("{outbound:?}"), "Outbound { in_flight: 1, limit: 1 }");
+    let full = outbound.issue(SECRET).unwrap_err();
+    check(&format!("{full:?}"), "Full(_)");
+    check(&full.to_string(), "expected fewer requests in flight");
+    assert_eq!(full, Full(SECRET));
+}
+
+#[test]
+fn reasons() {
+    for (refusal, expected, code) in [
+        (Refusal::Duplicate, "expected an id that no request in flight has", -32600),
+        (Refusal::TooMany, "expected fewer requests in flight", -32000),
+        (Refusal::IdTooLong, "expected a shorter id", -32600),
+    ] {
+        assert_eq!((refusal.to_string().as_str(), refusal.error().code()), (expected, code));
+    }
+    assert_eq!(Stray::NoId.to_string(), "expected a response with an id");
+    assert_eq!(Stray::Unknown.to_string(), "expected the id of a request that was sent");
+    assert_eq!(Stray::Repeated.to_string(), "expected the id of a request that is not answered yet");
+    assert_eq!(RpcError::internal().to_string(), "Internal error (-32603)");
+    let error = RpcError::new(7, "words of our own").with_data(SECRET).unwrap();
+    check(&format!("{error:?}"), r#"RpcError { code: 7, message: "words of our own", data: Some(9) }"#);
+}
+
+#[test]
+fn encoders() {
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    encoder.request(&Id::from(SECRET), SECRET, &(SECRET,)).unwrap();
+    check(&format!("{encoder:?}"), "Encoder { rules: Rules {");
+    encoder
+        .batch(|batch| {
+            batch.request(&Id::from(SECRET), SECRET, &(SECRET,))?;
+            check(&format!("{batch:?}"), "BatchEncoder { len: 1, .. }");
+            Ok(())
+        })
+        .unwrap();
+    check(&format!("{:?}", Scratch::default()), "Scratch { .. }");
+
+    // Its source, for those who want it, is in the words of the payload.
+    struct Fails;
+    impl serde::Serialize for Fails {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom(SECRET))
+        }
+    }
+    let error = encoder.response(&Id::from(1), &Fails).unwrap_err();
+    check(&error.to_string(), "expected a payload that serializes");
+    check(&format!("{error:?}"), "EncodeError { kind: Serialize, offset: Some(");
+    assert_eq!(error.source().unwrap().to_string(), SECRET);
+}
+
+#[test]
+fn readers_and_writers() {
+    let stream = format!("{SECRET}\n{SECRET}");
+    let mut reader = adapters::FrameReader::new(stream.as_bytes(), Rules::json_rpc());
+    assert!(reader.next_frame().unwrap().unwrap().is_err());
+    check(&format!("{reader:?}"), "FrameReader { decoder: Decoder {");
+    assert_eq!(*reader.get_ref(), b"");
+
+    let line = b"{\"jsonrpc\":\"2.0\",\"method\":\"hunter2\",\"params\":[\"hunter2\"]}\n";
+    adapters::serve(&line[..], io::sink(), Rules::json_rpc(), |call| {
+        check(&format!("{call:?}"), "Call { params: Some(");
+        Ok(())
+    })
+    .unwrap();
+
+    let writer = adapters::FrameWriter::new(Fails, Rules::json_rpc());
+    check(&format!("{writer:?}"), "FrameWriter { rules: Rules {");
+    let error = writer.send(|encoder| encoder.request(&Id::from(1), SECRET, &f64::NAN)).unwrap_err();
+    check(&error.to_string(), "expected floats to be finite");
+    assert!(error.source().is_some());
+    let error = writer.send(|encoder| encoder.notification(SECRET, &())).unwrap_err();
+    check(&error.to_string(), "expected the writer to take the message");
+    assert_eq!(error.source().unwrap().to_string(), io::Error::from(io::ErrorKind::BrokenPipe).to_string());
+    let error = writer.flush().unwrap_err();
+    check(&error.to_string(), "expected a writer that has not failed before");
+    assert!(error.source().is_none());
+}
+
+/// A writer that does.
+struct Fails;
+
+impl io::Write for Fails {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
