@@ -10,9 +10,8 @@
 //!                    log: standard error or a file
 //! ```
 //!
-//! The relays pass on what they have read before anything else is done with it, and wait for nobody but the two peers;
-//! or for the watcher, if it is behind by [`BEHIND`] reads. The log is written by a thread of its own, since nobody may be
-//! reading it.
+//! The relays read, tell the watcher what they have read, and write it. They wait for nobody but the two peers; or for the
+//! watcher, if it is behind by [`BEHIND`] reads. The log is written by a thread of its own, since nobody may be reading it.
 
 mod log;
 mod relay;
@@ -44,7 +43,7 @@ const BEHIND: usize = 512;
 
 /// How long nothing must come from a server that has ended until it is believed. Something that it started may still have
 /// its standard output, and never write to it.
-const SILENCE: Duration = Duration::from_millis(500);
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// The exit codes of `timeout`, `env` and other commands that run commands.
 const FAILED: u8 = 125;
@@ -92,10 +91,10 @@ fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
     let watching = watching.map_err(failed("start a thread"))?;
 
     let upward = Relay::new(Side::Client, stdin, to_server, passed.clone());
-    let (downward, has_ended) = (Relay::new(Side::Server, from_server, stdout, passed.clone()), sync_channel(1));
+    let downward = Relay::new(Side::Server, from_server, stdout, passed.clone());
     let activity = downward.activity();
     thread::Builder::new().spawn(move || upward.run()).map_err(failed("start a thread"))?;
-    let (ended, has_ended) = has_ended;
+    let (ended, has_ended) = sync_channel(1);
     let relaying = thread::Builder::new().spawn(move || {
         downward.run();
         // The other end may have stopped waiting.
@@ -162,8 +161,10 @@ fn wait(child: &mut Child, server: signals::Server) -> io::Result<ExitStatus> {
 
 /// Waits until all that an ended server has left in its pipe has been passed on.
 fn drain(has_ended: &Receiver<()>, activity: &relay::Activity) {
-    while let Err(RecvTimeoutError::Timeout) = has_ended.recv_timeout(SILENCE / 4) {
-        if activity.waits_since(SILENCE) {
+    // However long it was silent before: what it said last may still be in the pipe.
+    let ended = Instant::now();
+    while let Err(RecvTimeoutError::Timeout) = has_ended.recv_timeout(SILENCE / 10) {
+        if ended.elapsed() >= SILENCE && activity.waits_since(SILENCE) {
             return;
         }
     }
