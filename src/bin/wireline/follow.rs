@@ -58,6 +58,11 @@ impl Follower {
     /// The session is over: what has not been answered never will be. Another one may follow.
     pub(crate) fn close(&mut self, end: Option<Duration>) {
         self.session.close(end);
+        self.restart();
+    }
+
+    /// What follows is another stream.
+    pub(crate) fn restart(&mut self) {
         self.decoders = Side::BOTH.map(|_| Decoder::new(self.rules));
     }
 

@@ -81,9 +81,8 @@ Shows which methods were called how often, with their errors, latencies and size
 answered without having been asked.
 
 A file that `wireline tap --record` has written has the time and the sender of each line. Plain traffic, one message a \
-line, has neither: requests and answers in the same file are matched by their ids, and there are no latencies.
-
-All files together are one session.";
+line, has neither: requests and answers in all such files are matched by their ids, whoever sent them and in whatever \
+order, and there are no latencies. So the two directions of a session may be two files.";
 
 pub(crate) const STATS_NOTES: &str = "\
 Exit codes:

@@ -83,8 +83,11 @@ fn write_remarks(text: &mut String, session: &Session, colours: Colours) -> std:
 
     let unanswered = &session.unanswered;
     if unanswered.count > 0 {
-        let requests = counted(unanswered.count, "request was", "requests were");
-        writeln!(remarks, "{bad}{requests} never answered{bad:#}")?;
+        let what = match session.was_mixed() {
+            true => counted(unanswered.count, "request has no answer here", "requests have no answer here"),
+            false => counted(unanswered.count, "request was never answered", "requests were never answered"),
+        };
+        writeln!(remarks, "{bad}{what}{bad:#}")?;
         for open in &unanswered.named {
             let method = &session.methods[open.method];
             let arrow = if session.was_mixed() { ' ' } else { method.from.arrow() };
@@ -124,7 +127,9 @@ fn write_remarks(text: &mut String, session: &Session, colours: Colours) -> std:
     }
     let has_messages = session.traffic.iter().any(|traffic| traffic.messages > 0);
     if remarks.is_empty() && has_messages {
-        writeln!(remarks, "{good}every line is fine, and every request was answered{good:#}")?;
+        let requests = session.methods.iter().any(|method| method.requests > 0);
+        let answered = if requests { ", and every request was answered" } else { "" };
+        writeln!(remarks, "{good}every line is fine{answered}{good:#}")?;
     }
     if !remarks.is_empty() {
         text.push('\n');

@@ -1,6 +1,6 @@
 //! Who asked what, who answered, and how long that took.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -11,9 +11,6 @@ use crate::excerpt::cut;
 
 /// How many requests of a side are followed at a time.
 const MAX_OPEN: usize = 1 << 16;
-
-/// How many requests of a side whose id was in use are followed at a time.
-const MAX_AGAIN: usize = 64;
 
 /// How many methods of a side are told apart.
 const MAX_METHODS: usize = 512;
@@ -92,11 +89,21 @@ pub(crate) struct Traffic {
 #[derive(Default)]
 struct Asked {
     open: HashMap<Id<'static>, Question>,
-    /// Those whose id was in use.
-    again: Vec<(Id<'static>, Question)>,
+    /// Those whose id was in use, and how many they are.
+    again: HashMap<Id<'static>, VecDeque<Question>>,
+    agains: usize,
+    /// In mixed traffic, where files may be in any order: answers to what is yet to be asked.
+    early: HashMap<Id<'static>, Vec<Early>>,
+    earlies: usize,
     methods: HashMap<String, usize>,
     /// Faulty lines without an id, which an error without an id may answer.
     faults: u64,
+}
+
+/// An answer that was there before its question.
+struct Early {
+    is_error: bool,
+    len: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -275,10 +282,17 @@ impl Session {
 
     /// There will be no more answers to what was asked.
     pub(crate) fn close(&mut self, end: Option<Duration>) {
-        for asked in &mut self.asked {
-            let mut open: Vec<_> = asked.open.drain().chain(asked.again.drain(..)).collect();
+        for (asked, from) in self.asked.iter_mut().zip(Side::BOTH) {
+            let mut early: Vec<_> = asked.early.drain().collect();
+            early.sort_by(|(a, _), (b, _)| a.as_json().cmp(b.as_json()));
+            for (id, answers) in early {
+                answers.iter().for_each(|_| self.strays.add(from, Some(&id)));
+            }
+            let again = asked.again.drain();
+            let again = again.flat_map(|(id, questions)| questions.into_iter().map(move |one| (id.clone(), one)));
+            let mut open: Vec<_> = asked.open.drain().chain(again).collect();
             open.sort_by(|(a, first), (b, second)| (first.at, a.as_json()).cmp(&(second.at, b.as_json())));
-            asked.faults = 0;
+            (asked.faults, asked.agains, asked.earlies) = (0, 0, 0);
             for (id, Question { method, at, is_cancelled }) in open {
                 if is_cancelled {
                     self.cancelled += 1;
@@ -317,18 +331,25 @@ impl Session {
     /// Keeps a question until it is answered, and returns whether its id was in use.
     fn ask(&mut self, from: Side, id: &Id<'_>, question: Question) -> bool {
         let asked = &mut self.asked[from as usize];
+        // The map is not asked unless there is something in it, as that takes an id of its own.
+        let early = (asked.earlies > 0).then(|| asked.early.get_mut(&id.clone().into_owned())).flatten();
+        if let Some(early) = early.and_then(Vec::pop) {
+            asked.earlies -= 1;
+            self.methods[question.method].answered(&early, None);
+            return false;
+        }
         let is_double = asked.open.contains_key(id);
-        if is_double {
+        if is_double && !self.is_mixed {
             self.doubles.add(from, Some(id));
         }
-        let has_room = if is_double { asked.again.len() < MAX_AGAIN } else { asked.open.len() < MAX_OPEN };
-        if !has_room || id.as_json().len() > MAX_ID {
+        if asked.open.len() + asked.agains >= MAX_OPEN || id.as_json().len() > MAX_ID {
             self.unfollowed += 1;
             return is_double;
         }
         let id = id.clone().into_owned();
         if is_double {
-            asked.again.push((id, question));
+            asked.again.entry(id).or_default().push_back(question);
+            asked.agains += 1;
         } else {
             asked.open.insert(id, question);
         }
@@ -339,34 +360,53 @@ impl Session {
     fn take(&mut self, from: Side, id: &Id<'_>) -> Option<Question> {
         let asker = if self.is_mixed { from } else { from.other() };
         let asked = &mut self.asked[asker as usize];
-        let first = asked.open.remove(&id.clone().into_owned())?;
-        if let Some(again) = asked.again.iter().position(|(other, _)| other == id) {
-            let (id, question) = asked.again.remove(again);
-            asked.open.insert(id, question);
+        let id = id.clone().into_owned();
+        let first = asked.open.remove(&id)?;
+        if let Some(again) = asked.again.get_mut(&id) {
+            let next = again.pop_front();
+            if again.is_empty() {
+                asked.again.remove(&id);
+            }
+            if let Some(next) = next {
+                asked.agains -= 1;
+                asked.open.insert(id, next);
+            }
         }
         Some(first)
     }
 
     fn settle(&mut self, from: Side, id: Option<&Id<'_>>, is_error: bool, len: u64, at: Option<Duration>) -> Role {
+        let answer = Early { is_error, len };
         if let Some(question) = id.and_then(|id| self.take(from, id)) {
-            let method = &mut self.methods[question.method];
-            method.bytes += len;
-            method.errors += u64::from(is_error);
             let latency = at.zip(question.at).map(|(at, asked)| at.saturating_sub(asked));
-            if let Some(latency) = latency {
-                // It grows with what it is given; only beyond memory is there an end to that.
-                let _ = method.latency.record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
-            }
+            self.methods[question.method].answered(&answer, latency);
             return Role::Answer { method: question.method, latency };
         }
         let asker = if self.is_mixed { from } else { from.other() };
-        let faults = &mut self.asked[asker as usize].faults;
-        if is_error && *faults > 0 && id.is_none_or(Id::is_null) {
-            *faults -= 1;
+        let asked = &mut self.asked[asker as usize];
+        if is_error && asked.faults > 0 && id.is_none_or(Id::is_null) {
+            asked.faults -= 1;
             return Role::AnswerToFault;
         }
-        self.strays.add(from, id);
+        match id {
+            Some(id) if self.is_mixed && asked.earlies < MAX_OPEN && id.as_json().len() <= MAX_ID => {
+                asked.early.entry(id.clone().into_owned()).or_default().push(answer);
+                asked.earlies += 1;
+            }
+            _ => self.strays.add(from, id),
+        }
         Role::Stray
+    }
+}
+
+impl Method {
+    fn answered(&mut self, answer: &Early, latency: Option<Duration>) {
+        self.bytes += answer.len;
+        self.errors += u64::from(answer.is_error);
+        if let Some(latency) = latency {
+            // It grows with what it is given; only beyond memory is there an end to that.
+            let _ = self.latency.record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+        }
     }
 }
 
@@ -504,6 +544,14 @@ mod tests {
         session.mix(true);
         say(&mut session, Client, &request("1", "a"));
         assert_eq!(say(&mut session, Client, &result("1")), answer(0, 1));
+        // In whatever order, and with the same ids from both sides.
+        for line in [error("2"), result("3"), request("2", "b"), request("4", "a"), request("4", "a"), result("4")] {
+            say(&mut session, Client, &line);
+        }
+        session.close(None);
+        assert_eq!(session.methods.iter().map(|m| (m.requests, m.errors)).collect::<Vec<_>>(), [(3, 0), (1, 1)]);
+        assert_eq!((session.unanswered.count, session.doubles.count), (1, 0));
+        assert_eq!(session.strays.named, [(Client, "#3".to_owned())]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Stats) -> u8 {
             code = FAILED;
         }
     }
+    reading.follower.close(None);
     output.end_progress();
     match output.send(&mut reading.text().into_bytes()) {
         Ok(()) => code,
@@ -70,7 +71,12 @@ impl Reading {
 
     fn read(&mut self, source: &Source) -> io::Result<()> {
         let input = source.open()?;
-        self.follower.session.mix(!matches!(input, Input::Recording(_)));
+        let is_recording = matches!(input, Input::Recording(_));
+        if is_recording {
+            // What was asked in plain files before it is not answered in it.
+            self.follower.close(None);
+        }
+        self.follower.session.mix(!is_recording);
         match input {
             Input::File { mut file, .. } => self.read_plain(&mut file),
             Input::Stream(mut stream) => self.read_plain(&mut stream),
@@ -84,7 +90,7 @@ impl Reading {
             let len = read_some(input, &mut buffer)?;
             if len == 0 {
                 self.follower.end(Side::Client, None, |_, _| {});
-                self.follower.close(None);
+                self.follower.restart();
                 return Ok(());
             }
             self.follower.bytes(Side::Client, &buffer[..len], None, |_, _| {});
