@@ -264,6 +264,27 @@ fn a_panic_while_dropping_ends_nothing() {
     );
 }
 
+/// Answers to what came in one read do not pile up until the next.
+#[test]
+fn long_answers_are_written_on_the_way() {
+    struct Sizes(Vec<usize>);
+    impl Write for Sizes {
+        fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+            self.0.push(lines.len());
+            Ok(lines.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n";
+    let mut sizes = Sizes(Vec::new());
+    serve(&line.repeat(20)[..], &mut sizes, Rules::json_rpc(), |_| Ok("x".repeat(50_000))).unwrap();
+    assert_eq!(sizes.0.iter().sum::<usize>(), 20 * (50_000 + br#"{"jsonrpc":"2.0","id":1,"result":""}+"#.len()));
+    assert!(sizes.0.iter().all(|&size| size < (64 << 10) + 50_100), "{:?}", sizes.0);
+}
+
 /// A peer that knows how to make a handler panic could otherwise fill the memory.
 #[test]
 fn nothing_is_kept_of_a_panic() {
