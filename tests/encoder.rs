@@ -376,7 +376,7 @@ fn every_shape_of_payload() {
         let error = encoder.response(&Id::from(1), &payload(f64::INFINITY)).unwrap_err();
         assert_eq!(error.kind(), EncodeErrorKind::NonFiniteFloat);
     }
-    check(|float| Newtype(float));
+    check(Newtype);
     check(|float| Pair(1, float as f32));
     check(|float| Named { unit: Unit, option: Some(float) });
     check(|float| (Shape::<()>::Unit, None::<u8>, u128::MAX, Shape::Newtype(float)));
