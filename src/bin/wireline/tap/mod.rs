@@ -15,6 +15,8 @@
 
 mod log;
 mod relay;
+#[cfg(target_os = "linux")]
+mod share;
 mod signals;
 mod watch;
 
@@ -80,7 +82,10 @@ fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
     let server = signals.forward_to(&child);
 
     let (stdin, stdout) = claim_stdio().map_err(failed("use standard input and output"))?;
-    let (to_server, from_server) = (pipe_of(child.stdin.take()), pipe_of(child.stdout.take()));
+    let (Some(to_server), Some(from_server)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(Failure { code: FAILED, what: "expected the server to have pipes".to_owned() });
+    };
+    let (to_server, from_server) = (enlarged(to_server), enlarged(from_server));
     let (passed, to_watch) = sync_channel(BEHIND);
     let log = Log::start(log_file).map_err(failed("start a thread"))?;
     let mut watcher = Watcher::new(args, Instant::now(), log, record_file);
@@ -133,18 +138,18 @@ fn claim_stdio() -> io::Result<(File, File)> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nothing)?;
     dup2_stdout(&nothing)?;
-    Ok((claimed.0.into(), claimed.1.into()))
+    Ok((enlarged(claimed.0), enlarged(claimed.1)))
 }
 
-/// One of the server's pipes, made large: what does not fit costs two changes of threads.
-fn pipe_of(pipe: Option<impl Into<OwnedFd>>) -> File {
-    let pipe: OwnedFd = pipe.expect("both were asked for").into();
+/// A stream to read from or write to. If it is a pipe it is made large: what does not fit costs two changes of threads.
+fn enlarged(stream: impl Into<OwnedFd>) -> File {
+    let stream = stream.into();
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         // The system may not permit it. Then it stays as it is.
-        let _ = rustix::pipe::fcntl_setpipe_size(&pipe, 1 << 20);
+        let _ = rustix::pipe::fcntl_setpipe_size(&stream, 1 << 20);
     }
-    pipe.into()
+    stream.into()
 }
 
 /// Waits until the server has ended, and sends it no signal after that: its number may be another process's by then.

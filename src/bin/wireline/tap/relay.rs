@@ -1,6 +1,5 @@
 //! One direction: passes bytes on as they come.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::mpsc::SyncSender;
@@ -12,13 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::session::Side;
 
 /// How much is read at once.
-const READ: usize = 128 << 10;
-
-/// What is smaller than this is copied for the watcher. What is larger it is lent.
-const SMALL: usize = 4 << 10;
-
-/// How many buffers are kept.
-const SPARES: usize = 64;
+const READ: usize = 64 << 10;
 
 /// What the watcher is told.
 pub(crate) struct Passed {
@@ -28,25 +21,17 @@ pub(crate) struct Passed {
 }
 
 pub(crate) enum What {
-    Bytes(Chunk),
+    Bytes(Vec<u8>),
+    /// As many bytes, which are in a pipe for the watcher to read.
+    #[cfg(target_os = "linux")]
+    Shared {
+        pipe: Arc<File>,
+        len: usize,
+    },
     /// There will be no more bytes from that side.
     End,
     /// There will be nothing more from either side.
     Finished,
-}
-
-/// Some bytes: the beginning of a buffer, which the relay uses again when nobody else does.
-pub(crate) struct Chunk {
-    buffer: Arc<Vec<u8>>,
-    len: usize,
-}
-
-impl std::ops::Deref for Chunk {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.buffer[..self.len]
-    }
 }
 
 impl Passed {
@@ -56,11 +41,11 @@ impl Passed {
 }
 
 pub(crate) struct Relay {
-    from: Side,
-    input: File,
-    output: File,
-    passed: SyncSender<Passed>,
-    activity: Activity,
+    pub(super) from: Side,
+    pub(super) input: File,
+    pub(super) output: File,
+    pub(super) passed: SyncSender<Passed>,
+    pub(super) activity: Activity,
 }
 
 /// Since when a relay has been waiting for something to read, if it is.
@@ -72,7 +57,7 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|since| since.elapsed() >= time)
     }
 
-    fn set(&self, since: Option<Instant>) {
+    pub(super) fn set(&self, since: Option<Instant>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 }
@@ -89,34 +74,52 @@ impl Relay {
     /// Passes on until one end is closed, and then closes the other: whoever writes learns that nobody reads, and whoever
     /// reads that there is no more.
     pub(crate) fn run(mut self) {
-        let mut spares: VecDeque<Arc<Vec<u8>>> = VecDeque::new();
-        loop {
-            // The oldest is the first that the watcher is done with.
-            let is_free = spares.front_mut().is_some_and(|oldest| Arc::get_mut(oldest).is_some());
-            let spare = if is_free { spares.pop_front() } else { None };
-            let mut buffer = spare.unwrap_or_else(|| Arc::new(vec![0; READ]));
-            self.activity.set(Some(Instant::now()));
-            let read = retry(&mut self.input, PollFlags::IN, |input| input.read(&mut Arc::make_mut(&mut buffer)[..]));
-            let at = Instant::now();
-            self.activity.set(None);
-            // What cannot be read any more has ended, whatever the reason.
-            let Ok(len @ 1..) = read else { break };
-
-            let told = if len < SMALL { Arc::new(buffer[..len].to_vec()) } else { Arc::clone(&buffer) };
-            // Told before it is passed on, so that no answer can be seen before its question. If nobody listens, the bytes
-            // are passed on all the same.
-            let what = What::Bytes(Chunk { buffer: told, len });
-            let _ = self.passed.send(Passed { from: self.from, at, what });
-            if self.write(&buffer[..len]).is_err() {
-                break;
-            }
-            if spares.len() < SPARES {
-                spares.push_back(buffer);
-            }
+        #[cfg(target_os = "linux")]
+        let has_ended = self.share();
+        #[cfg(not(target_os = "linux"))]
+        let has_ended = false;
+        if !has_ended {
+            self.copy();
         }
         let Self { from, input, output, passed, .. } = self;
         drop((input, output));
         let _ = passed.send(Passed { from, at: Instant::now(), what: What::End });
+    }
+
+    /// Passes on by reading and writing.
+    fn copy(&mut self) {
+        let mut buffer = vec![0; READ];
+        loop {
+            self.activity.set(Some(Instant::now()));
+            let read = retry(&mut self.input, PollFlags::IN, |input| input.read(&mut buffer));
+            let at = Instant::now();
+            self.activity.set(None);
+            // What cannot be read any more has ended, whatever the reason.
+            let Ok(len @ 1..) = read else { return };
+            self.tell(at, What::Bytes(buffer[..len].to_vec()));
+            if self.write(&buffer[..len]).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Tells the watcher, before it is passed on, so that no answer can be seen before its question. If nobody listens, the
+    /// bytes are passed on all the same.
+    pub(super) fn tell(&self, at: Instant, what: What) {
+        let _ = self.passed.send(Passed { from: self.from, at, what });
+    }
+
+    /// Reads and writes so many bytes, without a word.
+    pub(super) fn copy_rest(&mut self, len: usize) -> io::Result<()> {
+        let mut buffer = vec![0; len];
+        let mut rest = &mut buffer[..];
+        while !rest.is_empty() {
+            match retry(&mut self.input, PollFlags::IN, |input| input.read(rest))? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                read => rest = &mut rest[read..],
+            }
+        }
+        self.write(&buffer)
     }
 
     fn write(&mut self, mut rest: &[u8]) -> io::Result<()> {
@@ -131,7 +134,7 @@ impl Relay {
 }
 
 /// Tries again what was interrupted, and waits where whoever opened the file has asked not to be made wait.
-fn retry(
+pub(super) fn retry(
     file: &mut File,
     ready: PollFlags,
     mut attempt: impl FnMut(&mut File) -> io::Result<usize>,

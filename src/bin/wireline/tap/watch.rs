@@ -1,7 +1,7 @@
 //! Makes sense of what passes.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::Receiver;
@@ -21,6 +21,9 @@ use crate::transcript::Transcript;
 /// How long what has come is left to gather, so that not every message wakes this thread.
 const GATHER: Duration = Duration::from_millis(1);
 
+/// How many bytes are seen, or told, before they are written down. While there are as many there is nothing to wait for.
+const MUCH: usize = 64 << 10;
+
 pub(crate) struct Watcher {
     started: Instant,
     follower: Follower,
@@ -28,6 +31,8 @@ pub(crate) struct Watcher {
     recorder: Option<Recorder<BufWriter<File>>>,
     log: Log,
     is_silent: bool,
+    /// The bytes at hand, and room for others.
+    bytes: Vec<u8>,
 }
 
 impl Watcher {
@@ -45,6 +50,7 @@ impl Watcher {
             recorder: None,
             log,
             is_silent: args.quiet > 1,
+            bytes: Vec::new(),
         };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let recorder = record.map(|file| Recorder::new(BufWriter::new(file), epoch)).transpose();
@@ -59,35 +65,57 @@ impl Watcher {
     pub(crate) fn run(&mut self, passed: &Receiver<Passed>) {
         while let Ok(first) = passed.recv() {
             let rest = std::iter::from_fn(|| passed.try_recv().ok());
+            let mut len = 0;
             for event in std::iter::once(first).chain(rest) {
                 if let What::Finished = event.what {
                     return;
                 }
-                self.see(&event);
+                len += self.see(event);
+                if len >= MUCH || self.transcript.text.len() >= MUCH {
+                    break;
+                }
             }
             let flushed = self.recorder.as_mut().map_or(Ok(()), Recorder::flush);
             self.keep_recording(flushed);
             self.tell();
-            thread::sleep(GATHER);
+            if len < MUCH {
+                thread::sleep(GATHER);
+            }
         }
     }
 
-    fn see(&mut self, Passed { from, at, what }: &Passed) {
-        let (from, at) = (*from, at.duration_since(self.started));
+    /// Returns how many bytes it was.
+    fn see(&mut self, Passed { from, at, what }: Passed) -> usize {
+        let at = at.duration_since(self.started);
+        let bytes = match what {
+            What::Bytes(bytes) => bytes,
+            #[cfg(target_os = "linux")]
+            What::Shared { pipe, len } => {
+                let mut bytes = std::mem::take(&mut self.bytes);
+                bytes.resize(len, 0);
+                // They are there already. If they cannot be had, nothing is known of them.
+                let read = (&*pipe).read_exact(&mut bytes);
+                if read.is_err() {
+                    bytes.clear();
+                }
+                bytes
+            }
+            What::End => Vec::new(),
+            What::Finished => return 0,
+        };
         let Self { follower, transcript, recorder, .. } = self;
         let tell = |session: &Session, seen: crate::follow::Seen<'_>| transcript.tell(session, from, &seen, at);
-        let recorded = match what {
-            What::Bytes(bytes) => {
-                follower.bytes(from, bytes, Some(at), tell);
-                recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at))
-            }
-            What::End => {
-                follower.end(from, Some(at), tell);
-                recorder.as_mut().map(|recorder| recorder.end(from, at))
-            }
-            What::Finished => None,
+        let recorded = if bytes.is_empty() {
+            follower.end(from, Some(at), tell);
+            recorder.as_mut().map(|recorder| recorder.end(from, at))
+        } else {
+            follower.bytes(from, &bytes, Some(at), tell);
+            recorder.as_mut().map(|recorder| recorder.bytes(from, &bytes, at))
         };
         self.keep_recording(recorded.unwrap_or(Ok(())));
+        let len = bytes.len();
+        self.bytes = bytes;
+        len
     }
 
     /// The server has ended: says what there is to say about all of it.
@@ -95,7 +123,7 @@ impl Watcher {
         let elapsed = self.started.elapsed();
         // Those that have ended already have nothing left.
         for from in Side::BOTH {
-            self.see(&Passed { from, at: Instant::now(), what: What::End });
+            self.see(Passed { from, at: Instant::now(), what: What::End });
         }
         self.follower.close(Some(elapsed));
         let recorder = self.recorder.as_mut();

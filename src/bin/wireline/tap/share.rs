@@ -1,0 +1,77 @@
+//! On Linux, between pipes: bytes are passed on without being copied, and shared with the watcher.
+//!
+//! ```text
+//!   client's pipe ──tee──→ the watcher's pipe    the same pages, once more
+//!         └───────splice──→ server's pipe        and on they go
+//! ```
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, tee};
+
+use super::relay::{Relay, What, retry};
+
+/// How much is passed on at once, and how much the watcher's pipe holds.
+const MOST: usize = 1 << 20;
+
+impl Relay {
+    /// Passes on until one end is closed. False if it cannot be done, and what comes next is to be copied.
+    pub(super) fn share(&mut self) -> bool {
+        let Ok((theirs, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return false };
+        // The system may not permit it. Then less is passed on at once.
+        let _ = fcntl_setpipe_size(&ours, MOST);
+        let (theirs, ours) = (Arc::new(File::from(theirs)), File::from(ours));
+        loop {
+            self.activity.set(Some(Instant::now()));
+            let shared = retry(&mut self.input, PollFlags::IN, |input| match tee(&*input, &ours, MOST, FLAGS) {
+                Err(Errno::AGAIN) => {
+                    // Either there is nothing to read, which is waited for by whoever asked, or the watcher is behind.
+                    let _ = poll(&mut [PollFd::new(&ours, PollFlags::OUT)], None);
+                    Err(Errno::AGAIN.into())
+                }
+                shared => Ok(shared?),
+            });
+            let at = Instant::now();
+            self.activity.set(None);
+            match shared {
+                Ok(0) => return true,
+                Ok(len) => {
+                    self.tell(at, What::Shared { pipe: Arc::clone(&theirs), len });
+                    match self.pass(len) {
+                        Ok(true) => {}
+                        Ok(false) => return false,
+                        Err(_) => return true,
+                    }
+                }
+                // No pipe, or nobody watches any more. Whatever else it is, reading will show it.
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Passes on what has been shared. False if it had to be copied.
+    fn pass(&mut self, mut rest: usize) -> io::Result<bool> {
+        while rest > 0 {
+            let Self { input, output, .. } = self;
+            let passed =
+                retry(output, PollFlags::OUT, |output| Ok(splice(&*input, None, &*output, None, rest, FLAGS)?));
+            match passed {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(len) => rest -= len,
+                // A terminal, a file that is appended to.
+                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                    return self.copy_rest(rest).map(|()| false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+const FLAGS: SpliceFlags = SpliceFlags::empty();
