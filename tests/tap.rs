@@ -1,7 +1,11 @@
 //! `wireline tap`, between clients and servers that do all sorts of things.
 #![cfg(all(feature = "cli", feature = "stdio", unix))]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -111,6 +115,39 @@ fn bytes_pass_at_once() {
     }
     drop(stdin);
     assert!(ends(&mut tap).success());
+}
+
+#[test]
+fn whatever_the_streams_are() {
+    // Pipes are what all other tests have. Here: sockets, which do not make wait; a file; and a file that is added to.
+    let lines = format!("{REQUEST}\n").repeat(5_000);
+    let (mut near, far) = UnixStream::pair().unwrap();
+    far.set_nonblocking(true).unwrap();
+    let far = OwnedFd::from(far);
+    let mut command = wireline(&["tap", "-qq", "--", "cat"]);
+    let mut tap = command.stdin(far.try_clone().unwrap()).stdout(far).stderr(Stdio::null()).spawn().unwrap();
+    drop(command);
+    let mut writer = near.try_clone().unwrap();
+    let mut passed = Vec::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            writer.write_all(lines.as_bytes()).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        near.read_to_end(&mut passed).unwrap();
+    });
+    assert!(passed == lines.as_bytes());
+    assert_eq!(ends(&mut tap).code(), Some(0));
+
+    let (input, output) = (file("input"), file("output"));
+    std::fs::write(&input, &lines).unwrap();
+    std::fs::write(&output, "before\n").unwrap();
+    let added = File::options().append(true).open(&output).unwrap();
+    let mut command = wireline(&["tap", "-q", "--", "cat"]);
+    let output_of_tap = command.stdin(File::open(&input).unwrap()).stdout(added).output().unwrap();
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), format!("before\n{lines}"));
+    let told = text(&output_of_tap.stderr);
+    assert!(told.contains("5,000 messages from the client (370 kB), 5,000 from the server (370 kB)"), "{told}");
 }
 
 #[test]
@@ -393,8 +430,7 @@ fn recordings_have_every_byte_and_can_be_read_again() {
     let shown = wireline(&["check", "--show", name]).output().unwrap();
     let noise = ": server: expected a number, true, false or null [invalid-literal]\n    | noise\n    | ^\n";
     assert!(text(&shown.stdout).contains(noise), "{}", text(&shown.stdout));
-    let piped =
-        wireline(&["check", "--format", "ndjson"]).stdin(std::fs::File::open(&record).unwrap()).output().unwrap();
+    let piped = wireline(&["check", "--format", "ndjson"]).stdin(File::open(&record).unwrap()).output().unwrap();
     assert_eq!(text(&piped.stdout).lines().count(), in_recording.len());
 }
 
