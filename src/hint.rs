@@ -61,17 +61,17 @@ impl Hint {
         if is_http(text) {
             return Some(Self::HttpRequest);
         }
-        if defect.flaw == Flaw::InvalidLiteral && is_not_a_number(line, defect.at) {
+        if is_not_a_number(line, defect) {
             return Some(Self::NotANumber);
         }
         if is_part_of_pretty_printed(text, defect) {
             return Some(Self::PrettyPrinted);
         }
-        match (text.first()?, defect.flaw) {
-            (b'{' | b'[', Flaw::TrailingData) if matches!(line[defect.at], b'{' | b'[') => Some(Self::SeveralValues),
+        match (text, defect.flaw) {
+            ([b'{' | b'[', ..], Flaw::TrailingData) if matches!(line[defect.at], b'{' | b'[') => {
+                Some(Self::SeveralValues)
+            }
             // `[info] started` begins like an array, and `2026-11-16 started` like a number.
-            (b'[', Flaw::InvalidLiteral | Flaw::InvalidNumber) if is_prose(&text[1..]) => Some(Self::LogText),
-            (b'{', _) => None,
             _ if is_prose(text) => Some(Self::LogText),
             _ => None,
         }
@@ -108,10 +108,16 @@ fn starts_with_any(text: &[u8], prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| text.get(..prefix.len()).is_some_and(|t| t.eq_ignore_ascii_case(prefix.as_bytes())))
 }
 
-fn is_not_a_number(line: &[u8], at: usize) -> bool {
-    let rest = line[at..].strip_prefix(b"-").unwrap_or(&line[at..]);
+fn is_not_a_number(line: &[u8], defect: Defect) -> bool {
+    let (before, rest) = line.split_at(defect.at);
+    let is_word = match defect.flaw {
+        Flaw::InvalidLiteral => true,
+        Flaw::InvalidNumber => before.ends_with(b"-"), // `-Infinity`
+        _ => false,
+    };
     let len = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    ["nan", "inf", "infinity", "undefined"].iter().any(|word| rest[..len].eq_ignore_ascii_case(word.as_bytes()))
+    is_word
+        && ["nan", "inf", "infinity", "undefined"].iter().any(|word| rest[..len].eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// An opening bracket at the line's end, a closing one at its beginning, or a member without an object around it.
@@ -135,4 +141,21 @@ fn is_prose(text: &[u8]) -> bool {
     let start = &text[..text.len().min(128)];
     let shown = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\x1b' | b'\r');
     begins && start.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2 && start.iter().all(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_and_a_text_of_its_own() {
+        for (i, hint) in Hint::ALL.iter().enumerate() {
+            assert!(hint.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'));
+            assert!(hint.to_string().starts_with("this looks like "));
+            for other in &Hint::ALL[..i] {
+                assert!(hint.name() != other.name() && hint.to_string() != other.to_string());
+            }
+        }
+        assert_eq!(Hint::ContentLengthHeader.name(), "content-length-header");
+    }
 }

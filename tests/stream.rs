@@ -2,7 +2,7 @@
 
 mod common;
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 use common::{Dialect, cpus, decode, describe};
 use quickcheck::{QuickCheck, TestResult};
 use wireline::{AnswerWithoutId, Decoder, FaultKind, Frame, Hint, Message, Rules};
@@ -29,6 +29,28 @@ fn line_ends() {
     ] {
         assert_eq!(decode(Rules::json_rpc(), [stream.as_bytes()]), expected, "{stream:?}");
         assert_eq!(decode(Rules::json_rpc(), stream.as_bytes().chunks(1)), expected, "{stream:?}");
+    }
+}
+
+/// However much of the stream is at hand.
+#[test]
+fn a_line_end_is_not_part_of_the_line() {
+    let stream = format!("{REQUEST}\n{REQUEST}\r\n{REQUEST} \r\n{REQUEST}\r\r\n[{REQUEST}]\r\n{REQUEST}\n");
+    let lines: Vec<_> = stream.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    for chunk in 1..=stream.len() {
+        let mut decoder = Decoder::new(Rules::json_rpc());
+        let mut found = Vec::new();
+        for piece in stream.as_bytes().chunks(chunk) {
+            decoder.feed(piece);
+            while let Some(frame) = decoder.next_frame() {
+                let frame = frame.unwrap();
+                let (offset, bytes) = (frame.offset() as usize, frame.as_bytes().to_vec());
+                assert!(stream.as_bytes()[offset..].starts_with(&bytes));
+                assert_eq!(decoder.last_line(), bytes);
+                found.push(String::from_utf8(bytes).unwrap());
+            }
+        }
+        assert_eq!(found, lines, "in pieces of {chunk}");
     }
 }
 
@@ -217,6 +239,15 @@ fn an_oversized_line_gives_its_id_wherever_it_stands() {
     }
 }
 
+/// Whatever the next piece of it begins with.
+#[test]
+fn the_rest_of_an_oversized_line_is_no_message() {
+    let (start, rest) = ("x".repeat(50), format!("{REQUEST}\n"));
+    let expected = ["fault line-too-long @41 id=- reply=none", r#"request 1 "m" -"#];
+    let pieces = [start.as_bytes(), rest.as_bytes(), rest.as_bytes()];
+    assert_eq!(decode(Rules::mcp().max_line_len(40), pieces), expected);
+}
+
 #[test]
 fn other_limits() {
     let nested =
@@ -270,24 +301,47 @@ fn hints() {
         (b"Content-Type: application/vscode-jsonrpc; charset=utf-8", Some(Hint::ContentLengthHeader)),
         (b"POST /mcp HTTP/1.1", Some(Hint::HttpRequest)),
         (b"HTTP/1.1 200 OK", Some(Hint::HttpRequest)),
+        (b"HTTP/2 200", Some(Hint::HttpRequest)),
+        (b"get /me a coffee", Some(Hint::LogText)),
         (b"{\0\"\0i\0d\0\"\0", Some(Hint::Utf16)),
         (b"\0{\0\"\0i\0d", Some(Hint::Utf16)),
         (b"\xff\xfe{\0", Some(Hint::Utf16)),
+        (b"\xff\xfe", Some(Hint::Utf16)),
+        (b"\xfe\xff", Some(Hint::Utf16)),
+        (b"a\0b\0", Some(Hint::Utf16)),
+        (b"a\0b", None),
         (b"{", Some(Hint::PrettyPrinted)),
         (b"  \"jsonrpc\": \"2.0\",", Some(Hint::PrettyPrinted)),
         (b"  \"params\": {", Some(Hint::PrettyPrinted)),
         (b"  },", Some(Hint::PrettyPrinted)),
         (b"}", Some(Hint::PrettyPrinted)),
         (b"]", Some(Hint::PrettyPrinted)),
+        (b"}]}", Some(Hint::PrettyPrinted)),
+        (b"}]}}", None),
+        (b"\"a\": 1", Some(Hint::PrettyPrinted)),
+        (b"\"a\",", Some(Hint::PrettyPrinted)),
+        (b"\"a\" \"b\"", None),
+        (b"\"a: b, c", None),
         (br#"{"jsonrpc":"2.0","id":1,"method":"a"}{"jsonrpc":"2.0","id":2,"method":"b"}"#, Some(Hint::SeveralValues)),
         (br#"{"jsonrpc":"2.0","method":"a"} {"jsonrpc":"2.0","method":"b"}"#, Some(Hint::SeveralValues)),
+        (b"[1] [2]", Some(Hint::SeveralValues)),
+        (br#"{"jsonrpc":"2.0","method":"a"} and more"#, None),
         (br#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, Some(Hint::NotANumber)),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"x":-Infinity}}"#, Some(Hint::NotANumber)),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"x":1inf}}"#, None),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"x":nano}}"#, None),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"x" nan}}"#, None),
         (br#"{"jsonrpc":"2.0","id":1,"result":{"x":undefined}}"#, Some(Hint::NotANumber)),
         (b"Server started on stdio", Some(Hint::LogText)),
         (b"2026-11-16 03:37:00 INFO ready", Some(Hint::LogText)),
         (b"[info] connected", Some(Hint::LogText)),
         (b"\x1b[32mINFO\x1b[0m ready", Some(Hint::LogText)),
         (b"npm warn deprecated", Some(Hint::LogText)),
+        (b"ok", Some(Hint::LogText)),
+        (b"x", None),
+        (b"ok\tdone", Some(Hint::LogText)),
+        (b"ok\x01done", None),
+        (b"$HOME is not set", None),
         ("🚀 server started".as_bytes(), Some(Hint::LogText)),
         (br#"{"jsonrpc":"2.0","id":1,"method":"a""#, None),
         (br#"{"jsonrpc":"2.0","id":1,"method":1}"#, None),
@@ -296,6 +350,25 @@ fn hints() {
         let fault = Frame::parse(line, &Rules::json_rpc()).unwrap_err();
         assert_eq!(fault.hint(), hint, "{}", String::from_utf8_lossy(line));
     }
+}
+
+#[test]
+fn a_fault_says_what_is_wrong_and_where() {
+    let mut decoder = Decoder::new(Rules::mcp());
+    decoder.feed(format!("{REQUEST}\n").as_bytes());
+    decoder.feed(br#"{"jsonrpc":"2.0","id":"hunter2","method":"m","params":{"x":-NaN}}"#);
+    decoder.feed(b"\n{\"result\":1}\n");
+    assert!(decoder.next_frame().unwrap().is_ok());
+    let fault = decoder.next_frame().unwrap().unwrap_err();
+    assert_eq!(fault.to_string(), "line 2, column 61: expected a number as JSON spells it");
+    let expected = "Fault { kind: InvalidNumber, line: 2, column: 61, offset: 38, id: Some(Id(String, 9 bytes)), \
+                    hint: Some(NotANumber), reply: true }";
+    assert_eq!(format!("{fault:?}"), expected);
+    assert!(!fault.is_response());
+    let fault = decoder.next_frame().unwrap().unwrap_err();
+    assert_eq!(fault.to_string(), r#"line 3, column 1: expected a member "jsonrpc""#);
+    assert!(fault.is_response());
+    assert!(format!("{fault:?}").ends_with("reply: false }"));
 }
 
 #[test]
@@ -331,7 +404,10 @@ fn nothing_of_the_peer_is_shown() {
         }
         let mut decoder = Decoder::new(Rules::json_rpc());
         decoder.feed(line.as_bytes());
-        assert!(!format!("{decoder:?}").contains(secret));
+        let shown = format!("{decoder:?}");
+        assert!(!shown.contains(secret));
+        let state = format!("line: 1, offset: 0, buffered: {}, discarding: false, finished: false, .. }}", line.len());
+        assert!(shown.ends_with(&state), "{shown}");
     }
 }
 
@@ -359,6 +435,38 @@ fn a_reader_can_fill_the_buffer() {
     assert_eq!(describe(&decoder.next_frame().unwrap()), r#"request 1 "m" -"#);
 }
 
+/// Room for half of what is asked for is enough.
+#[test]
+fn a_reader_that_gets_little_gets_no_new_buffer() {
+    let mut decoder = Decoder::new(Rules::mcp());
+    let spare = decoder.spare(1024);
+    let capacity = spare.capacity();
+    spare.put_bytes(b' ', capacity - 512);
+    assert_eq!(decoder.spare(1024).capacity(), capacity);
+    assert_eq!(decoder.spare(1023).capacity(), capacity);
+    let spare = decoder.spare(1025);
+    assert!(spare.capacity() - spare.len() >= 1025);
+}
+
+/// Buffers that come right after each other, as when they were split off one, are taken over as they are.
+#[test]
+fn buffers_are_not_copied() {
+    let mut first = BytesMut::from(format!("{REQUEST}\n{REQUEST}\n{REQUEST}\n").as_bytes());
+    let start = first.as_ptr();
+    let mut second = first.split_off(REQUEST.len() / 2);
+    let third = second.split_off(REQUEST.len() + 5);
+    let mut decoder = Decoder::new(Rules::mcp());
+    let mut found = 0;
+    for buffer in [first, second, third] {
+        decoder.feed_buffer(buffer);
+        while let Some(frame) = decoder.next_frame() {
+            assert_eq!(frame.unwrap().as_bytes().as_ptr(), start.wrapping_add(found * (REQUEST.len() + 1)));
+            found += 1;
+        }
+    }
+    assert_eq!(found, 3);
+}
+
 #[test]
 fn frames_need_not_be_taken_at_once() {
     let mut decoder = Decoder::new(Rules::mcp());
@@ -374,6 +482,14 @@ fn frames_need_not_be_taken_at_once() {
         left += 1;
     }
     assert_eq!((left, decoder.buffered()), (10, 0));
+
+    // Nor before a buffer is taken over.
+    for _ in 0..2 {
+        decoder.feed_buffer(BytesMut::from(format!("{REQUEST}\n{REQUEST}\n").as_bytes()));
+        assert!(decoder.next_frame().unwrap().is_ok());
+    }
+    assert_eq!(decoder.buffered(), 2 * (REQUEST.len() + 1));
+    assert_eq!(std::iter::from_fn(|| decoder.next_frame().map(|frame| frame.is_ok())).count(), 2);
 }
 
 #[test]
