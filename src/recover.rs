@@ -169,7 +169,6 @@ impl Recovery {
                 true => State::Nested,
             },
             (State::Nested, b'"') => State::NestedString { escaped: false },
-            (State::Nested, _) => State::Nested,
             (State::NestedString { escaped }, _) => match byte {
                 b'"' if !escaped => State::Nested,
                 _ => State::NestedString { escaped: byte == b'\\' && !escaped },
@@ -276,11 +275,19 @@ mod tests {
             (r#"{"params":{"id":1},"#, None),
             (r#"{"params":[{"a":"]}"},[]],"id":2,"#, Some("2")),
             (r#"{"params":"\"id\":1,","id":2,"#, Some("2")),
+            (r#"{"params":"\\","id":2,"#, Some("2")),
+            (r#"{"params":["\\"],"id":2,"#, Some("2")),
             (r#"{"params":[NaN,Infinity],"id":2,"#, Some("2")),
             (r#"{"params":tru,"id":2,"#, Some("2")),
             (r#"{"params":[}],"id":2,"#, None),
             (r#"{"params":[1,"id":2,"#, None),
             (r#"{"a":1 "id":2,"#, None),
+            (r#"{"a":1 2,"id":3,"#, None),
+            (r#"{"a":1],"id":3,"#, None),
+            (r#"{"a":1:2,"id":3,"#, None),
+            (r#"{"a":1"x","id":3,"#, None),
+            (r#"{"a":,"id":3,"#, None),
+            (r#"{"a":},"id":3,"#, None),
             (r#"{"a" "id":2,"#, None),
             (r#"{"id":1,"id":2,"#, None),
             (r#"{"id":1,"x":2,"\u0069d":1}"#, None),
@@ -318,7 +325,12 @@ mod tests {
         let name = "x".repeat(100_000);
         let mut recovery = Recovery::default();
         recovery.feed(format!(r#"{{"{name}":"{name}","id":"{name}"#).as_bytes());
+        assert_eq!(recovery.kept.len(), LONGEST_ID + 1);
         assert!(recovery.kept.capacity() <= 4 * LONGEST_ID);
+        // And nothing of what is not the id.
+        let mut recovery = Recovery::default();
+        recovery.feed(format!(r#"{{"{name}":"{name}"#).as_bytes());
+        assert!(recovery.kept.is_empty());
     }
 
     #[test]
@@ -327,6 +339,7 @@ mod tests {
         assert!(is_response(r#"{"result":{"x":NaN},"#));
         assert!(is_response(r#"{"id":1,"error":{"#));
         assert!(is_response(r#"{"id":1,"r\u0065sult":"#));
+        assert!(is_response(r#"{"id":1,"\u0072\u0065\u0073\u0075\u006c\u0074":"#));
         assert!(!is_response(r#"{"id":1,"result""#));
         assert!(!is_response(r#"{"id":1,"method":"x","result":1"#));
         assert!(!is_response(r#"{"params":{"result":1},"#));
