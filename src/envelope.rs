@@ -455,3 +455,18 @@ fn is_integer(json: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_may_be_as_long_as_the_limit() {
+        for (limit, expected) in
+            [(4, None), (3, None), (2, Some(FaultKind::LineTooLong)), (0, Some(FaultKind::LineTooLong))]
+        {
+            let complaint = judge_json(b"[1]", &Rules::json_rpc().max_line_len(limit)).err();
+            assert_eq!(complaint.map(|complaint| complaint.kind), expected, "limit {limit}");
+        }
+    }
+}

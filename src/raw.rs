@@ -221,6 +221,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn is_json_without_blanks_around_it() {
+        assert_eq!(RawJson::parse(b" [1] \n").unwrap().as_str(), "[1]");
+        for (text, expected) in [
+            ("[1", "line 1, column 3: expected the line to go on"),
+            (" ", "line 1, column 2: expected a message, not a blank line"),
+            ("[1] 2", "line 1, column 5: expected nothing after the message"),
+        ] {
+            assert_eq!(RawJson::parse(text.as_bytes()).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
     fn pointers_lead_where_serde_json_leads() {
         let texts = [
             r#"{"a":{"b":[1,{"c":"d"}],"":0,"~":1,"/":2,"~1":3},"a\u0062":4,"é":5,"a":{"b":[6,7,8],"x":null}}"#,

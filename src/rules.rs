@@ -240,3 +240,44 @@ pub(crate) enum Dialect {
     Mcp,
     Acp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_is_beyond_what_the_scanner_can_speak_of() {
+        let rules = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX);
+        assert_eq!((rules.max_line_len, rules.max_depth), (u32::MAX as usize - 1, 1024));
+    }
+
+    /// What passed these rules before is judged again unless it is sure to pass, and only then.
+    #[test]
+    fn what_passed_rules_at_least_as_strict_passes() {
+        let (json_rpc, mcp, acp) = (Rules::json_rpc(), Rules::mcp(), Rules::acp());
+        let silent = AnswerWithoutId::Never;
+        for (rules, before, expected) in [
+            (json_rpc, json_rpc, true),
+            (mcp, mcp, true),
+            (acp, acp, true),
+            (json_rpc, acp, true),
+            (acp, json_rpc, false),
+            (json_rpc.answer_without_id(silent), mcp, false),
+            (mcp, json_rpc.answer_without_id(silent), false),
+            (mcp, acp.answer_without_id(silent), false),
+            (json_rpc, json_rpc.answer_without_id(silent), false),
+            (mcp.max_depth(10), mcp.max_depth(10), true),
+            (mcp.max_depth(11), mcp.max_depth(10), true),
+            (mcp.max_depth(9), mcp.max_depth(10), false),
+            (mcp.null_params(true), mcp, true),
+            (mcp, mcp.null_params(true), false),
+            (mcp.null_params(true), mcp.null_params(true), true),
+            // Neither is about a single message.
+            (mcp, mcp.batches(true).max_batch_len(5), true),
+            (mcp, mcp.max_line_len(10), true),
+        ] {
+            let permits = rules.standard().permits_all_of(before.standard());
+            assert_eq!(permits, expected, "{rules:?}, and before {before:?}");
+        }
+    }
+}

@@ -399,6 +399,8 @@ pub fn cases() -> Vec<Case> {
     fault!(r#"{"jsonrpc":"2.0","id":7,"x":[1,],"result":{}}"#, "unexpected-byte", 32, response 7);
     fault!(r#"{"jsonrpc":"2.0","id":7,,"method":"m","params":{"result":1}}"#, "unexpected-byte", 25, id 7);
     fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[,],"x":{"result":1}}"#, "unexpected-byte", 48, id 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"params":{"result":1,"x":NaN}}"#, "invalid-literal", 50, id 7);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"m\u0065thod":"m","params":[,],"result":1}"#, "unexpected-byte", 53, id 7);
     fault!(r#"[{"jsonrpc":"2.0","id":7,"result":1},]"#, "unexpected-byte", 38, response "-");
     fault!(r#"[{"jsonrpc":"2.0","id":7,"result":1}"#, "unexpected-end", 37, response "-");
     fault!(r#"[{"jsonrpc":"2.0","id":7,"method":"m"}"#, "unexpected-end", 39);
@@ -419,6 +421,9 @@ pub fn cases() -> Vec<Case> {
     fault!(b"\xff\xfe", "invalid-utf8", 1);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xc3\",\"method\":\"m\"}", "invalid-utf8", 24);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\xed\xa0\x80\"}", "invalid-utf8", 35, id 8);
+    // The first flaw counts.
+    fault!(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"x\":tru,\"method\":\"\xff\"}", "invalid-literal", 29, id 7);
+    fault!(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\",\"x\":tru}", "invalid-utf8", 35, id 7);
 
     // Depth.
     let deep = |depth: usize| broken(&("[".repeat(depth) + &"]".repeat(depth)));
