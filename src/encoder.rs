@@ -291,7 +291,8 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
             let id = id.as_json().as_bytes();
             draft.permits_id(id, envelope.kind)?;
             let (before, after) = (&text[..envelope.id.start()], &text[envelope.id.end()..]);
-            draft.out.reserve(text.len() + id.len() + 1);
+            // The other id's place is enough for the line end.
+            draft.out.reserve(text.len() + id.len());
             draft.text(before)?;
             draft.text(id)?;
             draft.text(after)?;

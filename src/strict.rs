@@ -140,15 +140,10 @@ macro_rules! plain {
     )*};
 }
 
-/// A length that serde_json does not take as a reason to close the brackets at once.
+/// Methods that pass on what begins a compound value, but not that its length is zero.
 ///
-/// It does so for zero, and would then write whatever comes all the same behind them, where it is no longer part of the
-/// value. With any other length it waits for the end; and it makes nothing else of it.
-fn unless_zero(len: Option<usize>) -> Option<usize> {
-    len.filter(|&len| len > 0)
-}
-
-/// Methods that pass on what begins a compound value; for the length see [`unless_zero`].
+/// serde_json takes that as a reason to close the brackets at once, and would then write whatever comes all the same
+/// behind them, where it is no longer part of the value. It makes nothing else of a length.
 macro_rules! compound {
     ($($method:ident[$($arg:ident: $type:ty),*] -> $compound:ident;)*) => {$(
         #[inline]
@@ -232,13 +227,13 @@ impl<'n, S: Serializer> Serializer for Strict<'n, S> {
     }
 
     #[inline]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
-        Ok(Strict { inner: self.inner.serialize_seq(unless_zero(len))?, notes: self.notes })
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+        Ok(Strict { inner: self.inner.serialize_seq(None)?, notes: self.notes })
     }
 
     #[inline]
-    fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
-        let inner = self.inner.serialize_map(unless_zero(len))?;
+    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
+        let inner = self.inner.serialize_map(None)?;
         Ok(StrictMap { map: Strict { inner, notes: self.notes }, awaits_value: false })
     }
 
@@ -253,11 +248,6 @@ impl<'n, S: Serializer> Serializer for Strict<'n, S> {
     #[inline]
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
         self.inner.collect_str(value)
-    }
-
-    #[inline]
-    fn is_human_readable(&self) -> bool {
-        self.inner.is_human_readable()
     }
 }
 
@@ -332,5 +322,22 @@ impl<S: ser::SerializeMap> ser::SerializeMap for StrictMap<'_, S> {
             return Err(S::Error::custom("the last key of a map has no value"));
         }
         self.map.inner.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// serde_json writes numbers so if it keeps their spelling, which a feature of its own decides.
+    #[test]
+    fn what_is_taken_over_as_it_was_is_noted() {
+        type Write = fn(&mut Noting<'_>, &mut Vec<u8>) -> io::Result<()>;
+        let ways: [Write; 2] = [|f, out| f.write_number_str(out, "1e2"), |f, out| f.write_raw_fragment(out, "1e2")];
+        for write in ways {
+            let (notes, mut out) = (Notes::default(), Vec::new());
+            write(&mut Noting { notes: &notes }, &mut out).unwrap();
+            assert_eq!((&out[..], notes.verbatim.get()), (&b"1e2"[..], true));
+        }
     }
 }

@@ -334,6 +334,13 @@ fn a_careless_payload_cannot_break_out() {
     assert_eq!(line, r#"{"jsonrpc":"2.0","id":1,"result":[[],{},[]]}"#);
 }
 
+/// As serde_json does by itself.
+#[test]
+fn payloads_are_written_for_people() {
+    let line = to_text(&Rules::json_rpc(), |e| e.response(&Id::from(1), &std::net::Ipv4Addr::LOCALHOST)).unwrap();
+    assert_eq!(line, r#"{"jsonrpc":"2.0","id":1,"result":"127.0.0.1"}"#);
+}
+
 struct Nested(usize);
 
 impl Serialize for Nested {
@@ -522,6 +529,63 @@ fn refusals_leave_no_trace() {
     }
 }
 
+/// In bytes from where the message begins, also in a batch.
+#[test]
+fn a_refusal_says_where() {
+    let offset = |dialect: Dialect, write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
+        let mut encoder = Encoder::new(dialect.rules());
+        encoder.notification("before", &()).unwrap();
+        write(&mut encoder).unwrap_err().offset()
+    };
+    let (note, id) = (br#"{"jsonrpc":"2.0","method":"m"}"#, Id::from(1));
+    let wrong = br#"{"jsonrpc":"2.0","method":1}"#;
+    let list = [&b"["[..], note, b", ", wrong, b"]"].concat();
+    assert_eq!(offset(Dialect::JsonRpc, &|e| e.raw(&list)), Some(33 + 26));
+    assert_eq!(offset(Dialect::JsonRpc, &|e| e.raw(wrong)), Some(26));
+    assert_eq!(offset(Dialect::JsonRpc, &|e| e.raw(b"{\"jsonrpc\":\n\"2.0\"}")), Some(11));
+    assert_eq!(offset(Dialect::Mcp, &|e| e.response(&id, &[1])), Some(33));
+    assert_eq!(offset(Dialect::Mcp, &|e| e.request(&id, "m", &[1])), Some(46));
+    assert_eq!(offset(Dialect::JsonRpc, &|e| e.response(&id, &(12, f64::NAN))), Some(37));
+    let second = |e: &mut Encoder| {
+        e.batch(|batch| {
+            batch.raw(note)?;
+            batch.request(&id, "m", &1)
+        })
+    };
+    assert_eq!(offset(Dialect::JsonRpc, &second), Some(46));
+    assert_eq!(offset(Dialect::Mcp, &|e| e.request(&Id::NULL, "m", &())), None);
+}
+
+#[test]
+fn refusals_and_encoders_show_nothing_of_the_message() {
+    use std::error::Error as _;
+
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    let mut shown = |payload: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
+        let error = payload(&mut encoder).unwrap_err();
+        (error.to_string(), format!("{error:?}"), error.source().map(ToString::to_string))
+    };
+    let id = Id::from("hunter2");
+    let (text, debug, source) = shown(&|e| e.response(&id, &FailsHalfway));
+    assert_eq!(text, "expected a payload that serializes (at byte 56)");
+    assert_eq!(debug, "EncodeError { kind: Serialize, offset: Some(56), .. }");
+    assert_eq!(source.as_deref(), Some("hunter2"));
+    let (text, _, source) = shown(&|e| e.error(None, &RpcError::internal()));
+    assert_eq!((&text[..], source), (r#"expected a member "id" in a response"#, None));
+    assert_eq!(shown(&|e| e.response(&id, &f64::NAN)).0, "expected floats to be finite (at byte 41)");
+    assert_eq!(shown(&|e| e.raw(b"{\n}")).0, "expected no line break within the message (at byte 1)");
+
+    encoder.notification("hunter2", &()).unwrap();
+    assert!(format!("{encoder:?}").starts_with("Encoder { rules: Rules { dialect: JsonRpc, "));
+    encoder
+        .batch(|batch| {
+            batch.notification("hunter2", &())?;
+            assert_eq!(format!("{batch:?}"), "BatchEncoder { len: 1, .. }");
+            Ok(())
+        })
+        .unwrap();
+}
+
 #[test]
 fn a_panic_leaves_no_trace() {
     let mut encoder = Encoder::new(Rules::json_rpc());
@@ -581,12 +645,39 @@ fn a_batch_can_go_on_after_a_refusal() {
             batch.response(&Id::from(2), &1)?;
             assert!(batch.response(&Id::from(3), &FailsHalfway).is_err());
             batch.error(&Id::NULL, &RpcError::internal())?;
-            assert_eq!(batch.len(), 2);
+            assert!(batch.len() == 2 && !batch.is_empty());
             Ok(())
         })
         .unwrap();
     let found = common::decode(Rules::json_rpc(), [&encoder.take()[..]]);
     assert_eq!(found, [r#"batch [result 2 1 | error null -32603 "Internal error" -]"#]);
+}
+
+#[test]
+fn a_batch_has_all_kinds() {
+    let fault = Frame::parse(br#"{"id":6}"#, &Rules::json_rpc()).unwrap_err();
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    encoder
+        .batch(|batch| {
+            batch.request(&Id::from(1), "m", &[2])?;
+            batch.notification("n", &())?;
+            batch.response(&Id::from(3), &4)?;
+            batch.error(&Id::from(5), &RpcError::new(1, "e"))?;
+            batch.error_reply(&fault.reply().unwrap())?;
+            batch.raw(br#"{"jsonrpc":"2.0","method":"raw"}"#)
+        })
+        .unwrap();
+    let data = r#"{"fault":"missing-version","line":1,"column":1}"#;
+    let entries = [
+        r#"request 1 "m" [2]"#,
+        r#"notification "n" -"#,
+        "result 3 4",
+        r#"error 5 1 "e" -"#,
+        &format!(r#"error 6 -32600 "Invalid Request" {data}"#),
+        r#"notification "raw" -"#,
+    ];
+    let found = common::decode(Rules::json_rpc(), [&encoder.take()[..]]);
+    assert_eq!(found, [format!("batch [{}]", entries.join(" | "))]);
 }
 
 #[test]
@@ -607,6 +698,10 @@ fn limits_are_exact() {
         assert_eq!(to_line(&Rules::json_rpc().max_depth(depth), error).is_ok(), fits);
         assert_eq!(to_line(&Rules::json_rpc().max_depth(depth + 1), batch).is_ok(), fits);
     }
+    // Brackets side by side are no deeper than one of them.
+    let flat = (vec![[(); 0]; 200], vec![std::collections::BTreeMap::from([("a", 1)]); 200]);
+    assert!(to_line(&Rules::json_rpc().max_depth(4), |e| e.response(&Id::from(1), &flat)).is_ok());
+    assert!(to_line(&Rules::json_rpc().max_depth(3), |e| e.response(&Id::from(1), &flat)).is_err());
     for (depth, fits) in [(127, true), (128, false)] {
         assert_eq!(to_line(&Rules::json_rpc(), |e| e.response(&Id::from(1), &Nested(depth))).is_ok(), fits);
         assert_eq!(
@@ -645,7 +740,8 @@ fn replies_to_faults_are_accepted() {
 
 #[test]
 fn with_id_changes_only_the_id() {
-    let ids = ["7", "9007199254740993", "123456789012345678901234567890", "\"\\u00e9\"", "\"a b\"", "\"\""];
+    let long = "8".repeat(200);
+    let ids = ["7", "9007199254740993", "123456789012345678901234567890", &long, "\"\\u00e9\"", "\"a b\"", "\"\""];
     let templates = [
         r#"{"jsonrpc":"2.0","id":@,"method":"m","params":{"id":1,"x":[1.10,2e0]}}"#,
         r#"{"method":"m","params":{"n":123456789012345678901234567890},"jsonrpc":"2.0","id":@}"#,
