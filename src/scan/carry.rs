@@ -43,6 +43,7 @@ mod tests {
         assert_eq!(carry.land(0b0001_0100, 0b0011_1110), 0b0100_0000);
         assert_eq!(carry.land(0b0100_0000, 0b0011_1110), 0b0100_0000);
         assert_eq!(carry.land(0b0100_0001, 0b1011_1110), 0b0100_0001);
+        assert_eq!(carry.land(0b0100_0100, 0b0011_1110), 0b0100_0000);
         assert_eq!(carry.0, 0);
     }
 
@@ -53,6 +54,8 @@ mod tests {
         assert_eq!(carry.land(0, !0), 0);
         assert_eq!(carry.land(0, 0b111), 0b1000);
         assert_eq!(carry.land(0, 0b111), 0);
+        assert_eq!(carry.land(1 << 63, 1 << 63), 0);
+        assert_eq!(carry.land(1, 0b111), 0b1000);
         assert_eq!(carry.step(1 << 63 | 1), 0b10);
         assert_eq!(carry.step(0), 1);
         assert_eq!(carry.land_after(1 << 63, 0), 0);

@@ -103,9 +103,9 @@ impl Grammar {
         }
     }
 
-    /// Whether a text that ends here ends too early.
+    /// Whether a text that ends here ends too early, as far as it shows in no bracket that is open.
     #[inline(always)]
     pub(super) fn awaits_more(&self) -> bool {
-        self.after_open.0 | self.after_comma.0 | self.after_colon.0 != 0
+        self.after_colon.0 != 0
     }
 }

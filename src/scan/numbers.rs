@@ -20,7 +20,6 @@ pub(super) struct Numbers {
     /// Not zero if it may have been something else than digits, or is a word.
     unlike_digits: u64,
     run: u64,
-    digit: u64,
     sign: u64,
     dot: u64,
     exponent: u64,
@@ -67,7 +66,6 @@ impl Numbers {
             // Only natural numbers, as ids and counters are.
             let after_leading_zero = after(zero & scalar_start, &mut self.leading_zero);
             self.run = scalar >> 63;
-            self.digit = self.run;
             return after_leading_zero & scalar;
         }
         let was_unlike_digits = self.unlike_digits;
@@ -76,7 +74,6 @@ impl Numbers {
         if (run & !digit) | was_unlike_digits == 0 {
             // Words, and natural numbers again. These do not begin right after a word: `true1`.
             let start = run & !after(run, &mut self.run);
-            self.digit = self.run;
             let after_leading_zero = after(zero & start, &mut self.leading_zero);
             return (after_leading_zero & run) | (start & !scalar_start);
         }
@@ -107,7 +104,6 @@ impl Numbers {
     #[inline(never)]
     fn numbers(&mut self, masks: NumberMasks, digit: u64, zero: u64, run: u64, scalar_start: u64) -> u64 {
         let start = run & !after(run, &mut self.run);
-        let after_digit = after(digit, &mut self.digit);
         // A run that begins where no scalar does goes on after a word: `true1`.
         let mut bad = start & !scalar_start;
 
@@ -124,11 +120,11 @@ impl Numbers {
         let integer = start | after(minus & start, &mut self.leading_minus);
         let after_leading_zero = after(zero & integer, &mut self.leading_zero);
 
+        // A dot or an exponent that does not come after a digit comes after one of these, or begins the number.
         bad |= run & !(digit | sign | dot | exponent);
         bad |= start & !(digit | minus);
         bad |= minus & !(start | after_exponent);
         bad |= plus & !after_exponent;
-        bad |= (dot | exponent) & !after_digit;
         bad |= (after_sign | after_dot) & !digit;
         bad |= after_exponent & !(digit | sign);
         bad |= after_leading_zero & digit;

@@ -93,7 +93,7 @@ fn accepts_what_is_json() {
         "[ 1 , 2 , 3 ]", "[[],[[]],{}]", r#"{"a":1}"#, r#"{ "a" : [ ] , "b" : { } }"#, r#"{"":""}"#,
         r#"{"a":{"b":{"c":[1,{"d":"e"},"f"]}}}"#, r#"["a","b"]"#, r#"{"a":"b","c":"d"}"#,
         r#"["\"\\\/\b\f\n\r\t\u0000\uABCD\uabcd"]"#, r#"["\\\\","\\\"","\\"]"#, r#""\ud800""#, r#""\udc00\ud800""#,
-        "0.5", "-1.25e+10", "1E-2", "1e5", "10", "1000000000000000000000000000000", "0e0", "-0.0", "9.0E+0",
+        "0.5", "-1.25e+10", "1E-2", "1e5", "10", "100.5", "-100", "1e100", "-1.001e-001", "1000000000000000000000000000000", "0e0", "-0.0", "9.0E+0",
         "[true,false,null]", "\"\u{7f}\"", "\"\u{2028}\u{2029}\u{85}\"", "\"\u{10ffff}\u{e000}\u{800}\u{80}\"",
         "[\"a\",[\"b\",{\"c\":[]}],1,\"d\"]",
     ] {
@@ -106,8 +106,9 @@ fn accepts_what_is_json() {
 fn rejects_what_is_not() {
     for text in [
         "", " ", "{", "}", "[", "]", ",", ":", "\"", "\\", "{]", "[}", "{}}", "[]]", "{}{}", "[][]", "1 2", "{} x",
+        "[],[]", "{},{}", "[]],[[]", "1]]]", "1]],[[1", "[],1", "1,[]",
         "[1,]", "[,1]", "[,]", "[1,,2]", "[1 2]", "[1:2]", "{1:2}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,}",
-        "{\"a\",1}", "{\"a\":1 \"b\":2}", "{\"a\":\"b\":\"c\"}", "{\"a\"::1}", "[\"a\":1]", "{\"a\":1,2}",
+        "{\"a\",1}", "{\"a\"]", "{\"a\":1 \"b\":2}", "{\"a\":\"b\":\"c\"}", "{\"a\"::1}", "[\"a\":1]", "{\"a\":1,2}",
         "{\"a\":1,[]}", "{[]:1}", "\"a\":1", "1,2", "\"a\",\"b\"", "[\"a\" \"b\"]", "[\"a\"1]", "[1\"a\"]",
         "[true\"a\"]", "[{}[]]", "{\"a\":1]", "[\"a\"}", "{\"a\" 1}", "{\"a\":1:2}", "[[1,\"b\":2]]",
         "{\"a\":[1,\"b\":2]}", "{\"a\":{\"b\",1}}", "01", "-", "-a", "+1", ".5", "1.", "1.e5", "1e", "1e+", "1.2.3",
@@ -160,8 +161,10 @@ fn every_escape_at_every_place() {
         for at in 40..70 {
             let mut text = vec![b'x'; at];
             text[0] = b'"';
-            text.extend_from_slice(&[b'\\', byte, b'1', b'2', b'a', b'F', b'"']);
-            check(&text);
+            text.extend_from_slice(&[b'\\', byte, b'1', b'2', b'a', b'F']);
+            // In the last block of a string, and between others.
+            check(&[&text[..], b"\""].concat());
+            check(&[&text[..], &[b'y'; 2 * BLOCK], b"\""].concat());
         }
     }
     // Runs of backslashes of every length up to beyond a block, from each place.
@@ -181,6 +184,42 @@ fn every_escape_at_every_place() {
             text.extend_from_slice(&br"\u00e9"[..cut]);
             text.extend_from_slice(b"\"");
             check(&text);
+        }
+    }
+    for wrong in 2..6 {
+        for at in 50..70 {
+            let mut text = vec![b'x'; at];
+            text[0] = b'"';
+            text.extend_from_slice(br#"\u00e9""#);
+            text[at + wrong] = b'g';
+            assert!(!check(&text));
+        }
+    }
+}
+
+/// What is carried over a block without numbers is neither lost nor taken up again.
+#[test]
+#[rustfmt::skip]
+fn numbers_around_a_block_without_any() {
+    let before = ["0", "-0", "12", "-", "1.", "1.5", "1e", "1e+", "1e5", "-1.5E-2", "true", "null", "nul", "t", ""];
+    let after = ["5", "05", "-5", ".5", "e5", "+5", "-", "false", "e", "", "\"x\""];
+    for (before, after) in before.iter().flat_map(|before| after.iter().map(move |after| (before, after))) {
+        for end in 61..67 {
+            for separator in [",", " ", ",\"x\",", ":"] {
+                let mut text = "[".to_owned() + &" ".repeat(end - 1 - before.len()) + before + separator;
+                text += &" ".repeat(2 * BLOCK - text.len());
+                text += after;
+                check((text + "]").as_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn one_byte_over_and_over() {
+    for byte in 0..=u8::MAX {
+        for len in [63, 64, 65, 128, 130] {
+            check(&vec![byte; len]);
         }
     }
 }
@@ -314,6 +353,13 @@ fn members_and_elements() {
         for blanks in 0..130 {
             let moved = " ".repeat(blanks) + text;
             assert_eq!(verdict(moved.as_bytes()), Some((root, Collected(members.clone()))), "{moved}");
+            // However close the limit is.
+            for (scanner, max_depth) in scanners().flat_map(|scanner| (3..8).map(move |depth| (scanner, depth))) {
+                let mut found = Collected::default();
+                let scanned = scanner.scan(moved.as_bytes(), max_depth, &mut found);
+                assert_eq!(scanned.map(|scanned| scanned.root), Some(root), "{scanner:?} {max_depth} {moved}");
+                assert_eq!(found.0, members, "{scanner:?} {max_depth} {moved}");
+            }
         }
     }
 }
@@ -464,4 +510,13 @@ fn random_members() {
         true
     }
     QuickCheck::new().tests(20_000).quickcheck(property as fn(Jsonish) -> bool);
+}
+
+#[test]
+fn one_implementation_runs_anywhere() {
+    assert!(Cpu::Portable.is_available());
+    assert_eq!(Cpu::Neon.is_available(), cfg!(all(target_arch = "aarch64", target_endian = "little")));
+    let available: Vec<_> = Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()).collect();
+    assert_eq!(available.len(), scanners().count());
+    assert_eq!(Scanner::new(available[0]), Some(Scanner::best()));
 }
