@@ -505,7 +505,7 @@ impl Decoder {
         let ample = match len.saturating_mul(4) {
             _ if len > longest => len.saturating_mul(2),
             ample if ample < longest / 2 => ample,
-            _ => longest.min(len.saturating_mul(8)).saturating_add(additional),
+            _ => longest.saturating_add(additional),
         };
         let expected = self.expected().min(longest).max(len).saturating_add(additional);
         let capacity = ample.max(expected).max(SMALLEST);
@@ -549,5 +549,108 @@ impl fmt::Debug for Decoder {
             .field("discarding", &self.discarding.is_some())
             .field("finished", &self.finished)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only a line that is a message from its first byte on, and of which nothing has been searched, takes one pass.
+    #[test]
+    fn a_message_at_hand_is_found_and_judged_in_one_pass() {
+        let message = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+        let mut decoder = Decoder::new(Rules::json_rpc());
+        decoder.feed(message.repeat(2).as_bytes());
+        for next in [message.len(), 2 * message.len()] {
+            assert!(decoder.next_message().is_some());
+            assert_eq!((decoder.next, decoder.searched), (next, next));
+        }
+        for pieces in [&["\n", ""][..], &[" ", message], &[&message[..5], &message[5..]], &["{}\n", ""]] {
+            for piece in pieces {
+                assert!(decoder.next_message().is_none());
+                decoder.feed(piece.as_bytes());
+            }
+            assert!(decoder.next_message().is_none());
+            while decoder.next_frame().is_some() {}
+        }
+        // Its line end does not count.
+        for (limit, end, takes_one) in [(30, "\n", true), (30, "\r\n", true), (29, "\n", false)] {
+            let mut decoder = Decoder::new(Rules::json_rpc().max_line_len(limit));
+            decoder.feed(message.replace('\n', end).as_bytes());
+            assert_eq!(decoder.next_message().is_some(), takes_one, "limit {limit}, end {end:?}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_grows_up_to_the_longest_line_and_a_read() {
+        for (limit, split, len, expected) in [
+            (100_000, 0, 0, SMALLEST),
+            (100_000, 0, 10, SMALLEST),
+            (100_000, 0, 1000, 4000),
+            (100_000, 0, 12_500, 50_000),
+            (99_995, 0, 12_500, 100_000 + 7),
+            (100_000, 0, 12_501, 100_005 + 7),
+            (100_000, 0, 100_005, 100_005 + 7),
+            (10_000, 0, 1250, 5000),
+            (10_000, 0, 1251, 10_005 + 7),
+            // Lines that have not been taken.
+            (100_000, 0, 100_006, 200_012),
+            // Another line like the one before.
+            (100_000, 16_000, 1000, 16_000 + 7),
+            (100_000, 16_000, 999, 3996),
+            (10_000, 16_000, 1000, 10_005 + 7),
+        ] {
+            let mut decoder = Decoder::new(Rules::mcp().max_line_len(limit));
+            decoder.tail = BytesMut::zeroed(len);
+            decoder.split = split;
+            decoder.reserve(7);
+            let found = decoder.tail.capacity();
+            assert_eq!((found, decoder.tail.len()), (expected, len), "limit {limit}, last {split}, length {len}");
+            assert_eq!(decoder.allocated, found);
+        }
+    }
+
+    /// If another line like the one before seems to be coming, and there is room for all of it.
+    #[test]
+    fn the_beginning_of_a_line_is_moved_while_it_is_short() {
+        for (capacity, len, additional, moved) in
+            [(10_500, 700, 700, true), (10_500, 701, 700, false), (9_999, 700, 700, false), (10_500, 600, 700, false)]
+        {
+            let mut buffer = BytesMut::zeroed(capacity);
+            buffer.truncate(capacity - 800);
+            let mut decoder = Decoder::new(Rules::mcp());
+            decoder.tail = buffer.split_off(buffer.len() - len);
+            drop(buffer);
+            decoder.split = 10_000;
+            decoder.reserve(additional);
+            let expected = if moved { capacity } else { len + 800 };
+            assert_eq!(decoder.tail.capacity(), expected, "{len} bytes in {capacity}, and {additional} more");
+        }
+    }
+
+    #[test]
+    fn memory_beyond_what_is_retained_is_given_back() {
+        for (capacity, len, split, has_split, expected) in [
+            // Between lines.
+            (1000, 0, 500, true, 1000),
+            (1001, 0, 500, true, 0),
+            // Amid a line: if it is more than four times what is retained, or what the line takes up, or probably will.
+            (4003, 10, 0, true, 4003),
+            (4004, 10, 0, true, 10),
+            (4004, 10, 0, false, 4004),
+            (8003, 2000, 0, true, 8003),
+            (8004, 2000, 0, true, 2000),
+            (8004, 200, 2001, true, 8004),
+            (8004, 200, 2000, true, 200),
+        ] {
+            let mut decoder = Decoder::new(Rules::mcp()).retain(1000);
+            decoder.tail = BytesMut::zeroed(capacity);
+            decoder.tail.truncate(len);
+            (decoder.allocated, decoder.split, decoder.has_split) = (capacity, split, has_split);
+            decoder.release();
+            assert_eq!(decoder.tail.capacity(), expected, "{len} bytes in {capacity}, last {split}, {has_split}");
+            assert_eq!((decoder.allocated, decoder.has_split), (expected, false));
+        }
     }
 }
