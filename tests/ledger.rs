@@ -84,6 +84,12 @@ fn is_bounded() {
     // Nor can ids be as long as lines.
     assert_eq!(admit(&owed, &"7".repeat(3000)).unwrap_err(), Refusal::IdTooLong);
     assert_eq!(admit(&owed, &"7".repeat(2048)).unwrap_err(), Refusal::TooMany);
+    let fits = admit(&owed, &"7".repeat(2047)).unwrap();
+    // What has been answered takes up no room.
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    fits.respond(&mut encoder, &1).unwrap();
+    owed.answer_dropped(&mut encoder).unwrap();
+    drop(admit(&owed, &"7".repeat(2048)).unwrap());
 
     let mut asked = Outbound::new(1);
     asked.issue("one").unwrap();
@@ -210,6 +216,29 @@ fn outbound_settles_once() {
     asked.issue("e").unwrap();
     assert_eq!(asked.drain().map(|(_, value)| value).collect::<Vec<_>>(), ["d", "e"]);
     assert_eq!(asked.in_flight(), 0);
+}
+
+#[test]
+fn shows_how_many_there_are_and_why_not_more() {
+    let owed = Inbound::new(Rules::json_rpc(), 2);
+    let ticket = admit(&owed, "\"hunter2\"").unwrap();
+    assert_eq!(format!("{owed:?}"), "Inbound { in_flight: 1, limit: 2 }");
+    assert_eq!(format!("{ticket:?}"), "Ticket { id: Id(String, 9 bytes), .. }");
+    let mut asked = Outbound::new(1);
+    asked.issue("hunter2").unwrap();
+    assert_eq!(format!("{asked:?}"), "Outbound { in_flight: 1, limit: 1 }");
+    let full = asked.issue("hunter2").unwrap_err();
+    assert_eq!((format!("{full:?}"), full.to_string()), ("Full(_)".into(), "expected fewer requests in flight".into()));
+    for (error, expected) in [
+        (&Refusal::Duplicate as &dyn std::error::Error, "expected an id that no request in flight has"),
+        (&Refusal::TooMany, "expected fewer requests in flight"),
+        (&Refusal::IdTooLong, "expected a shorter id"),
+        (&Stray::NoId, "expected a response with an id"),
+        (&Stray::Unknown, "expected the id of a request that was sent"),
+        (&Stray::Repeated, "expected the id of a request that is not answered yet"),
+    ] {
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 /// What may happen to a request that has been admitted.
