@@ -195,7 +195,10 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
         return Verdict::Fault(recovered(FaultKind::LineTooLong, settings.max_line_len));
     }
     if let Some(at) = deeper_than(json, settings.max_depth) {
-        return Verdict::Fault(recovered(FaultKind::TooDeep, start + at));
+        let complaint = recovered(FaultKind::TooDeep, start + at);
+        // A batch is not gone into for its ids, but answers are not answered.
+        let is_response = complaint.is_response || json.starts_with('[') && mentions_outcome_only(json);
+        return Verdict::Fault(Complaint { is_response, ..complaint });
     }
     if let Some(object) = object {
         return object.judge(text, settings).map_or_else(Verdict::Fault, Verdict::Message);
@@ -230,6 +233,13 @@ fn has_outcome_only(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let has = |name: &str| text.match_indices(name).any(|(at, _)| text[at + name.len()..].starts_with(':'));
     (has("\"result\"") || has("\"error\"")) && !text.contains("method") && !text.contains('\\')
+}
+
+/// Whether there is `"result":` or `"error":` anywhere in a text, and no `"method":`.
+fn mentions_outcome_only(json: &str) -> bool {
+    let has =
+        |name: &str| json.match_indices(name).any(|(at, _)| json[at + name.len()..].trim_start().starts_with(':'));
+    (has("\"result\"") || has("\"error\"")) && !has("\"method\"")
 }
 
 /// Where in a text one of its parts begins.
