@@ -607,7 +607,7 @@ fn stats_of_plain_traffic() {
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
         for part in [
             "3 messages, 147 B\n",
-            "\nping         2      1      –      –      –      –   138B\n",
+            "\nping           2      1      –      –      –      –   138B\n",
             "\n1 request has no answer here\n    ping #2\n",
             "\n1 faulty line or entry\n        1 invalid-literal\n",
             "\nsizes of messages\n",
@@ -617,7 +617,7 @@ fn stats_of_plain_traffic() {
         assert!(!run.stdout.contains("latencies") && !run.stdout.contains(['→', '←', '\x1b']), "{}", run.stdout);
     }
     let alone = stats(&[answers]);
-    assert!(alone.stdout.contains("\n1 answer to nothing that was asked: #1\n"), "{}", alone.stdout);
+    assert!(alone.stdout.contains("\n1 answer to nothing that was asked\n  #1\n"), "{}", alone.stdout);
     let unread = stats(&[answers, "there/is/no/such/file"]);
     assert_eq!(unread.code, Some(2));
     assert!(unread.stderr.starts_with("wireline: cannot read there/is/no/such/file: "), "{}", unread.stderr);

@@ -269,9 +269,9 @@ fn what_is_left_out_is_counted() {
     thread::sleep(Duration::from_secs(3));
     drop(stdin);
     let told: Vec<String> = BufReader::new(stderr).lines().map(Result::unwrap).collect();
-    let left_out = told
-        .iter()
-        .filter_map(|line| line.strip_prefix("wireline: ")?.strip_suffix(" lines left out, as this is not read"));
+    let left_out = told.iter().filter_map(|line| {
+        line.strip_prefix("wireline: ")?.strip_suffix(" lines left out, which came faster than they are read")
+    });
     let left_out: usize = left_out.map(|count| count.parse::<usize>().unwrap()).sum();
     let shown = told.iter().filter(|line| line.contains(" → notification ")).count();
     assert!(left_out > 0, "{} lines", told.len());
@@ -324,11 +324,11 @@ fn messages_are_told_line_by_line() {
     let (_, summary) = told.split_once("────\n").unwrap();
     for part in [
         ", 2 messages from the client (148 B), 3 from the server (",
-        "\nmethod         calls errors    p50    p90    p99    max  bytes\n",
-        "\n→ tools/call       2      0 ",
-        "\n← note             1      –      –      –      –      –    33B\n",
-        "\n1 request was never answered\n  → tools/call #2, asked at 0.0",
-        "\n1 answer to nothing that was asked: ← #9\n",
+        "\nmethod           calls errors    p50    p90    p99    max  bytes\n",
+        "\n→ tools/call         2      0 ",
+        "\n← note               1      –      –      –      –      –    33B\n",
+        "\n1 request was never answered\n  → tools/call #2, at 0.0",
+        "\n1 answer to nothing that was asked\n  ← #9\n",
         "\n4 faulty lines or entries\n  ←     2 invalid-literal\n",
         "\nthe server ended with code 3\n",
     ] {
@@ -446,9 +446,11 @@ fn no_session_without_what_it_needs() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(code), ""));
         assert!(text(&output.stderr).starts_with(message), "{}", text(&output.stderr));
     }
-    let usage = wireline(&["tap"]).output().unwrap();
-    assert_eq!(usage.status.code(), Some(2));
-    assert!(text(&usage.stderr).contains("COMMAND"));
+    for (args, word) in [(&["tap"][..], "COMMAND"), (&["tap", "--recrod", "x", "--", "cat"], "--recrod")] {
+        let usage = wireline(args).output().unwrap();
+        assert_eq!(usage.status.code(), Some(2));
+        assert!(text(&usage.stderr).contains(word), "{}", text(&usage.stderr));
+    }
 }
 
 #[test]
@@ -460,4 +462,93 @@ fn a_recording_that_cannot_be_written_does_not_end_the_session() {
     let output = session(&["-q", "--record", "/dev/full"], &["cat"], input.as_bytes());
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), input.as_str()));
     assert!(text(&output.stderr).contains("wireline: cannot write to the recording any more: "));
+}
+
+#[test]
+fn a_log_in_a_file_has_every_line() {
+    let log = file("every.log");
+    let lines = "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n".repeat(50_000);
+    session(&["--log", log.to_str().unwrap()], &["sh", "-c", "cat >/dev/null"], lines.as_bytes());
+    let told = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(told.lines().filter(|line| line.contains(" → notification ")).count(), 50_000);
+    assert!(told.ends_with("the server ended with code 0\n"));
+}
+
+#[test]
+fn who_reads_slowly_gets_everything() {
+    let lines = "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n".repeat(8_000);
+    let mut tap = tap(&[], &["sh", "-c", "cat >/dev/null"]);
+    tap.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let (mut stderr, mut told, mut piece) = (tap.stderr.take().unwrap(), Vec::new(), [0; 16 << 10]);
+    // Half a megabyte in two seconds and more.
+    while let len @ 1.. = stderr.read(&mut piece).unwrap() {
+        told.extend_from_slice(&piece[..len]);
+        thread::sleep(Duration::from_millis(40));
+    }
+    let told = text(&told);
+    assert_eq!(told.lines().filter(|line| line.contains(" → notification ")).count(), 8_000);
+    assert!(told.ends_with("the server ended with code 0\n"));
+    ends(&mut tap);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn signals_mean_the_tap_when_the_server_has_ended() {
+    // It has left more than one pipe holds, and less than two, and the client does not read.
+    let mut left = tap(&["-qq"], &["sh", "-c", "head -c 400000 /dev/zero; echo gone >&2"]);
+    BufReader::new(left.stderr.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let stdout = left.stdout.take();
+    let status = (0..1000).find_map(|_| {
+        thread::sleep(Duration::from_millis(20));
+        kill_process(Pid::from_child(&left), Signal::TERM).unwrap();
+        left.try_wait().unwrap()
+    });
+    assert_eq!(status.and_then(|status| status.signal()), Some(Signal::TERM.as_raw()));
+    drop(stdout);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_ignored_stays_ignored() {
+    let wireline = env!("CARGO_BIN_EXE_wireline");
+    let script = format!("trap '' HUP; exec '{wireline}' tap -qq -- sh -c 'kill -HUP $$; echo alive'");
+    let output = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!((text(&output.stdout), output.status.code()), ("alive\n", Some(0)));
+}
+
+#[test]
+fn a_recording_is_for_one_tap_at_a_time() {
+    let record = file("shared.tap");
+    let name = record.to_str().unwrap();
+    let mut first = tap(&["-qq", "--record", name], &["sh", "-c", "echo ready; cat"]);
+    BufReader::new(first.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let second = session(&["--record", name], &["cat"], b"");
+    assert_eq!(second.status.code(), Some(125));
+    assert_eq!(text(&second.stderr), "wireline: cannot write to the recording: another tap is writing to it\n");
+    drop(first.stdin.take());
+    ends(&mut first);
+
+    // A line that was not written to its end does not spoil the next one.
+    std::fs::write(&record, r#"{"time":1.5,"event":"start"}"#.to_owned() + "\n{\"time\":1.6,\"fr").unwrap();
+    session(&["-qq", "--record", name], &["cat"], format!("{REQUEST}\n").as_bytes());
+    let records = std::fs::read_to_string(&record).unwrap();
+    assert!(records.contains("\"fr\n{\"time\":") && records.contains("\"event\":\"end\""), "{records}");
+
+    let both = session(&["--log", name, "--record", name], &["cat"], b"");
+    assert_eq!(text(&both.stderr), "wireline: cannot write to the recording: it is the log as well\n");
+}
+
+#[test]
+fn odd_recordings_are_read_as_far_as_they_go() {
+    let start = r#"{"time":0.0,"event":"start"}"#;
+    let end = r#"{"time":1.8e19,"event":"end"}"#;
+    let cut = r#"{"time":1.0,"from":"server","line":"{\"jsonrpc\":","more":true}"#;
+    let record = file("odd.tap");
+    std::fs::write(&record, [start, end, start, cut, end].join("\n")).unwrap();
+    let check = wireline(&["check", record.to_str().unwrap()]).output().unwrap();
+    assert_eq!(check.status.code(), Some(1));
+    assert!(text(&check.stdout).contains(":4:12: server: expected the line to go on"), "{}", text(&check.stdout));
+    let stats = wireline(&["stats", record.to_str().unwrap()]).output().unwrap();
+    assert_eq!(stats.status.code(), Some(0));
+    assert!(text(&stats.stdout).contains("\n  ←     1 unexpected-end\n"), "{}", text(&stats.stdout));
 }

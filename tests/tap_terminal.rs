@@ -34,7 +34,7 @@ const SESSION: &str = r#"
    0.002 → request      initialize #1                             88 B
            {"protocolVersion":"2025-11-25"}
    0.002 → notification notifications/initialized                 54 B
-   0.002 → request      tools/call #"a-string-of-an-i…           107 B
+   0.002 → request      tools/call #"a-string-of-an…           107 B
            {"name":"\u001b[2J"}
    0.002 → request      tools/call #3                             71 B
            {"name":"slow"}
@@ -45,7 +45,7 @@ const SESSION: &str = r#"
    0.024 ← response     initialize #1                             84 B  21.8 ms
            {"protocolVersion":"2025-11-25","capabilities":{}}
    0.024 ← notification notifications/resources/list_changed/…    90 B
-   0.024 ← error        tools/call #"a-string-of-an-i…            94 B  21.9 ms
+   0.024 ← error        tools/call #"a-string-of-an… (-32601)    94 B  21.9 ms
            {"code":-32601,"message":"no"}
    0.024 ← response     (to nothing) #99                          39 B
            null
@@ -57,11 +57,12 @@ method                          calls errors    p50    p90    p99    max  bytes
 → tools/call                        2      1 22.0ms 22.0ms 22.0ms 22.0ms   272B
 → initialize                        1      0 21.9ms 21.9ms 21.9ms 21.9ms   172B
 → notifications/initialized         1      –      –      –      –      –    54B
-← notifications/resources/li…       1      –      –      –      –      –    90B
+← notifications/resources/…       1      –      –      –      –      –    90B
 
 1 request was never answered
-  → tools/call #3, asked at 0.002, 27.8 ms before the end
-1 answer to nothing that was asked: ← #99
+  → tools/call #3, at 0.002, 27.8 ms before the end
+1 answer to nothing that was asked
+  ← #99
 1 faulty line or entry
   ←     1 invalid-literal
 the server ended with code 3"#;
@@ -74,11 +75,12 @@ method                          calls errors    p50    p90    p99    max  bytes
 → tools/call                        2      1 22.0ms 22.0ms 22.0ms 22.0ms   272B
 → initialize                        1      0 21.9ms 21.9ms 21.9ms 21.9ms   172B
 → notifications/initialized         1      –      –      –      –      –    54B
-← notifications/resources/li…       1      –      –      –      –      –    90B
+← notifications/resources/…       1      –      –      –      –      –    90B
 
 1 request was never answered
-  → tools/call #3, asked at 0.002, 27.8 ms before the end
-1 answer to nothing that was asked: ← #99
+  → tools/call #3, at 0.002, 27.8 ms before the end
+1 answer to nothing that was asked
+  ← #99
 1 faulty line or entry
   ←     1 invalid-literal
 

@@ -159,7 +159,7 @@ pub(crate) struct Tap {
     pub(crate) quiet: u8,
 
     /// The server, and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 

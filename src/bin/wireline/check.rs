@@ -11,8 +11,9 @@ use crate::judge::{Judge, READ, Sink, read};
 use crate::ndjson::Ndjson;
 use crate::output::Output;
 use crate::pieces::{PIECE, Pieces};
-use crate::recording::{Reader, What};
+use crate::recording::{Entry, Reader, What};
 use crate::report::{Quiet, Report};
+use crate::session::Side;
 use crate::source::{Input, Source, read_at};
 use crate::summary::Summary;
 use crate::tally::Tally;
@@ -111,42 +112,54 @@ impl<R: Report> Checker<R> {
 
     /// Judges what both sides said. A line has the number of its record, so that it can be found in the file.
     fn check_recording(&mut self, input: impl BufRead, tally: &mut Tally) -> Result<(), Failure> {
-        let Self { output, report, rules, .. } = self;
-        let progress = output.progress();
+        let progress = self.output.progress();
         let mut reader = Reader::new(input);
         // For each side: how much it has said, and who judges what is not a whole line yet.
-        let (mut offsets, mut unfinished) = ([0, 0], [None, None]);
-        let checked = loop {
+        let mut offsets = [0, 0];
+        let mut unfinished: [Option<Decoder>; 2] = [None, None];
+        loop {
             let before = reader.offset;
-            let entry = match reader.next() {
-                Ok(Some(entry)) => entry,
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(Failure::Read(error)),
-            };
+            let entry = reader.next();
             progress.advance(reader.offset - before);
-            let What::Bytes { from, bytes, is_end } = entry.what else {
-                (offsets, unfinished) = ([0, 0], [None, None]);
-                continue;
+            let Ok(Some(Entry { what: What::Bytes { from, bytes, is_end }, .. })) = entry else {
+                // What has begun will not be ended any more.
+                for (decoder, from) in unfinished.iter_mut().zip(Side::BOTH) {
+                    if let Some(mut decoder) = decoder.take() {
+                        decoder.finish();
+                        self.judge_recorded(from, &mut decoder, tally)?;
+                    }
+                }
+                offsets = [0, 0];
+                match entry {
+                    Ok(Some(_)) => continue,
+                    Ok(None) => return Ok(()),
+                    Err(error) => return Err(Failure::Read(error)),
+                }
             };
             let (offset, unfinished) = (&mut offsets[from as usize], &mut unfinished[from as usize]);
-            let decoder: &mut Decoder =
-                unfinished.get_or_insert_with(|| Decoder::new(*rules).resume(reader.number, *offset));
+            let mut decoder =
+                unfinished.take().unwrap_or_else(|| Decoder::new(self.rules).resume(reader.number, *offset));
             decoder.feed(&bytes);
+            *offset += bytes.len() as u64;
+            tally.bytes += bytes.len() as u64;
             if is_end {
                 decoder.finish();
             }
-            *offset += bytes.len() as u64;
-            report.side(Some(from));
-            let mut send = |text: &mut Vec<u8>| output.send(text);
-            let mut judge = Judge::new(&*report, tally, &mut send);
-            judge.count_bytes(bytes.len() as u64);
-            judge.judge(decoder).and_then(|()| judge.send()).map_err(Failure::Write)?;
-            if is_end || bytes.ends_with(b"\n") {
-                *unfinished = None;
+            self.judge_recorded(from, &mut decoder, tally)?;
+            if !is_end && !bytes.ends_with(b"\n") {
+                *unfinished = Some(decoder);
             }
-        };
-        self.report.side(None);
-        checked
+        }
+    }
+
+    fn judge_recorded(&mut self, from: Side, decoder: &mut Decoder, tally: &mut Tally) -> Result<(), Failure> {
+        let Self { output, report, .. } = self;
+        report.side(Some(from));
+        let mut send = |text: &mut Vec<u8>| output.send(text);
+        let mut judge = Judge::new(&*report, tally, &mut send);
+        let judged = judge.judge(decoder).and_then(|()| judge.send()).map_err(Failure::Write);
+        report.side(None);
+        judged
     }
 
     /// The exit code when nothing can be written. A reader that has gone away, like `head`, has seen enough.

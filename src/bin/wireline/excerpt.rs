@@ -48,6 +48,11 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
     cells(bytes).map(|cell| cell.text).collect()
 }
 
+/// How many columns a text takes that has been made fit.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(|character| if is_any_of(character, WIDE) { 2 } else { 1 }).sum()
+}
+
 /// The beginning of `bytes` in that many columns at the most, with what a terminal could act upon escaped.
 pub(crate) fn cut(bytes: &[u8], columns: usize) -> String {
     // No cell stands for more than four bytes, and each has a column at least.
@@ -125,6 +130,12 @@ const UNSHOWN: &[RangeInclusive<char>] = &[
     '\x7f'..='\u{9f}',
     '\u{ad}'..='\u{ad}',
     '\u{300}'..='\u{36f}',
+    '\u{e31}'..='\u{e31}',
+    '\u{e34}'..='\u{e3a}',
+    '\u{e47}'..='\u{e4e}',
+    '\u{115f}'..='\u{1160}',
+    '\u{3164}'..='\u{3164}',
+    '\u{ffa0}'..='\u{ffa0}',
     '\u{61c}'..='\u{61c}',
     '\u{180b}'..='\u{180f}',
     '\u{200b}'..='\u{200f}',
@@ -138,7 +149,15 @@ const UNSHOWN: &[RangeInclusive<char>] = &[
 
 /// The large blocks of what takes two columns.
 const WIDE: &[RangeInclusive<char>] = &[
-    '\u{1100}'..='\u{115f}',
+    '\u{1100}'..='\u{115e}',
+    '\u{2705}'..='\u{2705}',
+    '\u{270a}'..='\u{270b}',
+    '\u{2728}'..='\u{2728}',
+    '\u{274c}'..='\u{274c}',
+    '\u{274e}'..='\u{274e}',
+    '\u{2753}'..='\u{2757}',
+    '\u{2795}'..='\u{2797}',
+    '\u{2b50}'..='\u{2b55}',
     '\u{2e80}'..='\u{303e}',
     '\u{3041}'..='\u{a4cf}',
     '\u{ac00}'..='\u{d7a3}',
@@ -149,6 +168,7 @@ const WIDE: &[RangeInclusive<char>] = &[
     '\u{1f300}'..='\u{1f64f}',
     '\u{1f680}'..='\u{1f6ff}',
     '\u{1f900}'..='\u{1f9ff}',
+    '\u{1fa70}'..='\u{1faff}',
     '\u{20000}'..='\u{3fffd}',
 ];
 

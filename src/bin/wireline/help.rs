@@ -55,14 +55,20 @@ What the messages carry is not shown unless you ask for it with --show.";
 #[cfg(unix)]
 pub(crate) const TAP_NOTES: &str = "\
 Exit codes:
-  That of the server; if a signal has ended it, the tap ends by the same one. Otherwise:
+  That of the server; if a signal has ended it, the tap ends by the same one, or with 128 and its number. Otherwise:
   125  a file could not be opened, or something of the kind
   126  the command could not be run
   127  the command was not found
 
-If standard error is not read, what cannot be written is left out and counted: the session does not wait for it. A \
-recording is complete, so that the session waits for the disk if need be. SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 \
-and SIGUSR2 are passed on to the server.
+The session does not wait for whoever reads standard error: what comes faster than it is read is left out, and counted. \
+A log in a file and a recording have everything; for those, the session waits for the disk if need be.
+
+SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to the server, unless they are ignored. The keys of \
+a terminal send SIGINT and SIGQUIT to the server as well; so these are not passed on while the tap is in a terminal's \
+foreground.
+
+When the server has ended, what it has left is passed on to the end. If something that it started still has its \
+standard output, that is waited for as long as it does not pause for a second.
 
 Examples:
   See what a client and a server say to each other:

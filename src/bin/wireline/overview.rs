@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::colours::Colours;
-use crate::excerpt::cut;
+use crate::excerpt::{cut, width as columns};
 use crate::session::{Few, Method, Octaves, Session};
 use crate::units::{Count, Size, Span};
 
 /// How many columns the numbers of the table take.
-const NUMBERS: usize = 50;
+const NUMBERS: usize = 52;
 
 /// How long the longest bar of a histogram is.
 const BAR: u64 = 40;
@@ -36,7 +36,8 @@ fn write_traffic(
     let Colours { place, .. } = colours;
     let [client, server] = &session.traffic;
     if session.was_mixed() {
-        let (messages, size) = (counted(client.messages, "message", "messages"), Size(client.bytes));
+        let messages = counted(client.messages + server.messages, "message", "messages");
+        let size = Size(client.bytes + server.bytes);
         return writeln!(text, "{place}{messages}, {size}{place:#}");
     }
     write!(text, "{place}")?;
@@ -51,25 +52,24 @@ fn write_methods(text: &mut String, session: &Session, width: usize, colours: Co
     let Colours { bad, quiet, .. } = colours;
     let mut methods: Vec<&Method> = session.methods.iter().collect();
     methods.sort_by_key(|method| (method.from as u8, std::cmp::Reverse(method.requests + method.notifications)));
-    let longest = methods.iter().map(|method| method.name.chars().count() + 2).max().unwrap_or(0);
+    let longest = methods.iter().map(|method| columns(&method.name) + 2).max().unwrap_or(0);
     let name_width = longest.max("method".len()).min(width.saturating_sub(NUMBERS + 1).max(16));
 
     let titles = ["p50", "p90", "p99", "max", "bytes"].map(|title| format!("{title:>7}")).concat();
-    writeln!(text, "{quiet}{:name_width$} {:>7} {:>6}{titles}{quiet:#}", "method", "calls", "errors")?;
+    writeln!(text, "{quiet}{:name_width$} {:>9} {:>6}{titles}{quiet:#}", "method", "calls", "errors")?;
     for method in methods {
         let arrow = if session.was_mixed() { String::new() } else { format!("{} ", method.from.arrow()) };
-        let name = cut(method.name.as_bytes(), name_width - arrow.chars().count());
-        let name = format!("{arrow}{name}");
+        let name = cut(method.name.as_bytes(), name_width - columns(&arrow));
+        let gap = " ".repeat(name_width - columns(&arrow) - columns(&name));
         let calls = Count(method.requests + method.notifications);
-        write!(text, "{name:name_width$} {calls:>7} ")?;
+        write!(text, "{arrow}{name}{gap} {calls:>9} ")?;
         match method.errors {
             _ if method.requests == 0 => write!(text, "{:>6}", "–")?,
             0 => write!(text, "{:>6}", 0)?,
             errors => write!(text, "{bad}{:>6}{bad:#}", Count(errors))?,
         }
         for quantile in [0.5, 0.9, 0.99, 1.0] {
-            let latency = (!method.latency.is_empty()).then(|| method.latency.value_at_quantile(quantile));
-            let latency = latency.map_or_else(|| "–".to_owned(), |latency| dense(&Span(Duration::from_nanos(latency))));
+            let latency = method.latency(quantile).map_or_else(|| "–".to_owned(), |latency| dense(&Span(latency)));
             write!(text, "{latency:>7}")?;
         }
         writeln!(text, "{:>7}", dense(&Size(method.bytes)))?;
@@ -91,9 +91,9 @@ fn write_remarks(text: &mut String, session: &Session, colours: Colours) -> std:
         for open in &unanswered.named {
             let method = &session.methods[open.method];
             let arrow = if session.was_mixed() { ' ' } else { method.from.arrow() };
-            write!(remarks, "  {arrow} {} {}", cut(method.name.as_bytes(), 30), cut(open.id.as_bytes(), 12))?;
+            write!(remarks, "  {arrow} {} {}", cut(method.name.as_bytes(), 22), open.id)?;
             if let Some((at, waited)) = open.times {
-                write!(remarks, "{quiet}, asked at {:.3}, {} before the end{quiet:#}", at.as_secs_f64(), Span(waited))?;
+                write!(remarks, "{quiet}, at {:.3}, {} before the end{quiet:#}", at.as_secs_f64(), Span(waited))?;
             }
             writeln!(remarks)?;
         }
@@ -110,7 +110,8 @@ fn write_remarks(text: &mut String, session: &Session, colours: Colours) -> std:
         (&session.doubles, "id used again before its answer", "ids used again before their answers"),
     ] {
         if few.count > 0 {
-            writeln!(remarks, "{bad}{}{bad:#}: {}", counted(few.count, one, more), named(few, session.was_mixed()))?;
+            writeln!(remarks, "{bad}{}{bad:#}", counted(few.count, one, more))?;
+            writeln!(remarks, "  {}", named(few, session.was_mixed()))?;
         }
     }
     if session.unfollowed > 0 {
@@ -170,8 +171,8 @@ fn named(few: &Few, is_mixed: bool) -> String {
         .named
         .iter()
         .map(|(from, id)| {
-            let id = if id.is_empty() { "without an id".to_owned() } else { cut(id.as_bytes(), 16) };
-            if is_mixed { id } else { format!("{} {id}", from.arrow()) }
+            let id = if id.is_empty() { "without an id" } else { id };
+            if is_mixed { id.to_owned() } else { format!("{} {id}", from.arrow()) }
         })
         .collect();
     let rest = if few.count > few.named.len() as u64 { ", …" } else { "" };

@@ -146,6 +146,8 @@ impl<R: BufRead> Reader<R> {
     /// The next record. What is none is passed over, and an error at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
+            // What is left of a line that was too long has its number.
+            self.number += u64::from(self.line.is_empty() || self.line.ends_with(b"\n"));
             self.line.clear();
             // A limit, so that what is no recording cannot fill the memory. What is longer is read as several lines, none
             // of which is a record.
@@ -154,7 +156,6 @@ impl<R: BufRead> Reader<R> {
                 let unreadable = self.unreadable.map(|line| format!("expected a record on line {line}"));
                 return unreadable.map_or(Ok(None), |what| Err(io::Error::other(what)));
             }
-            self.number += 1;
             self.offset += len as u64;
             if let Some(entry) = Record::parse(&self.line).and_then(Record::into_entry) {
                 return Ok(Some(entry));
@@ -346,5 +347,9 @@ mod tests {
             assert!((0..2).all(|_| reader.next().unwrap().is_some()));
             assert_eq!(reader.next().err().unwrap().to_string(), "expected a record on line 3");
         }
+        let long = format!("{}\n{{\"time\":1.0,\"event\":\"end\"}}\n", "x".repeat(2 * MAX_RECORD as usize));
+        let mut reader = Reader::new(long.as_bytes());
+        assert!(reader.next().unwrap().is_some());
+        assert_eq!(reader.number, 2);
     }
 }

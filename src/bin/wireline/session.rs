@@ -15,11 +15,12 @@ const MAX_OPEN: usize = 1 << 16;
 /// How many methods of a side are told apart.
 const MAX_METHODS: usize = 512;
 
-/// The longest id that is followed, in bytes.
+/// The longest id that is followed, and the longest name of a method that is told apart, in bytes.
 const MAX_ID: usize = 1024;
 
-/// How many columns the name of a method, or an id, has at the most.
+/// How many columns the name of a method has at the most, and how many an id.
 const MAX_NAME: usize = 64;
+const SHOWN_ID: usize = 16;
 
 /// How many of a kind are named and not only counted.
 const NAMED: usize = 4;
@@ -70,6 +71,8 @@ pub(crate) struct Session {
     pub(crate) cancelled: u64,
     pub(crate) strays: Few,
     pub(crate) doubles: Few,
+    /// Requests so far.
+    requests: u64,
     /// Requests that could not be followed.
     pub(crate) unfollowed: u64,
     faults: Vec<(Side, FaultKind, u64)>,
@@ -108,6 +111,8 @@ struct Early {
 
 #[derive(Clone, Copy)]
 struct Question {
+    /// Counts from 0 on.
+    number: u64,
     method: usize,
     at: Option<Duration>,
     is_cancelled: bool,
@@ -124,7 +129,8 @@ pub(crate) struct Method {
     /// Of requests, notifications and answers.
     pub(crate) bytes: u64,
     /// In nanoseconds.
-    pub(crate) latency: Histogram<u32>,
+    latency: Histogram<u32>,
+    slowest: u64,
 }
 
 /// Requests that have not been answered, of which the first few are named.
@@ -152,7 +158,7 @@ pub(crate) struct Few {
 impl Few {
     fn add(&mut self, from: Side, id: Option<&Id<'_>>) {
         self.count += 1;
-        if self.named.len() < NAMED {
+        if self.named.len() < NAMED - 1 {
             self.named.push((from, shown_id(id)));
         }
     }
@@ -186,6 +192,7 @@ impl Session {
             cancelled: 0,
             strays: Few::default(),
             doubles: Few::default(),
+            requests: 0,
             unfollowed: 0,
             faults: Vec::new(),
             sizes: [0; 65],
@@ -217,7 +224,7 @@ impl Session {
                 let method = self.method(from, &request.method());
                 self.methods[method].requests += 1;
                 self.methods[method].bytes += len;
-                Role::Call { is_double: self.ask(from, &request.id(), Question { method, at, is_cancelled: false }) }
+                Role::Call { is_double: self.ask(from, &request.id(), method, at) }
             }
             Message::Notification(notification) => {
                 let method = self.method(from, &notification.method());
@@ -252,7 +259,7 @@ impl Session {
             Some(id) => {
                 let method = self.method(from, UNREADABLE);
                 self.methods[method].requests += 1;
-                self.ask(from, id, Question { method, at, is_cancelled: false });
+                self.ask(from, id, method, at);
             }
             None if fault.is_response() => {}
             None => self.asked[from as usize].faults += 1,
@@ -291,9 +298,9 @@ impl Session {
             let again = asked.again.drain();
             let again = again.flat_map(|(id, questions)| questions.into_iter().map(move |one| (id.clone(), one)));
             let mut open: Vec<_> = asked.open.drain().chain(again).collect();
-            open.sort_by(|(a, first), (b, second)| (first.at, a.as_json()).cmp(&(second.at, b.as_json())));
+            open.sort_by_key(|(_, question)| question.number);
             (asked.faults, asked.agains, asked.earlies) = (0, 0, 0);
-            for (id, Question { method, at, is_cancelled }) in open {
+            for (id, Question { method, at, is_cancelled, .. }) in open {
                 if is_cancelled {
                     self.cancelled += 1;
                     continue;
@@ -313,7 +320,7 @@ impl Session {
         if let Some(method) = known.get(name) {
             return *method;
         }
-        let name = if known.len() < MAX_METHODS { name } else { OTHERS };
+        let name = if known.len() < MAX_METHODS && name.len() <= MAX_ID { name } else { OTHERS };
         *known.entry(name.to_owned()).or_insert_with(|| {
             self.methods.push(Method {
                 from,
@@ -323,13 +330,16 @@ impl Session {
                 errors: 0,
                 bytes: 0,
                 latency: Histogram::new(2).expect("two digits are among those that it has"),
+                slowest: 0,
             });
             self.methods.len() - 1
         })
     }
 
     /// Keeps a question until it is answered, and returns whether its id was in use.
-    fn ask(&mut self, from: Side, id: &Id<'_>, question: Question) -> bool {
+    fn ask(&mut self, from: Side, id: &Id<'_>, method: usize, at: Option<Duration>) -> bool {
+        let question = Question { number: self.requests, method, at, is_cancelled: false };
+        self.requests += 1;
         let asked = &mut self.asked[from as usize];
         // The map is not asked unless there is something in it, as that takes an id of its own.
         let early = (asked.earlies > 0).then(|| asked.early.get_mut(&id.clone().into_owned())).flatten();
@@ -378,7 +388,7 @@ impl Session {
     fn settle(&mut self, from: Side, id: Option<&Id<'_>>, is_error: bool, len: u64, at: Option<Duration>) -> Role {
         let answer = Early { is_error, len };
         if let Some(question) = id.and_then(|id| self.take(from, id)) {
-            let latency = at.zip(question.at).map(|(at, asked)| at.saturating_sub(asked));
+            let latency = at.zip(question.at).and_then(|(at, asked)| at.checked_sub(asked));
             self.methods[question.method].answered(&answer, latency);
             return Role::Answer { method: question.method, latency };
         }
@@ -400,12 +410,21 @@ impl Session {
 }
 
 impl Method {
+    /// The latency that so much of all answers did not exceed. None if none is known.
+    pub(crate) fn latency(&self, quantile: f64) -> Option<Duration> {
+        // What is counted as one are all latencies of about that length.
+        let nanoseconds = self.latency.value_at_quantile(quantile).min(self.slowest);
+        (!self.latency.is_empty()).then(|| Duration::from_nanos(nanoseconds))
+    }
+
     fn answered(&mut self, answer: &Early, latency: Option<Duration>) {
         self.bytes += answer.len;
         self.errors += u64::from(answer.is_error);
         if let Some(latency) = latency {
+            let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1);
             // It grows with what it is given; only beyond memory is there an end to that.
-            let _ = self.latency.record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+            let _ = self.latency.record(nanoseconds);
+            self.slowest = self.slowest.max(nanoseconds);
         }
     }
 }
@@ -418,7 +437,7 @@ const OTHERS: &str = "(others)";
 
 /// An id as it was sent, fit for a terminal.
 pub(crate) fn shown_id(id: Option<&Id<'_>>) -> String {
-    id.map_or_else(String::new, |id| format!("#{}", cut(id.as_json().as_bytes(), MAX_NAME)))
+    id.map_or_else(String::new, |id| format!("#{}", cut(id.as_json().as_bytes(), SHOWN_ID)))
 }
 
 /// The id of the request that a notification takes back, in MCP and ACP, or as language servers do.

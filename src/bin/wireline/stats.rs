@@ -132,6 +132,6 @@ impl Reading {
             self.follower.end(from, Some(at), |_, _| {});
         }
         self.follower.close(Some(at));
-        self.elapsed += at;
+        self.elapsed = self.elapsed.saturating_add(at);
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use wireline::{Fault, Message};
 
 use crate::colours::Colours;
-use crate::excerpt::cut;
+use crate::excerpt::{cut, width};
 use crate::follow::Seen;
 use crate::session::{Role, Session, Side, shown_id};
 use crate::tally::Kind;
@@ -135,15 +135,13 @@ impl Transcript {
         let _ = write!(self.text, "{quiet}{seconds:8.3} {arrow}{mark}{quiet:#}{style}{kind:<12}{style:#} ");
     }
 
-    /// Ends a line. The note is an id, and what must not be cut.
+    /// Ends a line. The note is not cut: an id that is not long, and the code of an error.
     fn end(&mut self, what: &str, note: &str, len: usize, latency: Option<Duration>) {
         let Colours { place, quiet, hint, .. } = self.colours;
-        let mut note = cut(note.as_bytes(), WHAT / 2);
-        if !note.is_empty() {
-            note.insert(0, ' ');
-        }
-        let what = cut(what.as_bytes(), WHAT - note.chars().count());
-        let gap = " ".repeat(WHAT - what.chars().count() - note.chars().count());
+        let note = if note.is_empty() { String::new() } else { format!(" {note}") };
+        let room = WHAT.saturating_sub(width(&note));
+        let what = cut(what.as_bytes(), room.max(4));
+        let gap = " ".repeat(room.saturating_sub(width(&what)));
         let size = Size(len as u64).to_string();
         let _ = write!(self.text, "{place}{what}{place:#}{note}{gap} {quiet}{size:>7}{quiet:#}");
         if let Some(latency) = latency {

@@ -4,18 +4,28 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::PollFlags;
+
+use super::relay::retry;
 use crate::terminal::columns;
 
-/// How much text may wait. What is more is counted, and left out.
+/// How much text may wait.
 const FULL: usize = 1 << 20;
 
-/// How long the end of the text may take, if nobody reads it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How much is written at once.
+const PIECE: usize = 64 << 10;
+
+/// How long nothing may be taken of what is written until it is not waited for any more: while there is a session, and at
+/// the end of it.
+const PATIENCE: Duration = Duration::from_millis(100);
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Log {
     shared: Arc<Shared>,
+    /// A file takes everything, if not at once.
+    is_file: bool,
     pub(crate) is_terminal: bool,
     pub(crate) columns: usize,
 }
@@ -25,10 +35,11 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     waiting: String,
     left_out: u64,
+    /// When something was last taken.
+    taken: Instant,
     is_closed: bool,
     /// Whether all has been written, or cannot be.
     is_done: bool,
@@ -37,25 +48,48 @@ struct State {
 impl Log {
     /// To a file, or to standard error.
     pub(crate) fn start(file: Option<File>) -> io::Result<Self> {
-        let is_terminal = file.is_none() && io::stderr().is_terminal();
-        let columns = file.as_ref().map_or_else(|| columns(io::stderr()), columns);
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
-        let output: Box<dyn Write + Send> = match file {
-            Some(file) => Box::new(file),
-            None => Box::new(io::stderr()),
+        let is_named = file.is_some();
+        let output = match file {
+            Some(file) => file,
+            None => rustix::io::dup(io::stderr())?.into(),
         };
-        let theirs = Arc::clone(&shared);
-        thread::Builder::new().spawn(move || theirs.write_to(output))?;
-        Ok(Self { shared, is_terminal, columns })
+        let log = Self {
+            shared: Arc::new(Shared {
+                state: Mutex::new(State {
+                    waiting: String::new(),
+                    left_out: 0,
+                    taken: Instant::now(),
+                    is_closed: false,
+                    is_done: false,
+                }),
+                changed: Condvar::new(),
+            }),
+            is_file: output.metadata().is_ok_and(|metadata| metadata.is_file()),
+            is_terminal: output.is_terminal(),
+            columns: columns(&output),
+        };
+        let shared = Arc::clone(&log.shared);
+        thread::Builder::new().spawn(move || {
+            let written = shared.write_to(output);
+            if let (Err(error), true) = (written, is_named) {
+                // If nobody hears it there is nothing left to be done.
+                let _ = writeln!(io::stderr(), "wireline: cannot write to the log any more: {error}");
+            }
+        })?;
+        Ok(log)
     }
 
-    /// Takes whole lines, and leaves `text` empty. Never waits.
+    /// Takes whole lines, and leaves `text` empty. Waits for a file, and for others only as long as they take something.
     pub(crate) fn write(&self, text: &mut String) {
         if text.is_empty() {
             return;
         }
+        let is_full = |state: &mut State| !state.is_done && state.waiting.len() + text.len() > FULL;
         let mut state = self.shared.lock();
-        if state.waiting.len() + text.len() > FULL {
+        while is_full(&mut state) && (self.is_file || state.taken.elapsed() < PATIENCE) {
+            state = self.shared.wait(state, PATIENCE);
+        }
+        if is_full(&mut state) {
             state.left_out += text.lines().count() as u64;
         } else {
             state.add(text);
@@ -65,21 +99,23 @@ impl Log {
         self.shared.changed.notify_all();
     }
 
-    /// Takes the last lines, which are not left out. Waits until all has been written, but not for long.
+    /// Takes the last lines, which are not left out. Waits until all has been written, as long as something is taken.
     pub(crate) fn close(self, text: &str) {
         let mut state = self.shared.lock();
         state.add(text);
         state.is_closed = true;
+        state.taken = Instant::now();
         self.shared.changed.notify_all();
-        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, |state| !state.is_done);
-        drop(waited);
+        while !state.is_done && (self.is_file || state.taken.elapsed() < LAST_PATIENCE) {
+            state = self.shared.wait(state, PATIENCE);
+        }
     }
 }
 
 impl State {
     fn add(&mut self, text: &str) {
         if self.left_out > 0 {
-            let note = format!("wireline: {} lines left out, as this is not read\n", self.left_out);
+            let note = format!("wireline: {} lines left out, which came faster than they are read\n", self.left_out);
             self.waiting.push_str(&note);
             self.left_out = 0;
         }
@@ -92,10 +128,16 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for a change, but not for long.
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Writes until there will be no more, or nobody wants it.
-    fn write_to(&self, mut output: impl Write) {
+    fn write_to(&self, mut output: File) -> io::Result<()> {
         let mut text = String::new();
-        loop {
+        let mut written = Ok(());
+        while written.is_ok() {
             let state = self.lock();
             let mut state = self
                 .changed
@@ -105,13 +147,25 @@ impl Shared {
                 break;
             }
             std::mem::swap(&mut state.waiting, &mut text);
+            state.taken = Instant::now();
             drop(state);
-            if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_err() {
-                break;
-            }
+            self.changed.notify_all();
+            written = self.write_all(&mut output, text.as_bytes());
             text.clear();
         }
         self.lock().is_done = true;
         self.changed.notify_all();
+        written
+    }
+
+    /// Piece by piece, so that it can be seen whether something is taken.
+    fn write_all(&self, output: &mut File, mut rest: &[u8]) -> io::Result<()> {
+        while !rest.is_empty() {
+            let piece = &rest[..rest.len().min(PIECE)];
+            let len = retry(output, PollFlags::OUT, |output| output.write(piece))?;
+            rest = &rest[len..];
+            self.lock().taken = Instant::now();
+        }
+        Ok(())
     }
 }

@@ -20,9 +20,10 @@ mod share;
 mod signals;
 mod watch;
 
-use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &Tap) -> ExitCode {
         Ok(status) => end_like(status),
         Err(Failure { code, what }) => {
             // If nobody hears it there is nothing left to be done.
-            let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("wireline: {what}\n"));
+            let _ = writeln!(io::stderr(), "wireline: {what}");
             ExitCode::from(code)
         }
     }
@@ -76,11 +77,29 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
 
 fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
     let log_file = args.log.as_deref().map(append).transpose().map_err(failed("write to the log"))?;
-    let record_file = args.record.as_deref().map(append).transpose().map_err(failed("write to the recording"))?;
+    let record_file = args.record.as_deref().map(recording).transpose().map_err(failed("write to the recording"))?;
+    if let (Some(log), Some(record)) = (&log_file, &record_file) {
+        refuse_one_for_both(log, record).map_err(failed("write to the recording"))?;
+    }
     let signals = Signals::catch().map_err(failed("catch signals"))?;
     let mut child = spawn(args)?;
     let server = signals.forward_to(&child);
+    let status = attend(args, &mut child, server, log_file, record_file);
+    if status.is_err() {
+        // Nobody would ever end it.
+        let _ = child.kill().and_then(|()| child.wait());
+    }
+    status
+}
 
+/// Stands between the server and its client until the server has ended.
+fn attend(
+    args: &Tap,
+    child: &mut Child,
+    server: signals::Server,
+    log_file: Option<File>,
+    record_file: Option<File>,
+) -> Result<ExitStatus, Failure> {
     let (stdin, stdout) = claim_stdio().map_err(failed("use standard input and output"))?;
     let (Some(to_server), Some(from_server)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Failure { code: FAILED, what: "expected the server to have pipes".to_owned() });
@@ -107,7 +126,7 @@ fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
     });
     relaying.map_err(failed("start a thread"))?;
 
-    let status = wait(&mut child, server).map_err(failed("wait for the server"))?;
+    let status = wait(child, server).map_err(failed("wait for the server"))?;
     drain(&has_ended, &activity);
     // The relay of the client's bytes may be waiting for more, and is ended with the process.
     let _ = passed.send(Passed::finished());
@@ -119,6 +138,30 @@ fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
 
 fn append(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
+}
+
+/// Opens a recording, which is no other tap's, and in which a line begins.
+fn recording(path: &Path) -> io::Result<File> {
+    let mut file = File::options().create(true).read(true).append(true).open(path)?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return Err(io::Error::other("another tap is writing to it"));
+    }
+    if file.metadata()?.is_file() && file.seek(SeekFrom::End(-1)).is_ok() {
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
+}
+
+fn refuse_one_for_both(log: &File, record: &File) -> io::Result<()> {
+    let (log, record) = (log.metadata()?, record.metadata()?);
+    match record.is_file() && (log.dev(), log.ino()) == (record.dev(), record.ino()) {
+        true => Err(io::Error::other("it is the log as well")),
+        false => Ok(()),
+    }
 }
 
 fn spawn(args: &Tap) -> Result<Child, Failure> {
@@ -141,13 +184,17 @@ fn claim_stdio() -> io::Result<(File, File)> {
     Ok((enlarged(claimed.0), enlarged(claimed.1)))
 }
 
-/// A stream to read from or write to. If it is a pipe it is made large: what does not fit costs two changes of threads.
+/// How much a pipe is made to hold, if the system permits it: what does not fit costs two changes of threads. Not more, as a
+/// user may have only so much of that.
+const PIPE: usize = 256 << 10;
+
+/// A stream to read from or write to, made large if it is a pipe.
 fn enlarged(stream: impl Into<OwnedFd>) -> File {
     let stream = stream.into();
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         // The system may not permit it. Then it stays as it is.
-        let _ = rustix::pipe::fcntl_setpipe_size(&stream, 1 << 20);
+        let _ = rustix::pipe::fcntl_setpipe_size(&stream, PIPE);
     }
     stream.into()
 }

@@ -103,10 +103,10 @@ impl Relay {
         }
     }
 
-    /// Tells the watcher, before it is passed on, so that no answer can be seen before its question. If nobody listens, the
-    /// bytes are passed on all the same.
-    pub(super) fn tell(&self, at: Instant, what: What) {
-        let _ = self.passed.send(Passed { from: self.from, at, what });
+    /// Tells the watcher, before it is passed on, so that no answer can be seen before its question. Returns whether anybody
+    /// listens; if not, the bytes are passed on all the same.
+    pub(super) fn tell(&self, at: Instant, what: What) -> bool {
+        self.passed.send(Passed { from: self.from, at, what }).is_ok()
     }
 
     /// Reads and writes so many bytes, without a word.

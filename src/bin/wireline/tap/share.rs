@@ -14,21 +14,19 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, tee};
 
+use super::PIPE;
 use super::relay::{Relay, What, retry};
-
-/// How much is passed on at once, and how much the watcher's pipe holds.
-const MOST: usize = 1 << 20;
 
 impl Relay {
     /// Passes on until one end is closed. False if it cannot be done, and what comes next is to be copied.
     pub(super) fn share(&mut self) -> bool {
         let Ok((theirs, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return false };
         // The system may not permit it. Then less is passed on at once.
-        let _ = fcntl_setpipe_size(&ours, MOST);
+        let _ = fcntl_setpipe_size(&ours, PIPE);
         let (theirs, ours) = (Arc::new(File::from(theirs)), File::from(ours));
         loop {
             self.activity.set(Some(Instant::now()));
-            let shared = retry(&mut self.input, PollFlags::IN, |input| match tee(&*input, &ours, MOST, FLAGS) {
+            let shared = retry(&mut self.input, PollFlags::IN, |input| match tee(&*input, &ours, PIPE, FLAGS) {
                 Err(Errno::AGAIN) => {
                     // Either there is nothing to read, which is waited for by whoever asked, or the watcher is behind.
                     let _ = poll(&mut [PollFd::new(&ours, PollFlags::OUT)], None);
@@ -41,14 +39,15 @@ impl Relay {
             match shared {
                 Ok(0) => return true,
                 Ok(len) => {
-                    self.tell(at, What::Shared { pipe: Arc::clone(&theirs), len });
+                    let is_heard = self.tell(at, What::Shared { pipe: Arc::clone(&theirs), len });
                     match self.pass(len) {
-                        Ok(true) => {}
-                        Ok(false) => return false,
+                        // What nobody reads would fill the pipe.
+                        Ok(was_shared) if !was_shared || !is_heard => return false,
+                        Ok(_) => {}
                         Err(_) => return true,
                     }
                 }
-                // No pipe, or nobody watches any more. Whatever else it is, reading will show it.
+                // It is no pipe. Whatever else it may be, reading will show it.
                 Err(_) => return false,
             }
         }

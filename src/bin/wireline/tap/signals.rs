@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator;
+use signal_hook::low_level::emulate_default_handler;
 
 /// Caught, so that none gets lost before there is a server.
 pub(crate) struct Signals(iterator::Signals);
@@ -17,10 +18,15 @@ pub(crate) struct Server(Arc<Mutex<Option<Pid>>>);
 
 impl Signals {
     pub(crate) fn catch() -> io::Result<Self> {
-        iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]).map(Self)
+        let ignored = ignored();
+        let passed_on = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+        let caught = passed_on.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+        // A file that may grow no more is an error of that file, and not the end.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        iterator::Signals::new(caught).map(Self)
     }
 
-    /// Passes on what is caught. The tap itself goes on until the server ends.
+    /// Passes on what is caught. The tap itself goes on until the server ends; after that, it is the tap that is meant.
     pub(crate) fn forward_to(mut self, child: &Child) -> Server {
         let pid = Arc::new(Mutex::new(Some(Pid::from_child(child))));
         let server = Server(Arc::clone(&pid));
@@ -30,9 +36,10 @@ impl Signals {
                 if matches!(number, SIGINT | SIGQUIT) && is_in_foreground() {
                     continue;
                 }
-                if let (Some(pid), Some(signal)) = (*lock(&pid), Signal::from_named_raw(number)) {
+                match (*lock(&pid), Signal::from_named_raw(number)) {
                     // It may have ended by itself.
-                    let _ = kill_process(pid, signal);
+                    (Some(pid), Some(signal)) => drop(kill_process(pid, signal)),
+                    _ => drop(emulate_default_handler(number)),
                 }
             }
         });
@@ -45,6 +52,14 @@ impl Server {
     pub(crate) fn forget(self) {
         *lock(&self.0) = None;
     }
+}
+
+/// Which signals are ignored, one bit each, and are to be ignored by the server as well: `nohup` does that. Elsewhere than on
+/// Linux it is not known, and none is.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Whether the keys of a terminal send their signals to this process's group, which the server is part of: then it has been

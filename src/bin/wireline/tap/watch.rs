@@ -61,7 +61,7 @@ impl Watcher {
         watcher
     }
 
-    /// Until both directions have ended, or nothing more is to be expected.
+    /// Until nothing more is to be expected.
     pub(crate) fn run(&mut self, passed: &Receiver<Passed>) {
         while let Ok(first) = passed.recv() {
             let rest = std::iter::from_fn(|| passed.try_recv().ok());
@@ -87,35 +87,31 @@ impl Watcher {
     /// Returns how many bytes it was.
     fn see(&mut self, Passed { from, at, what }: Passed) -> usize {
         let at = at.duration_since(self.started);
-        let bytes = match what {
-            What::Bytes(bytes) => bytes,
+        let mut is_end = false;
+        match what {
+            What::Bytes(bytes) => self.bytes = bytes,
             #[cfg(target_os = "linux")]
             What::Shared { pipe, len } => {
-                let mut bytes = std::mem::take(&mut self.bytes);
-                bytes.resize(len, 0);
+                self.bytes.resize(len, 0);
                 // They are there already. If they cannot be had, nothing is known of them.
-                let read = (&*pipe).read_exact(&mut bytes);
-                if read.is_err() {
-                    bytes.clear();
+                if (&*pipe).read_exact(&mut self.bytes).is_err() {
+                    return 0;
                 }
-                bytes
             }
-            What::End => Vec::new(),
+            What::End => is_end = true,
             What::Finished => return 0,
-        };
-        let Self { follower, transcript, recorder, .. } = self;
+        }
+        let Self { follower, transcript, recorder, bytes, .. } = self;
         let tell = |session: &Session, seen: crate::follow::Seen<'_>| transcript.tell(session, from, &seen, at);
-        let recorded = if bytes.is_empty() {
+        let recorded = if is_end {
             follower.end(from, Some(at), tell);
             recorder.as_mut().map(|recorder| recorder.end(from, at))
         } else {
-            follower.bytes(from, &bytes, Some(at), tell);
-            recorder.as_mut().map(|recorder| recorder.bytes(from, &bytes, at))
+            follower.bytes(from, bytes, Some(at), tell);
+            recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at))
         };
         self.keep_recording(recorded.unwrap_or(Ok(())));
-        let len = bytes.len();
-        self.bytes = bytes;
-        len
+        if is_end { 0 } else { self.bytes.len() }
     }
 
     /// The server has ended: says what there is to say about all of it.
