@@ -3,8 +3,9 @@
 
 mod pty;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use pty::{Screen, Terminal};
 
@@ -93,12 +94,17 @@ latencies
 
 /// What a command writes to a terminal, with colours or without.
 fn written(args: &[&str], has_colours: bool, code: i32) -> String {
-    let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("client-{}", std::process::id()));
-    std::fs::write(&input, CLIENT).unwrap();
+    // Written once, as the tests run at the same time.
+    static INPUT: OnceLock<PathBuf> = OnceLock::new();
+    let input = INPUT.get_or_init(|| {
+        let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tap_terminal-client");
+        std::fs::write(&input, CLIENT).unwrap();
+        input
+    });
     let terminal = Terminal::open();
     let mut command = Command::new(env!("CARGO_BIN_EXE_wireline"));
     command.args(args).env("TERM", "xterm").env("NO_COLOR", if has_colours { "" } else { "1" });
-    command.stdin(std::fs::File::open(&input).unwrap()).stderr(terminal.stream());
+    command.stdin(std::fs::File::open(input).unwrap()).stderr(terminal.stream());
     command.stdout(if args[0] == "stats" { terminal.stream() } else { Stdio::null() });
     let (status, written) = terminal.spawn(command).finish();
     assert_eq!(status.code(), Some(code), "{written}");
