@@ -75,7 +75,7 @@ Examples:
     wireline tap -- my-server
 
   In the configuration of a client that shows nobody its servers' standard error:
-    { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"/tmp/session.log\", \"--\", \"my-server\"] }
+    { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"session.log\", \"--\", \"my-server\"] }
 
   Keep a session, and look at it later:
     wireline tap --quiet --record session.tap -- my-server

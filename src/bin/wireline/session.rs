@@ -1,5 +1,6 @@
 //! Who asked what, who answered, and how long that took.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -22,8 +23,9 @@ const MAX_ID: usize = 1024;
 const MAX_NAME: usize = 64;
 const SHOWN_ID: usize = 16;
 
-/// How many of a kind are named and not only counted.
+/// How many requests are named and not only counted, a line each; and how many ids on one line.
 const NAMED: usize = 4;
+const NAMED_IDS: usize = 3;
 
 /// Who sent something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +160,7 @@ pub(crate) struct Few {
 impl Few {
     fn add(&mut self, from: Side, id: Option<&Id<'_>>) {
         self.count += 1;
-        if self.named.len() < NAMED - 1 {
+        if self.named.len() < NAMED_IDS {
             self.named.push((from, shown_id(id)));
         }
     }
@@ -342,8 +344,13 @@ impl Session {
         self.requests += 1;
         let asked = &mut self.asked[from as usize];
         // The map is not asked unless there is something in it, as that takes an id of its own.
-        let early = (asked.earlies > 0).then(|| asked.early.get_mut(&id.clone().into_owned())).flatten();
-        if let Some(early) = early.and_then(Vec::pop) {
+        if asked.earlies > 0
+            && let Entry::Occupied(mut answers) = asked.early.entry(id.clone().into_owned())
+            && let Some(early) = answers.get_mut().pop()
+        {
+            if answers.get().is_empty() {
+                answers.remove();
+            }
             asked.earlies -= 1;
             self.methods[question.method].answered(&early, None);
             return false;
@@ -567,6 +574,8 @@ mod tests {
         for line in [error("2"), result("3"), request("2", "b"), request("4", "a"), request("4", "a"), result("4")] {
             say(&mut session, Client, &line);
         }
+        // Nothing is kept of what has been matched.
+        assert_eq!((session.asked[0].early.len(), session.asked[0].earlies), (1, 1));
         session.close(None);
         assert_eq!(session.methods.iter().map(|m| (m.requests, m.errors)).collect::<Vec<_>>(), [(3, 0), (1, 1)]);
         assert_eq!((session.unanswered.count, session.doubles.count), (1, 0));

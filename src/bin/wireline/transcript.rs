@@ -151,7 +151,7 @@ impl Transcript {
     }
 
     /// Adds text below what a line is about.
-    pub(crate) fn wrapped(&mut self, text: &str, style: clap::builder::styling::Style) {
+    fn wrapped(&mut self, text: &str, style: clap::builder::styling::Style) {
         for line in wrap(text, WRAPPED) {
             let _ = writeln!(self.text, "{:INDENT$}{style}{line}{style:#}", "");
         }
