@@ -186,6 +186,7 @@ fn claim_stdio() -> io::Result<(File, File)> {
 
 /// How much a pipe is made to hold, if the system permits it: what does not fit costs two changes of threads. Not more, as a
 /// user may have only so much of that.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 const PIPE: usize = 256 << 10;
 
 /// A stream to read from or write to, made large if it is a pipe.

@@ -110,6 +110,7 @@ impl Relay {
     }
 
     /// Reads and writes so many bytes, without a word.
+    #[cfg(target_os = "linux")]
     pub(super) fn copy_rest(&mut self, len: usize) -> io::Result<()> {
         let mut buffer = vec![0; len];
         let mut rest = &mut buffer[..];

@@ -1,7 +1,9 @@
 //! Makes sense of what passes.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read};
+#[cfg(target_os = "linux")]
+use std::io::Read;
+use std::io::{self, BufWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::Receiver;
