@@ -12,7 +12,7 @@ Usage: tap WIRELINE [ROUNDS]
 Measures what stands between a client and a server: nothing; a `cat` for each direction; and `wireline tap`, the binary
 WIRELINE, which tells each message to /dev/null. Each in turn, ROUNDS times (20 unless given); the best round counts.
 
-  latency     a message of 170 bytes goes to the server and comes back, 2000 times: the median, and what of it is due to
+  latency     a message of 83 bytes goes to the server and comes back, 2000 times: the median, and what of it is due to
               what stands between, for each of the two messages
   throughput  256 MB of large messages go to the server, which reads them and does nothing
 ";

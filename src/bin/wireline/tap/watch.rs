@@ -4,6 +4,8 @@ use std::fs::File;
 #[cfg(target_os = "linux")]
 use std::io::Read;
 use std::io::{self, BufWriter};
+#[cfg(target_os = "linux")]
+use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::Receiver;
@@ -17,7 +19,7 @@ use crate::colours::Colours;
 use crate::follow::Follower;
 use crate::overview::overview;
 use crate::recording::Recorder;
-use crate::session::{Session, Side};
+use crate::session::Side;
 use crate::transcript::Transcript;
 
 /// How long what has come is left to gather, so that not every message wakes this thread.
@@ -26,6 +28,10 @@ const GATHER: Duration = Duration::from_millis(1);
 /// How many bytes are seen, or told, before they are written down. While there are as many there is nothing to wait for.
 const MUCH: usize = 64 << 10;
 
+/// How much is taken from a pipe at once: half of what it holds, so that one half can be filled while the other is judged.
+#[cfg(target_os = "linux")]
+const PIECE: usize = super::PIPE / 2;
+
 pub(crate) struct Watcher {
     started: Instant,
     follower: Follower,
@@ -33,7 +39,8 @@ pub(crate) struct Watcher {
     recorder: Option<Recorder<BufWriter<File>>>,
     log: Log,
     is_silent: bool,
-    /// The bytes at hand, and room for others.
+    /// Room for the bytes at hand.
+    #[cfg(target_os = "linux")]
     bytes: Vec<u8>,
 }
 
@@ -52,6 +59,7 @@ impl Watcher {
             recorder: None,
             log,
             is_silent: args.quiet > 1,
+            #[cfg(target_os = "linux")]
             bytes: Vec::new(),
         };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -89,31 +97,44 @@ impl Watcher {
     /// Returns how many bytes it was.
     fn see(&mut self, Passed { from, at, what }: Passed) -> usize {
         let at = at.duration_since(self.started);
-        let mut is_end = false;
         match what {
-            What::Bytes(bytes) => self.bytes = bytes,
+            What::Bytes(bytes) => {
+                self.see_bytes(from, &bytes, at);
+                bytes.len()
+            }
             #[cfg(target_os = "linux")]
             What::Shared { pipe, len } => {
-                self.bytes.resize(len, 0);
-                // They are there already. If they cannot be had, nothing is known of them.
-                if (&*pipe).read_exact(&mut self.bytes).is_err() {
-                    return 0;
+                let mut bytes = mem::take(&mut self.bytes);
+                bytes.resize(PIECE, 0);
+                let mut rest = len;
+                while rest > 0 {
+                    let piece = &mut bytes[..rest.min(PIECE)];
+                    // They are there already. If they cannot be had, nothing is known of them.
+                    if (&*pipe).read_exact(piece).is_err() {
+                        break;
+                    }
+                    self.see_bytes(from, piece, at);
+                    rest -= piece.len();
                 }
+                self.bytes = bytes;
+                len
             }
-            What::End => is_end = true,
-            What::Finished => return 0,
+            What::End => {
+                let Self { follower, transcript, recorder, .. } = self;
+                follower.end(from, Some(at), |session, seen| transcript.tell(session, from, &seen, at));
+                let recorded = recorder.as_mut().map(|recorder| recorder.end(from, at));
+                self.keep_recording(recorded.unwrap_or(Ok(())));
+                0
+            }
+            What::Finished => 0,
         }
-        let Self { follower, transcript, recorder, bytes, .. } = self;
-        let tell = |session: &Session, seen: crate::follow::Seen<'_>| transcript.tell(session, from, &seen, at);
-        let recorded = if is_end {
-            follower.end(from, Some(at), tell);
-            recorder.as_mut().map(|recorder| recorder.end(from, at))
-        } else {
-            follower.bytes(from, bytes, Some(at), tell);
-            recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at))
-        };
+    }
+
+    fn see_bytes(&mut self, from: Side, bytes: &[u8], at: Duration) {
+        let Self { follower, transcript, recorder, .. } = self;
+        follower.bytes(from, bytes, Some(at), |session, seen| transcript.tell(session, from, &seen, at));
+        let recorded = recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at));
         self.keep_recording(recorded.unwrap_or(Ok(())));
-        if is_end { 0 } else { self.bytes.len() }
     }
 
     /// The server has ended: says what there is to say about all of it.
