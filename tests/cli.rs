@@ -1,7 +1,7 @@
 //! The command-line tool, run as users run it.
 #![cfg(feature = "cli")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -346,6 +346,8 @@ fn escapes_file_names() {
 #[test]
 #[cfg(unix)]
 fn leaves_quietly_when_its_reader_does() {
+    use std::io::Read;
+
     for args in [&["check", "--format", "ndjson"][..], &["check", "--show"]] {
         let mut child = command(args).spawn().unwrap();
         let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

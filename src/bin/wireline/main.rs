@@ -1,9 +1,11 @@
 //! The command-line tool: judges recorded or live JSON-RPC traffic, line by line.
 
+// On other systems than Unix there is no `tap`, and much that only it needs is there for nothing.
 mod args;
 mod check;
 mod colours;
 mod excerpt;
+#[cfg_attr(not(unix), allow(dead_code))]
 mod follow;
 mod generate;
 mod help;
@@ -13,6 +15,7 @@ mod ndjson;
 mod output;
 mod overview;
 mod pieces;
+#[cfg_attr(not(unix), allow(dead_code))]
 mod recording;
 mod report;
 mod session;
@@ -23,6 +26,7 @@ mod tally;
 #[cfg(unix)]
 mod tap;
 mod terminal;
+#[cfg(unix)]
 mod transcript;
 mod units;
 
