@@ -55,6 +55,10 @@ pub(crate) fn width(text: &str) -> usize {
 
 /// The beginning of `bytes` in that many columns at the most, with what a terminal could act upon escaped.
 pub(crate) fn cut(bytes: &[u8], columns: usize) -> String {
+    // As nearly all names are.
+    if bytes.len() <= columns && bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
     // No cell stands for more than four bytes, and each has a column at least.
     let start = &bytes[..bytes.len().min(4 * (columns + 1))];
     let cells: Vec<Cell> = cells(start).collect();
