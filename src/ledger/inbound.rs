@@ -218,7 +218,7 @@ impl Owed {
 /// }
 /// ```
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0308
 /// # use wireline::ledger::Ticket;
 /// fn copy(ticket: &Ticket) -> Ticket {
 ///     ticket.clone() // there is only one
