@@ -2,7 +2,7 @@
 //!
 //! ```console
 //! $ cargo build --examples && cargo run -q --example client
-//! 1000 answers to 1000 requests from 4 threads, 250 of them errors
+//! 1000 answers to 1000 requests from 4 threads, 252 of them errors
 //! ```
 //!
 //! Requests are sent by several threads, without waiting for answers. Each is entered in a ledger with a channel; the

@@ -12,7 +12,7 @@ had not been there.
 
 For each fault you learn where it is, what was expected there, what the mistake probably is, and whether a server \
 would answer the line. The text of the lines themselves is not printed unless you ask for it with --show, so that a \
-report can be shared when the traffic cannot.
+report can be shared when the traffic cannot. With --format ndjson it has ids and methods in it, whatever those say.
 
 A file that `wireline tap --record` has written is read as the session that it is: a line's number is that of its \
 record.
