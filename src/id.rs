@@ -153,15 +153,37 @@ impl Hash for Id<'_> {
         kind.hash(state);
         match kind {
             Kind::String => {
-                let mut bytes = [0; 4];
-                for character in string::characters(self.json.as_bytes()).flatten() {
-                    state.write(character.encode_utf8(&mut bytes).as_bytes());
-                }
+                hash_string(self.json.as_bytes(), state);
                 state.write_u8(0xff);
             }
             Kind::Number => self.decimal().hash(state),
             Kind::Null | Kind::Other => {}
         }
+    }
+}
+
+/// Hashes what a string says, in blocks: those are the same, however it is spelled.
+fn hash_string<H: Hasher>(json: &[u8], state: &mut H) {
+    const BLOCK: usize = 64;
+    if let [b'"', plain @ .., b'"'] = json
+        && memchr::memchr(b'\\', plain).is_none()
+    {
+        plain.chunks(BLOCK).for_each(|block| state.write(block));
+        return;
+    }
+    let (mut block, mut len) = ([0; BLOCK], 0);
+    for character in string::characters(json).flatten() {
+        for &byte in character.encode_utf8(&mut [0; 4]).as_bytes() {
+            block[len] = byte;
+            len += 1;
+            if len == BLOCK {
+                state.write(&block);
+                len = 0;
+            }
+        }
+    }
+    if len > 0 {
+        state.write(&block[..len]);
     }
 }
 
@@ -236,6 +258,23 @@ mod tests {
                             assert_eq!(hasher.hash_one(&one), hasher.hash_one(&other), "{}", one.as_json());
                         }
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_ids_hash_alike_however_they_are_spelled() {
+        let hasher = RandomState::new();
+        for len in 60..70 {
+            for (text, escaped) in [("x", "\\u0078"), ("é", "\\u00e9"), ("😀", "\\ud83d\\ude00")] {
+                let plain = format!("\"{}\"", text.repeat(len));
+                let plain = Id::parse(&plain).unwrap();
+                for at in [0, len / 2, len - 1] {
+                    let spelled = format!("\"{}{escaped}{}\"", text.repeat(at), text.repeat(len - at - 1));
+                    let spelled = Id::parse(&spelled).unwrap();
+                    assert_eq!(plain, spelled);
+                    assert_eq!(hasher.hash_one(&plain), hasher.hash_one(&spelled), "{}", spelled.as_json());
                 }
             }
         }

@@ -560,3 +560,115 @@ fn odd_recordings_are_read_as_far_as_they_go() {
     assert_eq!(stats.status.code(), Some(0));
     assert!(text(&stats.stdout).contains("\n  ←     1 unexpected-end\n"), "{}", text(&stats.stdout));
 }
+
+/// A pipe with a name.
+fn named_pipe(name: &str) -> PathBuf {
+    let path = file(name);
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+#[test]
+fn a_watcher_that_stands_still_costs_no_bytes() {
+    let recording = named_pipe("slow-recording");
+    let reader = thread::spawn({
+        let recording = recording.clone();
+        move || {
+            let mut recording = File::open(recording).unwrap();
+            // Longer than a server that has ended is waited for.
+            thread::sleep(Duration::from_millis(2500));
+            let mut recorded = Vec::new();
+            recording.read_to_end(&mut recorded).unwrap();
+            recorded
+        }
+    });
+    let line = format!("{}\n", "x".repeat(999));
+    let options = ["-qq", "--record", recording.to_str().unwrap()];
+    let output = session(&options, &["sh", "-c", "head -c 700000 /dev/zero | tr '\\000' x | fold -w 999; echo"], b"");
+    assert!(output.stdout == format!("{}{}\n", line.repeat(700), "x".repeat(700)).into_bytes());
+    let recorded = reader.join().unwrap();
+    let lines =
+        BufReader::new(&recorded[..]).lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let lens: Vec<usize> = lines.filter_map(|line| Some(line["line"].as_str()?.len())).collect();
+    assert_eq!(lens, [vec![999; 700], vec![700]].concat());
+}
+
+#[test]
+fn whoever_is_told_to_end_does_not_wait_for_a_reader() {
+    let mut tap = tap(&["-qq"], &["yes"]);
+    // Until the client's pipe is full, or nearly so.
+    thread::sleep(Duration::from_millis(300));
+    kill_process(Pid::from_child(&tap), Signal::TERM).unwrap();
+    assert_eq!(ends(&mut tap).signal(), Some(Signal::TERM.as_raw()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn pipes_of_packets_pass() {
+    use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+    let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::DIRECT).unwrap();
+    fcntl_setpipe_size(&ours, 256 << 10).unwrap();
+    // All of it is there when the tap begins, and is shared at once.
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}\n", "m".repeat(2960));
+    let mut ours = File::from(ours);
+    (0..60).for_each(|_| ours.write_all(line.as_bytes()).unwrap());
+    drop(ours);
+    let recording = file("packets");
+    let mut tap = wireline(&["tap", "-qq", "--record", recording.to_str().unwrap(), "--", "cat"]);
+    let output = tap.stdin(OwnedFd::from(theirs)).output().unwrap();
+    assert!(output.stdout == line.repeat(60).into_bytes());
+    let recorded = std::fs::read_to_string(recording).unwrap();
+    assert_eq!(recorded.matches("\"from\":\"client\"").count(), 60);
+    assert_eq!(recorded.matches(&"m".repeat(2960)).count(), 120);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_pipe_stays_large() {
+    use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
+
+    let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    let large = fcntl_setpipe_size(&ours, 1 << 20).unwrap();
+    let mut tap = wireline(&["tap", "-qq", "--", "cat"]).stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    let mut ours = File::from(ours);
+    ours.write_all(b"x").unwrap();
+    tap.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    assert_eq!(fcntl_getpipe_size(&ours).unwrap(), large);
+    drop(ours);
+    assert!(ends(&mut tap).success());
+}
+
+#[test]
+fn a_recording_whose_reader_leaves_does_not_end_the_session() {
+    let recording = named_pipe("left-recording");
+    let reader = thread::spawn({
+        let recording = recording.clone();
+        move || File::open(recording).unwrap().read_exact(&mut [0; 100]).unwrap()
+    });
+    let lines = format!("{REQUEST}\n").repeat(20_000);
+    let output = session(&["-q", "--record", recording.to_str().unwrap()], &["cat"], lines.as_bytes());
+    reader.join().unwrap();
+    assert!(output.stdout == lines.as_bytes());
+    assert!(text(&output.stderr).contains("wireline: cannot write to the recording any more: "));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_that_cannot_be_written_is_not_kept() {
+    let mut tap = tap(&["--log", "/dev/full"], &["cat"]);
+    let (mut stdin, mut stdout) = (tap.stdin.take().unwrap(), tap.stdout.take().unwrap());
+    let lines = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n".repeat(200_000);
+    let mut passed = vec![0; lines.len()];
+    thread::scope(|scope| {
+        scope.spawn(|| stdin.write_all(lines.as_bytes()).unwrap());
+        stdout.read_exact(&mut passed).unwrap();
+    });
+    assert!(passed == lines.as_bytes());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", tap.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    // Of 200,000 messages in each direction it would be 28 MB.
+    assert!(peak.unwrap().parse::<u64>().unwrap() < 16 << 10, "{peak:?} KiB");
+    drop(stdin);
+    assert!(ends(&mut tap).success());
+}

@@ -56,6 +56,7 @@ What the messages carry is not shown unless you ask for it with --show.";
 pub(crate) const TAP_NOTES: &str = "\
 Exit codes:
   That of the server; if a signal has ended it, the tap ends by the same one, or with 128 and its number. Otherwise:
+  2    wrong usage
   125  a file could not be opened, or something of the kind
   126  the command could not be run
   127  the command was not found
@@ -68,7 +69,9 @@ a terminal send SIGINT and SIGQUIT to the server as well; so these are not passe
 foreground.
 
 When the server has ended, what it has left is passed on to the end. If something that it started still has its \
-standard output, that is waited for as long as it does not pause for a second.
+standard output, that is waited for as long as it does not pause for a second. A client that takes nothing for a second \
+is not waited for if the tap was told to end by a signal. A log or a recording that is a pipe with a name is opened when \
+somebody reads it, and not before.
 
 Examples:
   See what a client and a server say to each other:

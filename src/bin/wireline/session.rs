@@ -343,6 +343,10 @@ impl Session {
         let question = Question { number: self.requests, method, at, is_cancelled: false };
         self.requests += 1;
         let asked = &mut self.asked[from as usize];
+        if id.as_json().len() > MAX_ID {
+            self.unfollowed += 1;
+            return false;
+        }
         // The map is not asked unless there is something in it, as that takes an id of its own.
         if asked.earlies > 0
             && let Entry::Occupied(mut answers) = asked.early.entry(id.clone().into_owned())
@@ -359,7 +363,7 @@ impl Session {
         if is_double && !self.is_mixed {
             self.doubles.add(from, Some(id));
         }
-        if asked.open.len() + asked.agains >= MAX_OPEN || id.as_json().len() > MAX_ID {
+        if asked.open.len() + asked.agains >= MAX_OPEN {
             self.unfollowed += 1;
             return is_double;
         }
@@ -377,6 +381,9 @@ impl Session {
     fn take(&mut self, from: Side, id: &Id<'_>) -> Option<Question> {
         let asker = if self.is_mixed { from } else { from.other() };
         let asked = &mut self.asked[asker as usize];
+        if id.as_json().len() > MAX_ID {
+            return None;
+        }
         let id = id.clone().into_owned();
         let first = asked.open.remove(&id)?;
         if let Some(again) = asked.again.get_mut(&id) {

@@ -14,13 +14,17 @@ use crate::terminal::columns;
 /// How much text may wait.
 const FULL: usize = 1 << 20;
 
-/// How much is written at once.
+/// How much is written at once: to a file, and to what may be read slowly, where each piece shows that it is.
 const PIECE: usize = 64 << 10;
+const SMALL_PIECE: usize = 4 << 10;
 
 /// How long nothing may be taken of what is written until it is not waited for any more: while there is a session, and at
 /// the end of it.
 const PATIENCE: Duration = Duration::from_millis(100);
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long whoever reads slowly is waited for at the end of a session.
+const LONGEST: Duration = Duration::from_secs(10);
 
 pub(crate) struct Log {
     shared: Arc<Shared>,
@@ -69,8 +73,9 @@ impl Log {
             columns: columns(&output),
         };
         let shared = Arc::clone(&log.shared);
+        let piece = if log.is_file { PIECE } else { SMALL_PIECE };
         thread::Builder::new().spawn(move || {
-            let written = shared.write_to(output);
+            let written = shared.write_to(output, piece);
             if let (Err(error), true) = (written, is_named) {
                 // If nobody hears it there is nothing left to be done.
                 let _ = writeln!(io::stderr(), "wireline: cannot write to the log any more: {error}");
@@ -91,7 +96,7 @@ impl Log {
         }
         if is_full(&mut state) {
             state.left_out += text.lines().count() as u64;
-        } else {
+        } else if !state.is_done {
             state.add(text);
         }
         drop(state);
@@ -104,9 +109,11 @@ impl Log {
         let mut state = self.shared.lock();
         state.add(text);
         state.is_closed = true;
-        state.taken = Instant::now();
+        let closed = Instant::now();
+        state.taken = closed;
         self.shared.changed.notify_all();
-        while !state.is_done && (self.is_file || state.taken.elapsed() < LAST_PATIENCE) {
+        let is_patient = |taken: Instant| taken.elapsed() < LAST_PATIENCE && closed.elapsed() < LONGEST;
+        while !state.is_done && (self.is_file || is_patient(state.taken)) {
             state = self.shared.wait(state, PATIENCE);
         }
     }
@@ -134,7 +141,7 @@ impl Shared {
     }
 
     /// Writes until there will be no more, or nobody wants it.
-    fn write_to(&self, mut output: File) -> io::Result<()> {
+    fn write_to(&self, mut output: File, piece: usize) -> io::Result<()> {
         let mut text = String::new();
         let mut written = Ok(());
         while written.is_ok() {
@@ -150,19 +157,21 @@ impl Shared {
             state.taken = Instant::now();
             drop(state);
             self.changed.notify_all();
-            written = self.write_all(&mut output, text.as_bytes());
+            written = self.write_all(&mut output, text.as_bytes(), piece);
             text.clear();
         }
-        self.lock().is_done = true;
+        let mut state = self.lock();
+        state.is_done = true;
+        state.waiting = String::new();
+        drop(state);
         self.changed.notify_all();
         written
     }
 
     /// Piece by piece, so that it can be seen whether something is taken.
-    fn write_all(&self, output: &mut File, mut rest: &[u8]) -> io::Result<()> {
+    fn write_all(&self, output: &mut File, mut rest: &[u8], piece: usize) -> io::Result<()> {
         while !rest.is_empty() {
-            let piece = &rest[..rest.len().min(PIECE)];
-            let len = retry(output, PollFlags::OUT, |output| output.write(piece))?;
+            let len = retry(output, PollFlags::OUT, |output| output.write(&rest[..rest.len().min(piece)]))?;
             rest = &rest[len..];
             self.lock().taken = Instant::now();
         }

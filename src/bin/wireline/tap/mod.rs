@@ -37,8 +37,8 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 use crate::args::Tap;
 use crate::session::Side;
 use log::Log;
-use relay::{Passed, Relay};
-use signals::Signals;
+use relay::{Passed, Progress, Relay, Step};
+use signals::{Server, Signals};
 use watch::Watcher;
 
 /// By how many reads the watcher may be behind before the relays wait for it.
@@ -96,7 +96,7 @@ fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
 fn attend(
     args: &Tap,
     child: &mut Child,
-    server: signals::Server,
+    server: Server,
     log_file: Option<File>,
     record_file: Option<File>,
 ) -> Result<ExitStatus, Failure> {
@@ -116,7 +116,7 @@ fn attend(
 
     let upward = Relay::new(Side::Client, stdin, to_server, passed.clone());
     let downward = Relay::new(Side::Server, from_server, stdout, passed.clone());
-    let activity = downward.activity();
+    let progress = downward.progress();
     thread::Builder::new().spawn(move || upward.run()).map_err(failed("start a thread"))?;
     let (ended, has_ended) = sync_channel(1);
     let relaying = thread::Builder::new().spawn(move || {
@@ -126,8 +126,8 @@ fn attend(
     });
     relaying.map_err(failed("start a thread"))?;
 
-    let status = wait(child, server).map_err(failed("wait for the server"))?;
-    drain(&has_ended, &activity);
+    let status = wait(child, &server).map_err(failed("wait for the server"))?;
+    drain(&has_ended, &progress, &server);
     // The relay of the client's bytes may be waiting for more, and is ended with the process.
     let _ = passed.send(Passed::finished());
     if let Ok(watcher) = watching.join() {
@@ -142,11 +142,13 @@ fn append(path: &Path) -> io::Result<File> {
 
 /// Opens a recording, which is no other tap's, and in which a line begins.
 fn recording(path: &Path) -> io::Result<File> {
-    let mut file = File::options().create(true).read(true).append(true).open(path)?;
+    // Of a pipe with a name the tap must not be the reader as well: then it would not learn that there is no other.
+    let is_file = path.metadata().map_or(true, |metadata| metadata.is_file());
+    let mut file = File::options().create(true).read(is_file).append(true).open(path)?;
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(io::Error::other("another tap is writing to it"));
     }
-    if file.metadata()?.is_file() && file.seek(SeekFrom::End(-1)).is_ok() {
+    if is_file && file.seek(SeekFrom::End(-1)).is_ok() {
         let mut last = [0];
         file.read_exact(&mut last)?;
         if last != *b"\n" {
@@ -194,14 +196,16 @@ fn enlarged(stream: impl Into<OwnedFd>) -> File {
     let stream = stream.into();
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        // The system may not permit it. Then it stays as it is.
-        let _ = rustix::pipe::fcntl_setpipe_size(&stream, PIPE);
+        // Whoever made it larger may rely on that. And the system may not permit it: then it stays as it is.
+        if rustix::pipe::fcntl_getpipe_size(&stream).is_ok_and(|size| size < PIPE) {
+            let _ = rustix::pipe::fcntl_setpipe_size(&stream, PIPE);
+        }
     }
     stream.into()
 }
 
 /// Waits until the server has ended, and sends it no signal after that: its number may be another process's by then.
-fn wait(child: &mut Child, server: signals::Server) -> io::Result<ExitStatus> {
+fn wait(child: &mut Child, server: &Server) -> io::Result<ExitStatus> {
     let pid = rustix::process::Pid::from_child(child);
     while let Err(error) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
         if error != rustix::io::Errno::INTR {
@@ -213,11 +217,21 @@ fn wait(child: &mut Child, server: signals::Server) -> io::Result<ExitStatus> {
 }
 
 /// Waits until all that an ended server has left in its pipe has been passed on.
-fn drain(has_ended: &Receiver<()>, activity: &relay::Activity) {
-    // However long it was silent before: what it said last may still be in the pipe.
-    let ended = Instant::now();
+fn drain(has_ended: &Receiver<()>, progress: &Progress, server: &Server) {
+    // However long it was silent before: what it said last may still be in the pipe. And not by the clock, since all of this
+    // process may have been stopped for a while.
+    let (mut last, mut times) = (progress.get(), 0);
     while let Err(RecvTimeoutError::Timeout) = has_ended.recv_timeout(SILENCE / 10) {
-        if ended.elapsed() >= SILENCE && activity.waits_since(SILENCE) {
+        let now = progress.get();
+        times = if now == last { times + 1 } else { 0 };
+        last = now;
+        let is_over = match now.0 {
+            Step::Reads => true,
+            // A client that wants it to end may wait for that, and read no more.
+            Step::Writes => server.is_told_to_end(),
+            Step::Tells => false,
+        };
+        if is_over && times >= 10 {
             return;
         }
     }

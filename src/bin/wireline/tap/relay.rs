@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -45,30 +45,41 @@ pub(crate) struct Relay {
     pub(super) input: File,
     pub(super) output: File,
     pub(super) passed: SyncSender<Passed>,
-    pub(super) activity: Activity,
+    pub(super) progress: Progress,
 }
 
-/// Since when a relay has been waiting for something to read, if it is.
+/// What a relay is doing, and how many steps it has taken so far.
 #[derive(Clone)]
-pub(crate) struct Activity(Arc<Mutex<Option<Instant>>>);
+pub(crate) struct Progress(Arc<Mutex<(Step, u64)>>);
 
-impl Activity {
-    pub(crate) fn waits_since(&self, time: Duration) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|since| since.elapsed() >= time)
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Waits for something to read.
+    Reads,
+    /// Tells the watcher, or waits for it.
+    Tells,
+    /// Writes, or waits for whoever reads that.
+    Writes,
+}
+
+impl Progress {
+    pub(crate) fn get(&self) -> (Step, u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set(&self, since: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    pub(super) fn set(&self, step: Step) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = (step, state.1 + 1);
     }
 }
 
 impl Relay {
     pub(crate) fn new(from: Side, input: File, output: File, passed: SyncSender<Passed>) -> Self {
-        Self { from, input, output, passed, activity: Activity(Arc::default()) }
+        Self { from, input, output, passed, progress: Progress(Arc::new(Mutex::new((Step::Reads, 0)))) }
     }
 
-    pub(crate) fn activity(&self) -> Activity {
-        self.activity.clone()
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Passes on until one end is closed, and then closes the other: whoever writes learns that nobody reads, and whoever
@@ -90,10 +101,10 @@ impl Relay {
     fn copy(&mut self) {
         let mut buffer = vec![0; READ];
         loop {
-            self.activity.set(Some(Instant::now()));
+            self.progress.set(Step::Reads);
             let read = retry(&mut self.input, PollFlags::IN, |input| input.read(&mut buffer));
             let at = Instant::now();
-            self.activity.set(None);
+            self.progress.set(Step::Tells);
             // What cannot be read any more has ended, whatever the reason.
             let Ok(len @ 1..) = read else { return };
             self.tell(at, What::Bytes(buffer[..len].to_vec()));
@@ -125,6 +136,7 @@ impl Relay {
 
     fn write(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
+            self.progress.set(Step::Writes);
             match retry(&mut self.output, PollFlags::OUT, |output| output.write(rest))? {
                 0 => return Err(ErrorKind::WriteZero.into()),
                 written => rest = &rest[written..],

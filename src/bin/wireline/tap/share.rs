@@ -12,20 +12,27 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, tee};
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, tee};
 
 use super::PIPE;
-use super::relay::{Relay, What, retry};
+use super::relay::{Relay, Step, What, retry};
 
 impl Relay {
     /// Passes on until one end is closed. False if it cannot be done, and what comes next is to be copied.
     pub(super) fn share(&mut self) -> bool {
         let Ok((theirs, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return false };
-        // The system may not permit it. Then less is passed on at once.
+        // The system may not permit it; and where pipes are small, the relay would wait for the watcher all the time.
         let _ = fcntl_setpipe_size(&ours, PIPE);
+        if fcntl_getpipe_size(&ours).is_ok_and(|size| size < LEAST) {
+            return false;
+        }
         let (theirs, ours) = (Arc::new(File::from(theirs)), File::from(ours));
         loop {
-            self.activity.set(Some(Instant::now()));
+            self.progress.set(Step::Reads);
+            // An interruption is as good as readiness: then it is the next call that waits.
+            let _ = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], None);
+            let at = Instant::now();
+            self.progress.set(Step::Tells);
             let shared = retry(&mut self.input, PollFlags::IN, |input| match tee(&*input, &ours, PIPE, FLAGS) {
                 Err(Errno::AGAIN) => {
                     // Either there is nothing to read, which is waited for by whoever asked, or the watcher is behind.
@@ -34,8 +41,6 @@ impl Relay {
                 }
                 shared => Ok(shared?),
             });
-            let at = Instant::now();
-            self.activity.set(None);
             match shared {
                 Ok(0) => return true,
                 Ok(len) => {
@@ -56,6 +61,7 @@ impl Relay {
     /// Passes on what has been shared. False if it had to be copied.
     fn pass(&mut self, mut rest: usize) -> io::Result<bool> {
         while rest > 0 {
+            self.progress.set(Step::Writes);
             let Self { input, output, .. } = self;
             let passed =
                 retry(output, PollFlags::OUT, |output| Ok(splice(&*input, None, &*output, None, rest, FLAGS)?));
@@ -72,5 +78,8 @@ impl Relay {
         Ok(true)
     }
 }
+
+/// How much the watcher's pipe must hold, so that it is worth it.
+const LEAST: usize = 64 << 10;
 
 const FLAGS: SpliceFlags = SpliceFlags::empty();

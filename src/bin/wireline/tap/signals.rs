@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -14,7 +15,10 @@ use signal_hook::low_level::emulate_default_handler;
 pub(crate) struct Signals(iterator::Signals);
 
 /// The server, as long as it can be sent something.
-pub(crate) struct Server(Arc<Mutex<Option<Pid>>>);
+pub(crate) struct Server {
+    pid: Arc<Mutex<Option<Pid>>>,
+    is_told_to_end: Arc<AtomicBool>,
+}
 
 impl Signals {
     pub(crate) fn catch() -> io::Result<Self> {
@@ -29,10 +33,14 @@ impl Signals {
     /// Passes on what is caught. The tap itself goes on until the server ends; after that, it is the tap that is meant.
     pub(crate) fn forward_to(mut self, child: &Child) -> Server {
         let pid = Arc::new(Mutex::new(Some(Pid::from_child(child))));
-        let server = Server(Arc::clone(&pid));
+        let is_told_to_end = Arc::new(AtomicBool::new(false));
+        let server = Server { pid: Arc::clone(&pid), is_told_to_end: Arc::clone(&is_told_to_end) };
         // Without the thread there is still a session, which can be ended by closing its input.
         let _ = thread::Builder::new().spawn(move || {
             for number in self.0.forever() {
+                if matches!(number, SIGHUP | SIGINT | SIGQUIT | SIGTERM) {
+                    is_told_to_end.store(true, Ordering::Relaxed);
+                }
                 if matches!(number, SIGINT | SIGQUIT) && is_in_foreground() {
                     continue;
                 }
@@ -49,8 +57,13 @@ impl Signals {
 
 impl Server {
     /// It has ended, and its number may soon be another process's.
-    pub(crate) fn forget(self) {
-        *lock(&self.0) = None;
+    pub(crate) fn forget(&self) {
+        *lock(&self.pid) = None;
+    }
+
+    /// Whether a signal has told it, or the tap, to end.
+    pub(crate) fn is_told_to_end(&self) -> bool {
+        self.is_told_to_end.load(Ordering::Relaxed)
     }
 }
 

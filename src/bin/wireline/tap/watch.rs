@@ -1,9 +1,9 @@
 //! Makes sense of what passes.
 
 use std::fs::File;
-#[cfg(target_os = "linux")]
-use std::io::Read;
 use std::io::{self, BufWriter};
+#[cfg(target_os = "linux")]
+use std::io::{ErrorKind, Read};
 #[cfg(target_os = "linux")]
 use std::mem;
 use std::os::unix::process::ExitStatusExt;
@@ -108,13 +108,17 @@ impl Watcher {
                 bytes.resize(PIECE, 0);
                 let mut rest = len;
                 while rest > 0 {
-                    let piece = &mut bytes[..rest.min(PIECE)];
-                    // They are there already. If they cannot be had, nothing is known of them.
-                    if (&*pipe).read_exact(piece).is_err() {
-                        break;
+                    // They are there already. A pipe of packets gives one at a time, and what of it is not taken is lost: so
+                    // there is always room for one.
+                    match (&*pipe).read(&mut bytes[..rest.min(PIECE)]) {
+                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                        // If they cannot be had, nothing is known of them.
+                        Ok(0) | Err(_) => break,
+                        Ok(read) => {
+                            self.see_bytes(from, &bytes[..read], at);
+                            rest -= read;
+                        }
                     }
-                    self.see_bytes(from, piece, at);
-                    rest -= piece.len();
                 }
                 self.bytes = bytes;
                 len
