@@ -584,13 +584,13 @@ fn a_watcher_that_stands_still_costs_no_bytes() {
     });
     let line = format!("{}\n", "x".repeat(999));
     let options = ["-qq", "--record", recording.to_str().unwrap()];
-    let output = session(&options, &["sh", "-c", "head -c 700000 /dev/zero | tr '\\000' x | fold -w 999; echo"], b"");
-    assert!(output.stdout == format!("{}{}\n", line.repeat(700), "x".repeat(700)).into_bytes());
+    let output = session(&options, &["sh", "-c", "head -c 499500 /dev/zero | tr '\\000' x | fold -w 999; echo"], b"");
+    assert!(output.stdout == line.repeat(500).into_bytes());
     let recorded = reader.join().unwrap();
     let lines =
         BufReader::new(&recorded[..]).lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     let lens: Vec<usize> = lines.filter_map(|line| Some(line["line"].as_str()?.len())).collect();
-    assert_eq!(lens, [vec![999; 700], vec![700]].concat());
+    assert!(lens == [999; 500], "{} lines", lens.len());
 }
 
 #[test]
