@@ -616,7 +616,7 @@ fn pipes_of_packets_pass() {
     drop(ours);
     let recording = file("packets");
     let mut tap = wireline(&["tap", "-qq", "--record", recording.to_str().unwrap(), "--", "cat"]);
-    let output = tap.stdin(OwnedFd::from(theirs)).output().unwrap();
+    let output = tap.stdin(theirs).output().unwrap();
     assert!(output.stdout == line.repeat(60).into_bytes());
     let recorded = std::fs::read_to_string(recording).unwrap();
     assert_eq!(recorded.matches("\"from\":\"client\"").count(), 60);
@@ -630,7 +630,7 @@ fn a_large_pipe_stays_large() {
 
     let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC).unwrap();
     let large = fcntl_setpipe_size(&ours, 1 << 20).unwrap();
-    let mut tap = wireline(&["tap", "-qq", "--", "cat"]).stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    let mut tap = wireline(&["tap", "-qq", "--", "cat"]).stdin(theirs).spawn().unwrap();
     let mut ours = File::from(ours);
     ours.write_all(b"x").unwrap();
     tap.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
