@@ -70,7 +70,7 @@ foreground.
 
 When the server has ended, what it has left is passed on to the end. If something that it started still has its \
 standard output, that is waited for as long as it does not pause for a second. A client that takes nothing for a second \
-is not waited for if the tap was told to end by a signal. A log or a recording that is a pipe with a name is opened when \
+is not waited for if the tap was sent SIGINT, SIGQUIT or SIGTERM. A log or a recording that is a pipe with a name is opened when \
 somebody reads it, and not before.
 
 Examples:

@@ -29,8 +29,7 @@ impl Relay {
         let (theirs, ours) = (Arc::new(File::from(theirs)), File::from(ours));
         loop {
             self.progress.set(Step::Reads);
-            // An interruption is as good as readiness: then it is the next call that waits.
-            let _ = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], None);
+            while poll(&mut [PollFd::new(&self.input, PollFlags::IN)], None) == Err(Errno::INTR) {}
             let at = Instant::now();
             self.progress.set(Step::Tells);
             let shared = retry(&mut self.input, PollFlags::IN, |input| match tee(&*input, &ours, PIPE, FLAGS) {

@@ -38,7 +38,8 @@ impl Signals {
         // Without the thread there is still a session, which can be ended by closing its input.
         let _ = thread::Builder::new().spawn(move || {
             for number in self.0.forever() {
-                if matches!(number, SIGHUP | SIGINT | SIGQUIT | SIGTERM) {
+                // By SIGHUP some are told to read their configuration again.
+                if matches!(number, SIGINT | SIGQUIT | SIGTERM) {
                     is_told_to_end.store(true, Ordering::Relaxed);
                 }
                 if matches!(number, SIGINT | SIGQUIT) && is_in_foreground() {
