@@ -61,7 +61,8 @@ Exit codes:
   126  the command could not be run
   127  the command was not found
 
-The session does not wait for whoever reads standard error: what comes faster than it is read is left out, and counted. \
+The session does not wait for whoever reads standard error: what comes faster than it is read is left out, and counted; \
+and at the end it waits ten seconds for it at the most. \
 A log in a file and a recording have everything; for those, the session waits for the disk if need be.
 
 SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to the server, unless they are ignored. The keys of \
