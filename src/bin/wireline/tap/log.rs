@@ -89,12 +89,12 @@ impl Log {
         if text.is_empty() {
             return;
         }
-        let is_full = |state: &mut State| !state.is_done && state.waiting.len() + text.len() > FULL;
+        let is_full = |state: &State| !state.is_done && state.waiting.len() + text.len() > FULL;
         let mut state = self.shared.lock();
-        while is_full(&mut state) && (self.is_file || state.taken.elapsed() < PATIENCE) {
-            state = self.shared.wait(state, PATIENCE);
+        while is_full(&state) && (self.is_file || state.taken.elapsed() < PATIENCE) {
+            state = self.shared.wait(state);
         }
-        if is_full(&mut state) {
+        if is_full(&state) {
             state.left_out += text.lines().count() as u64;
         } else if !state.is_done {
             state.add(text);
@@ -114,7 +114,7 @@ impl Log {
         self.shared.changed.notify_all();
         let is_patient = |taken: Instant| taken.elapsed() < LAST_PATIENCE && closed.elapsed() < LONGEST;
         while !state.is_done && (self.is_file || is_patient(state.taken)) {
-            state = self.shared.wait(state, PATIENCE);
+            state = self.shared.wait(state);
         }
     }
 }
@@ -136,8 +136,8 @@ impl Shared {
     }
 
     /// Waits for a change, but not for long.
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
-        self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Writes until there will be no more, or nobody wants it.
