@@ -12,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::codec::Framed;
-use wireline::tokio::{Codec, encode};
+use wireline::codec::{Codec, encode};
 use wireline::{Frame, Id, Message, RpcError, Rules};
 
 #[tokio::main(flavor = "current_thread")]

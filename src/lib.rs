@@ -16,7 +16,7 @@
 //! | messages in, lines out | [`Encoder`], and [`to_line`] for one line without a buffer |
 //! | what is accepted and sent | [`Rules`]: JSON-RPC 2.0, MCP or ACP, and the limits |
 //! | one answer to each request | [`ledger`]: [`Inbound`](ledger::Inbound) if you are asked, [`Outbound`](ledger::Outbound) if you ask |
-//! | readers, writers, a server | [`io`] on `std::io`; [`tokio`] for `Framed` |
+//! | readers, writers, a server | [`io`] on `std::io`; [`codec`] for `Framed` |
 //! | prints on stdout | [`stdio`]: keeps them off the protocol |
 //!
 //! The [`guide`] goes from problems to programs: [framing a stream](guide::framing_a_stream),
@@ -123,7 +123,7 @@
 //! - **`simd-json`** (on by default): [`RawJson::deserialize`] decodes large texts with many escapes by simd-json, two to
 //!   three times as fast, and all others by serde_json. The result is the same with and without.
 //! - **`stdio`**: [`stdio::claim`], a stdout that stray prints cannot get into. Needs rustix.
-//! - **`tokio`**: [`tokio::Codec`], a codec for `tokio_util::codec::Framed`. Needs tokio-util, not tokio itself.
+//! - **`tokio`**: [`codec::Codec`], a codec for `tokio_util::codec::Framed`. Needs tokio-util, not tokio itself.
 //! - **`tracing`**: faults and refusals as events, without a byte of what was sent.
 //! - **`cli`**: the `wireline` command-line tool; not for libraries.
 //!
@@ -151,48 +151,29 @@ pub mod design {}
 #[cfg(any(doc, doctest))]
 pub mod guide;
 
-mod cursor;
-mod decimal;
-mod decoder;
-mod draft;
-mod encode_error;
-mod encoder;
-mod envelope;
-mod events;
-mod fault;
-mod frame;
-mod hint;
-mod id;
+#[cfg(feature = "tokio")]
+pub mod codec;
+mod decode;
+mod encode;
 pub mod io;
+mod json;
 pub mod ledger;
 mod message;
-mod payload;
-mod raw;
-mod recover;
-mod rpc_error;
-mod rules;
-mod scan;
-#[cfg(feature = "simd-json")]
-mod simd;
 #[cfg(feature = "stdio")]
 pub mod stdio;
-mod strict;
-mod string;
-mod text;
-#[cfg(feature = "tokio")]
-pub mod tokio;
+mod trace;
 
-pub use decoder::Decoder;
-pub use encode_error::{EncodeError, EncodeErrorKind};
-pub use encoder::{BatchEncoder, Encoder, to_line, to_text};
-pub use fault::{Fault, FaultKind, Reply};
-pub use frame::{Batch, Entries, Frame};
-pub use hint::Hint;
-pub use id::Id;
-pub use message::{ErrorObject, Message, Notification, Request, Response};
-pub use payload::Payload;
-pub use raw::{RawJson, Scratch};
-pub use rpc_error::RpcError;
-pub use rules::{AnswerWithoutId, Rules};
+pub use decode::decoder::Decoder;
+pub use decode::fault::{Fault, FaultKind, Reply};
+pub use decode::hint::Hint;
+pub use encode::encoder::{BatchEncoder, Encoder, to_line, to_text};
+pub use encode::error::{EncodeError, EncodeErrorKind};
+pub use encode::payload::Payload;
+pub use encode::rpc_error::RpcError;
 #[doc(hidden)]
-pub use scan::Cpu;
+pub use json::scan::Cpu;
+pub use message::frame::{Batch, Entries, Frame};
+pub use message::id::Id;
+pub use message::message::{ErrorObject, Message, Notification, Request, Response};
+pub use message::raw::{RawJson, Scratch};
+pub use message::rules::{AnswerWithoutId, Rules};

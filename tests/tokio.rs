@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_util::codec::{Framed, FramedRead};
-use wireline::tokio::{Codec, encode};
+use wireline::codec::{Codec, encode};
 use wireline::{Frame, Id, Message, Rules};
 
 #[tokio::test]

@@ -16,17 +16,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::BytesMut;
 use serde::de::DeserializeOwned;
 
-use crate::encode_error::EncodeError;
-use crate::encoder::Encoder;
-use crate::fault::Fault;
-use crate::frame::{Batch, Frame};
-use crate::id::Id;
+use crate::decode::fault::Fault;
+use crate::encode::encoder::Encoder;
+use crate::encode::error::EncodeError;
+use crate::encode::payload::Payload;
+use crate::encode::rpc_error::RpcError;
 use crate::ledger;
-use crate::message::Message;
-use crate::payload::Payload;
-use crate::raw::RawJson;
-use crate::rpc_error::RpcError;
-use crate::rules::Rules;
+use crate::message::frame::{Batch, Frame};
+use crate::message::id::Id;
+use crate::message::message::Message;
+use crate::message::raw::RawJson;
+use crate::message::rules::Rules;
 
 pub use reader::FrameReader;
 pub use writer::{FrameWriter, Progress, SendError};

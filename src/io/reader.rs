@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind, Read};
 
 use bytes::BytesMut;
 
-use crate::decoder::Decoder;
-use crate::fault::Fault;
-use crate::frame::Frame;
-use crate::rules::Rules;
+use crate::decode::decoder::Decoder;
+use crate::decode::fault::Fault;
+use crate::message::frame::Frame;
+use crate::message::rules::Rules;
 
 /// How much is asked for at first, and at the most: more when the last read was full, less when there was little.
 const READ: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;

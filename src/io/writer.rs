@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BytesMut};
 
-use crate::encode_error::EncodeError;
-use crate::encoder::Encoder;
-use crate::rules::Rules;
+use crate::encode::encoder::Encoder;
+use crate::encode::error::EncodeError;
+use crate::message::rules::Rules;
 
 /// No line is added while more than this waits to be written.
 const BACKLOG: usize = 1 << 20;

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::BytesMut;
 
-use crate::encode_error::EncodeError;
-use crate::encoder::{BatchEncoder, Encoder};
-use crate::id::Id;
-use crate::message::Request;
-use crate::payload::Payload;
-use crate::rpc_error::RpcError;
-use crate::rules::{Dialect, Rules};
+use crate::encode::encoder::{BatchEncoder, Encoder};
+use crate::encode::error::EncodeError;
+use crate::encode::payload::Payload;
+use crate::encode::rpc_error::RpcError;
+use crate::message::id::Id;
+use crate::message::message::Request;
+use crate::message::rules::{Dialect, Rules};
 
 /// For each request that may be in flight, so many bytes of ids are kept at the most.
 const ID_BYTES: usize = 1024;

@@ -11,7 +11,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::FramedRead;
 use wireline::io::SendError;
-use wireline::tokio::Codec;
+use wireline::codec::Codec;
 use wireline::{Fault, Frame, Id, Message, RpcError, Rules};
 
 use crate::calls::Calls;

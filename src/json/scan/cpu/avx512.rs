@@ -12,7 +12,7 @@ use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMas
 pub(crate) struct Avx512(());
 
 impl Avx512 {
-    pub(in crate::scan) fn detect() -> Option<Self> {
+    pub(in crate::json::scan) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("pclmulqdq")
@@ -24,7 +24,7 @@ impl Avx512 {
     }
 
     #[inline]
-    pub(in crate::scan) fn scan<M: Members>(
+    pub(in crate::json::scan) fn scan<M: Members>(
         self,
         input: Input<'_>,
         max_depth: u32,

@@ -7,7 +7,7 @@ const WORD: u32 = u64::BITS;
 
 /// The containers around a byte: 1 for an object, 0 for an array.
 #[derive(Debug, Default)]
-pub(super) struct Nesting {
+pub(in crate::json) struct Nesting {
     depth: u32,
     /// All ones in an object, otherwise zero.
     innermost: u64,
@@ -25,13 +25,13 @@ pub(super) struct Levels {
 
 impl Nesting {
     #[inline(always)]
-    pub(super) fn depth(&self) -> u32 {
+    pub(in crate::json) fn depth(&self) -> u32 {
         self.depth
     }
 
     /// All ones in an object, otherwise zero.
     #[inline(always)]
-    pub(super) fn in_object(&self) -> u64 {
+    pub(in crate::json) fn in_object(&self) -> u64 {
         self.innermost
     }
 
@@ -122,7 +122,7 @@ impl Nesting {
 
     /// The depth must be below [`DEEPEST`].
     #[inline(always)]
-    pub(super) fn push(&mut self, curly: bool) {
+    pub(in crate::json) fn push(&mut self, curly: bool) {
         self.depth += 1;
         let word = &mut self.containers[(self.depth / WORD) as usize];
         *word = *word & !(1 << (self.depth % WORD)) | u64::from(curly) << (self.depth % WORD);
@@ -131,7 +131,7 @@ impl Nesting {
 
     /// The depth must not be zero.
     #[inline(always)]
-    pub(super) fn pop(&mut self) {
+    pub(in crate::json) fn pop(&mut self) {
         self.depth -= 1;
         self.innermost = u64::from(self.is_object(self.depth)).wrapping_neg();
     }

@@ -2,7 +2,7 @@
 //!
 //! It runs only over texts that the scanner rejected, and in tests as its oracle.
 
-use super::nesting::Nesting;
+use super::scan::nesting::Nesting;
 
 /// The first thing wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Flaw {
     }
 }
 
-/// What is wrong with `text`, if anything is. `max_depth` is at most [`DEEPEST`](super::DEEPEST).
+/// What is wrong with `text`, if anything is. `max_depth` is at most [`DEEPEST`](super::scan::DEEPEST).
 pub(crate) fn explain(text: &[u8], max_depth: u32) -> Option<Defect> {
     if text.starts_with(b"\xef\xbb\xbf") {
         return Some(Defect { flaw: Flaw::ByteOrderMark, at: 0 });

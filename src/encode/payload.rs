@@ -5,11 +5,11 @@ use std::io;
 use bytes::BytesMut;
 use serde::Serialize;
 
-use crate::encode_error::{EncodeError, EncodeErrorKind};
-use crate::fault::FaultKind;
-use crate::raw::RawJson;
-use crate::scan;
-use crate::strict::{self, Notes};
+use crate::decode::fault::FaultKind;
+use crate::encode::error::{EncodeError, EncodeErrorKind};
+use crate::encode::serializer::{self, Notes};
+use crate::json::scan;
+use crate::message::raw::RawJson;
 
 /// What can stand in `params`, `result` or `data`: any type that serializes, or checked text as [`RawJson`].
 ///
@@ -39,7 +39,7 @@ mod sealed {
     impl<T: Serialize + ?Sized> Write for T {
         #[inline]
         fn write(&self, writer: &mut LimitedWriter<'_>, notes: &Notes) -> Result<(), EncodeError> {
-            strict::write(&mut *writer, self, notes).map_err(|error| writer.failed(notes, error))
+            serializer::write(&mut *writer, self, notes).map_err(|error| writer.failed(notes, error))
         }
     }
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::cursor;
-use crate::envelope::{Envelope, Kind};
-use crate::id::Id;
-use crate::raw::RawJson;
-use crate::scan::Span;
-use crate::string;
-use crate::text::{Position, Text};
+use crate::json::scan::Span;
+use crate::json::string;
+use crate::json::walk;
+use crate::message::cow_bytes::{Position, Text};
+use crate::message::envelope::{Envelope, Kind};
+use crate::message::id::Id;
+use crate::message::raw::RawJson;
 
 /// One message.
 #[derive(Clone, Debug)]
@@ -211,7 +211,7 @@ impl<'a> ErrorObject<'a> {
     }
 
     fn member(&self, name: &str) -> Option<&'a [u8]> {
-        cursor::members(self.json).find_map(|(key, value)| string::says(key, name).then_some(value))
+        walk::members(self.json).find_map(|(key, value)| string::says(key, name).then_some(value))
     }
 }
 

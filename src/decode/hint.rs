@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::scan::{Defect, Flaw};
+use crate::json::scan::{Defect, Flaw};
 
 /// What a faulty line looks like: a guess at the mistake behind it, for people; see [`Fault::hint`](crate::Fault::hint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::cursor;
-use crate::envelope::{self, Verdict};
-use crate::fault::Fault;
-use crate::message::Message;
-use crate::recover::Recovery;
-use crate::rules::Rules;
-use crate::text::{Position, Text};
+use crate::decode::fault::Fault;
+use crate::decode::recover::Recovery;
+use crate::json::walk;
+use crate::message::cow_bytes::{Position, Text};
+use crate::message::envelope::{self, Verdict};
+use crate::message::message::Message;
+use crate::message::rules::Rules;
 
 /// A line that passed the rules: one message, or a batch of them.
 ///
@@ -165,7 +165,7 @@ impl<'a> IntoIterator for Batch<'a> {
     type IntoIter = Entries<'a>;
 
     fn into_iter(self) -> Entries<'a> {
-        let at = cursor::elements(self.text.bytes()).position();
+        let at = walk::elements(self.text.bytes()).position();
         Entries { left: self.len, at, batch: self }
     }
 }
@@ -193,7 +193,7 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let Batch { text, position, rules, .. } = &self.batch;
-        let mut elements = cursor::Elements::resume(text.bytes(), self.at);
+        let mut elements = walk::Elements::resume(text.bytes(), self.at);
         let (start, entry) = elements.next()?;
         let len = entry.len();
         let judged = envelope::judge_entry(entry, rules);

@@ -1,14 +1,14 @@
 //! On tokio: a codec for [`Framed`](tokio_util::codec::Framed).
 //!
 //! ```
-//! # #[::tokio::main(flavor = "current_thread")]
+//! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use futures_util::{SinkExt, StreamExt};
 //! use tokio_util::codec::Framed;
-//! use wireline::tokio::{Codec, encode};
+//! use wireline::codec::{Codec, encode};
 //! use wireline::{Frame, Id, Message, Rules};
 //!
-//! let (near, far) = ::tokio::io::duplex(1024);
+//! let (near, far) = tokio::io::duplex(1024);
 //! let mut near = Framed::new(near, Codec::new(Rules::mcp()));
 //! let mut far = Framed::new(far, Codec::new(Rules::mcp()));
 //!
@@ -32,14 +32,14 @@ use std::io;
 use bytes::BytesMut;
 use tokio_util::codec;
 
-use crate::decoder::Decoder;
-use crate::encode_error::EncodeError;
-use crate::encoder::Encoder;
-use crate::fault::{Fault, Reply};
-use crate::frame::{Batch, Frame};
+use crate::decode::decoder::Decoder;
+use crate::decode::fault::{Fault, Reply};
+use crate::encode::encoder::Encoder;
+use crate::encode::error::EncodeError;
 use crate::io::SendError;
-use crate::message::Message;
-use crate::rules::Rules;
+use crate::message::frame::{Batch, Frame};
+use crate::message::message::Message;
+use crate::message::rules::Rules;
 
 /// Frames from, and lines to, a byte stream; see the [module](self).
 ///
@@ -47,12 +47,12 @@ use crate::rules::Rules;
 /// [replies](crate::Fault::reply) that faults call for:
 ///
 /// ```
-/// # #[::tokio::main(flavor = "current_thread")]
+/// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use futures_util::{SinkExt, StreamExt};
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// use tokio_util::codec::Framed;
-/// use wireline::{Rules, tokio::Codec};
+/// use wireline::{Rules, codec::Codec};
 ///
 /// let (mut client, server) = tokio::io::duplex(1024);
 /// let mut server = Framed::new(server, Codec::new(Rules::mcp()));
@@ -133,7 +133,7 @@ impl<F> fmt::Debug for Encode<F> {
 /// ```
 /// use bytes::BytesMut;
 /// use tokio_util::codec::Encoder;
-/// use wireline::{Id, Rules, tokio::{Codec, encode}};
+/// use wireline::{Id, Rules, codec::{Codec, encode}};
 ///
 /// let (mut codec, mut buffer) = (Codec::new(Rules::json_rpc()), BytesMut::new());
 /// codec.encode(encode(|encoder| encoder.response(&Id::from(1), "pong")), &mut buffer)?;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::encode_error::EncodeError;
-use crate::payload::{self, Payload};
+use crate::encode::error::EncodeError;
+use crate::encode::payload::{self, Payload};
 
 /// What went wrong with a request: the error object of the response to it.
 ///

@@ -12,7 +12,7 @@ pub(crate) struct Portable;
 impl Portable {
     /// Not inlined, as the others cannot be.
     #[inline(never)]
-    pub(in crate::scan) fn scan<M: Members>(
+    pub(in crate::json::scan) fn scan<M: Members>(
         self,
         input: Input<'_>,
         max_depth: u32,

@@ -3,15 +3,15 @@
 //! The kind of a message is decided by which members are there, never by whether they are of the right type: an `id`
 //! of the wrong type is a fault, and does not make a request a notification.
 
-use crate::cursor;
-use crate::decimal::Decimal;
-use crate::fault::FaultKind;
-use crate::hint::Hint;
-use crate::id::Id;
-use crate::recover::{Recovered, Recovery};
-use crate::rules::{AnswerWithoutId, Dialect, Rules, Standard};
-use crate::scan::{self, Flaw, Input, Members, Root, Scanned, Span};
-use crate::string;
+use crate::decode::fault::FaultKind;
+use crate::decode::hint::Hint;
+use crate::decode::recover::{Recovered, Recovery};
+use crate::json::number::Decimal;
+use crate::json::scan::{self, Flaw, Input, Members, Root, Scanned, Span};
+use crate::json::string;
+use crate::json::walk;
+use crate::message::id::Id;
+use crate::message::rules::{AnswerWithoutId, Dialect, Rules, Standard};
 
 /// A text that passed.
 pub(crate) enum Verdict {
@@ -102,7 +102,7 @@ pub(crate) fn judge_message(input: Input<'_>, rules: &Rules) -> Option<(usize, E
 /// Judges a whole text, and the entries of a batch as well.
 pub(crate) fn judge_all(text: &[u8], rules: &Rules) -> Result<(), Complaint> {
     if let Verdict::Batch { .. } = judge(text, rules)? {
-        for (start, entry) in cursor::elements(text) {
+        for (start, entry) in walk::elements(text) {
             judge_entry(entry, rules).map_err(|complaint| Complaint { at: start + complaint.at, ..complaint })?;
         }
     }
@@ -146,7 +146,7 @@ impl Complaint {
     /// About an array as a whole. If its first entry is a response, so are probably the others.
     #[cold]
     fn about_batch(kind: FaultKind, text: &[u8]) -> Self {
-        let first = cursor::elements(text).next().map(|(_, entry)| Recovery::of(entry));
+        let first = walk::elements(text).next().map(|(_, entry)| Recovery::of(entry));
         Self { is_response: first.is_some_and(|entry| entry.is_response), ..Self::about(kind, text) }
     }
 
@@ -427,7 +427,7 @@ fn is_error_object(json: &[u8]) -> bool {
 
     let mut seen = [false; NAMES.len()];
     let fine = json[0] == b'{'
-        && cursor::members(json).all(|(key, value)| {
+        && walk::members(json).all(|(key, value)| {
             let name = match key {
                 b"\"code\"" => Some(0),
                 b"\"message\"" => Some(1),

@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::de::{Deserialize, DeserializeOwned};
 
-use crate::cursor;
-use crate::envelope;
-use crate::fault::Fault;
-use crate::rules::Rules;
-use crate::string;
-use crate::text::Position;
+use crate::decode::fault::Fault;
+use crate::json::string;
+use crate::json::walk;
+use crate::message::cow_bytes::Position;
+use crate::message::envelope;
+use crate::message::rules::Rules;
 
 /// A JSON text that has been checked and not decoded: params, a result, an error's data.
 ///
@@ -167,12 +167,12 @@ impl<'a> RawJson<'a> {
                         true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
                         false => Cow::Borrowed(token),
                     };
-                    cursor::members(json).filter(|(key, _)| string::says(key, &name)).last()?.1
+                    walk::members(json).filter(|(key, _)| string::says(key, &name)).last()?.1
                 }
                 b'[' => {
                     let is_index = token == "0" || !token.starts_with(['0', '+']);
                     let index = token.parse().ok().filter(|_| is_index)?;
-                    cursor::elements(json).nth(index)?.1
+                    walk::elements(json).nth(index)?.1
                 }
                 _ => return None,
             };
@@ -192,7 +192,7 @@ impl fmt::Debug for RawJson<'_> {
 #[derive(Default)]
 pub struct Scratch {
     #[cfg(feature = "simd-json")]
-    pub(crate) simd: crate::simd::Scratch,
+    pub(crate) simd: crate::message::simd_json::Scratch,
 }
 
 impl Scratch {

@@ -12,7 +12,7 @@ use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMas
 pub(crate) struct Avx2(());
 
 impl Avx2 {
-    pub(in crate::scan) fn detect() -> Option<Self> {
+    pub(in crate::json::scan) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("pclmulqdq")
             && is_x86_feature_detected!("bmi1")
@@ -23,7 +23,7 @@ impl Avx2 {
     }
 
     #[inline]
-    pub(in crate::scan) fn scan<M: Members>(
+    pub(in crate::json::scan) fn scan<M: Members>(
         self,
         input: Input<'_>,
         max_depth: u32,

@@ -2,8 +2,8 @@
 //!
 //! They say what, which and where, and have nothing of the peer's or the caller's words in them.
 
-use crate::encode_error::EncodeError;
-use crate::fault::Fault;
+use crate::decode::fault::Fault;
+use crate::encode::error::EncodeError;
 
 /// A line was wrong.
 #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody is told"))]
@@ -16,7 +16,7 @@ pub(crate) fn fault(fault: &Fault) {
         line = fault.line(),
         column = fault.column(),
         offset = fault.offset(),
-        hint = fault.hint().map(crate::hint::Hint::name),
+        hint = fault.hint().map(crate::decode::hint::Hint::name),
         has_id = fault.id().is_some(),
         answered = fault.reply().is_some(),
         "faulty line"

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::envelope::Complaint;
-use crate::events;
-use crate::hint::Hint;
-use crate::id::Id;
-use crate::rules::{AnswerWithoutId, Rules};
-use crate::scan::Flaw;
-use crate::text::Position;
+use crate::decode::hint::Hint;
+use crate::json::scan::Flaw;
+use crate::message::cow_bytes::Position;
+use crate::message::envelope::Complaint;
+use crate::message::id::Id;
+use crate::message::rules::{AnswerWithoutId, Rules};
+use crate::trace;
 
 /// What was wrong with a line, where, the id that could still be read, and whether to answer.
 ///
@@ -71,7 +71,7 @@ impl Fault {
             column: complaint.at as u64 + 1,
             len,
         };
-        events::fault(&fault);
+        trace::fault(&fault);
         fault
     }
 

@@ -5,15 +5,15 @@ use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::draft::Draft;
-use crate::encode_error::EncodeError;
-use crate::events;
-use crate::fault::{FaultKind, Reply};
-use crate::id::Id;
-use crate::message::Message;
-use crate::payload::{Payload, refuse_line_breaks};
-use crate::rpc_error::RpcError;
-use crate::rules::Rules;
+use crate::decode::fault::{FaultKind, Reply};
+use crate::encode::draft::Draft;
+use crate::encode::error::EncodeError;
+use crate::encode::payload::{Payload, refuse_line_breaks};
+use crate::encode::rpc_error::RpcError;
+use crate::message::id::Id;
+use crate::message::message::Message;
+use crate::message::rules::Rules;
+use crate::trace;
 
 /// Turns messages into lines: each call appends one whole line to a buffer, or nothing.
 ///
@@ -330,7 +330,7 @@ impl<B: BorrowMut<BytesMut>> Encoder<B> {
         let out = self.buffer.borrow_mut();
         let start = out.len();
         let mut draft = Draft { out, rules: &self.rules, line: start, start, from: start, depth: 0, whole: false };
-        write(&mut draft).inspect_err(events::refusal)?;
+        write(&mut draft).inspect_err(trace::refusal)?;
         draft.out.extend_from_slice(b"\n");
         draft.whole = true;
         Ok(())

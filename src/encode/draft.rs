@@ -2,14 +2,14 @@
 
 use bytes::BytesMut;
 
-use crate::encode_error::EncodeError;
-use crate::envelope::{self, Envelope, Kind};
-use crate::fault::{FaultKind, Reply};
-use crate::id::Id;
-use crate::payload::{LimitedWriter, Payload, refuse_line_breaks};
-use crate::rpc_error::RpcError;
-use crate::rules::{Dialect, Rules};
-use crate::strict::Notes;
+use crate::decode::fault::{FaultKind, Reply};
+use crate::encode::error::EncodeError;
+use crate::encode::payload::{LimitedWriter, Payload, refuse_line_breaks};
+use crate::encode::rpc_error::RpcError;
+use crate::encode::serializer::Notes;
+use crate::message::envelope::{self, Envelope, Kind};
+use crate::message::id::Id;
+use crate::message::rules::{Dialect, Rules};
 
 /// A line, or an entry of a batch, that is being written. It is taken back unless it gets whole.
 pub(crate) struct Draft<'d> {

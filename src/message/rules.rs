@@ -1,6 +1,6 @@
 //! What a dialect of JSON-RPC permits, and the limits.
 
-use crate::scan::{Cpu, DEEPEST, Scanner};
+use crate::json::scan::{Cpu, DEEPEST, Scanner};
 
 /// The longest line that the scanner's spans can speak of.
 const LONGEST: usize = u32::MAX as usize - 1;

@@ -4,8 +4,8 @@
 //! the id. It looks at brackets, strings and the members of the outermost object, and gives up at the first thing
 //! there that does not belong; what it has read by then stands.
 
-use crate::id::Id;
-use crate::string;
+use crate::json::string;
+use crate::message::id::Id;
 
 /// The longest id that is kept.
 const LONGEST_ID: usize = 4096;

@@ -13,12 +13,12 @@ use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMas
 pub(crate) struct Neon(());
 
 impl Neon {
-    pub(in crate::scan) fn detect() -> Option<Self> {
+    pub(in crate::json::scan) fn detect() -> Option<Self> {
         is_aarch64_feature_detected!("neon").then_some(Self(()))
     }
 
     #[inline]
-    pub(in crate::scan) fn scan<M: Members>(
+    pub(in crate::json::scan) fn scan<M: Members>(
         self,
         input: Input<'_>,
         max_depth: u32,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::fault::FaultKind;
+use crate::decode::fault::FaultKind;
 
 /// Why a message was not encoded. Nothing of the message is in its text.
 ///

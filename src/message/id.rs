@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::decimal::Decimal;
-use crate::scan;
-use crate::string;
+use crate::json::number::Decimal;
+use crate::json::scan;
+use crate::json::string;
 
 /// The id that ties a response to its request: a string, a number or null.
 ///

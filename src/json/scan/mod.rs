@@ -7,14 +7,13 @@
 mod blocks;
 mod carry;
 mod cpu;
-mod explain;
 mod grammar;
-mod nesting;
+pub(super) mod nesting;
 mod numbers;
 mod outermost;
 mod strings;
 
-pub(crate) use explain::{Defect, Flaw, explain};
+pub(crate) use super::explain::{Defect, Flaw, explain};
 pub(crate) use nesting::DEEPEST;
 
 #[cfg(test)]

@@ -29,14 +29,14 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::envelope::{self, Envelope};
-use crate::fault::Fault;
-use crate::frame::Frame;
-use crate::message::Message;
-use crate::recover::Recovery;
-use crate::rules::Rules;
-use crate::scan::Input;
-use crate::text::{Position, Text};
+use crate::decode::fault::Fault;
+use crate::decode::recover::Recovery;
+use crate::json::scan::Input;
+use crate::message::cow_bytes::{Position, Text};
+use crate::message::envelope::{self, Envelope};
+use crate::message::frame::Frame;
+use crate::message::message::Message;
+use crate::message::rules::Rules;
 
 /// How much buffer a decoder keeps between lines, unless told otherwise.
 const RETAINED: usize = 64 << 10;
