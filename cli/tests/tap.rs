@@ -1,5 +1,5 @@
 //! `wireline tap`, between clients and servers that do all sorts of things.
-#![cfg(all(feature = "cli", feature = "stdio", unix))]
+#![cfg(unix)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -99,7 +99,7 @@ fn every_byte_passes_unchanged() {
 #[test]
 fn what_a_real_server_says_is_the_same_with_and_without() {
     let server = example("mcp_server");
-    let lines = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/session.ndjson")).unwrap();
+    let lines = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/session.ndjson")).unwrap();
     let mut direct = Command::new(&server);
     let mut direct = direct.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     direct.stdin.take().unwrap().write_all(&lines).unwrap();
@@ -377,7 +377,7 @@ fn recordings_have_every_byte_and_can_be_read_again() {
     let record = file("session.tap");
     let name = record.to_str().unwrap();
     let server = format!("printf 'noise\\n\\377\\r\\n'; exec '{}' 2>/dev/null", example("mcp_server"));
-    let lines = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/session.ndjson")).unwrap();
+    let lines = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/session.ndjson")).unwrap();
     let output = session(&["--quiet", "--record", name], &["sh", "-c", &server], &lines);
     assert!(output.status.success());
 

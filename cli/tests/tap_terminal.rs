@@ -1,5 +1,5 @@
 //! `wireline tap` and `wireline stats`, as they are seen on a terminal of 80 columns.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 mod pty;
 

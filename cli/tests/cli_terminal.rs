@@ -1,5 +1,5 @@
 //! The command-line tool, as it is seen on a terminal.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 mod pty;
 

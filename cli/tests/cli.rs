@@ -1,5 +1,4 @@
 //! The command-line tool, run as users run it.
-#![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-const SESSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/session.ndjson");
+const SESSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/session.ndjson");
 
 #[derive(Debug)]
 struct Run {
