@@ -64,7 +64,7 @@ fn ask(
         // Every fourth is an error, since nothing can be divided by zero.
         let (a, b) = ((thread * REQUESTS + i) as f64, (i % 4) as f64);
         let line = wireline::to_line(&Rules::json_rpc(), |encoder| encoder.request(&id, "divide", &[a, b]))?;
-        input.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)?;
+        input.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
         answers.push((a / b, receiver));
     }
     let mut errors = 0;

@@ -105,8 +105,9 @@ enum Era {
     Stateless,
 }
 
-fn era(params: Option<RawJson<'_>>) -> Result<Era, RpcError> {
+fn era(params: Option<&RawJson<'_>>) -> Result<Era, RpcError> {
     let meta = params.and_then(|params| params.pointer("/_meta"));
+    let meta = meta.as_ref();
     let Some(version) = meta.and_then(|meta| meta.pointer("/io.modelcontextprotocol~1protocolVersion")) else {
         return Ok(Era::Handshake);
     };
@@ -128,7 +129,7 @@ fn era(params: Option<RawJson<'_>>) -> Result<Era, RpcError> {
     }
 }
 
-fn initialize(params: Option<RawJson<'_>>) -> Result<Value, RpcError> {
+fn initialize(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
     let asked_for: String = find(params, "/protocolVersion")
         .ok_or_else(|| RpcError::invalid_params("expected protocolVersion, a string"))?;
     // The client's version, or else the newest, for the client to accept or to leave.
@@ -174,7 +175,7 @@ fn tools() -> Value {
 
 /// A tool that is not there, or does not take such arguments, is the client's mistake and an error of the protocol. A
 /// tool that fails at what it was asked to do is a result, for the model to read.
-fn call_tool(params: Option<RawJson<'_>>) -> Result<Value, RpcError> {
+fn call_tool(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
     let name: String =
         find(params, "/name").ok_or_else(|| RpcError::invalid_params("expected a tool's name, a string"))?;
     match name.as_str() {
@@ -211,7 +212,7 @@ fn sum(a: &Number, b: &Number) -> Option<Number> {
 }
 
 /// What `pointer` leads to, if it is there and a `T`. Nothing else is decoded.
-fn find<T: DeserializeOwned>(value: Option<RawJson<'_>>, pointer: &str) -> Option<T> {
+fn find<T: DeserializeOwned>(value: Option<&RawJson<'_>>, pointer: &str) -> Option<T> {
     value?.pointer(pointer)?.deserialize().ok()
 }
 

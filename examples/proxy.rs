@@ -79,7 +79,7 @@ fn from_client(
             match frame {
                 Ok(Frame::Message(message)) => match &message {
                     Message::Request(request) => {
-                        let id = request.id().into_owned();
+                        let id = request.id().clone().into_owned();
                         let issued = lock(open).issue(Forwarded { client: Arc::clone(&answers), id: id.clone() });
                         match issued {
                             Err(_) => back.error(&id, &RpcError::new(-32000, "the server is busy"))?,

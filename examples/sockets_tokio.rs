@@ -12,8 +12,8 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::codec::Framed;
-use wireline::codec::{Codec, encode};
-use wireline::{Frame, Id, Message, RpcError, Rules};
+use wireline::codec::Codec;
+use wireline::{Frame, Id, Message, RpcError, Rules, to_line};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -38,23 +38,24 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The server: says hello to whoever asks, until the client has gone.
 async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<dyn Error>> {
-    let mut framed = Framed::new(socket, Codec::new(Rules::json_rpc()));
+    let rules = Rules::json_rpc();
+    let mut framed = Framed::new(socket, Codec::new(rules));
     while let Some(frame) = framed.next().await {
         match frame? {
             Ok(Frame::Message(Message::Request(request))) => {
                 let name = request.params().and_then(|params| params.deserialize::<[String; 1]>().ok());
-                let answer = encode(|encoder| match (&*request.method(), name) {
-                    ("hello", Some([name])) => encoder.response(&request.id(), &format!("hello, {name}")),
-                    ("hello", None) => encoder.error(&request.id(), &RpcError::invalid_params("expected a name")),
-                    _ => encoder.error(&request.id(), &RpcError::method_not_found()),
-                });
+                let answer = to_line(&rules, |encoder| match (&*request.method(), name) {
+                    ("hello", Some([name])) => encoder.response(request.id(), &format!("hello, {name}")),
+                    ("hello", None) => encoder.error(request.id(), &RpcError::invalid_params("expected a name")),
+                    _ => encoder.error(request.id(), &RpcError::method_not_found()),
+                })?;
                 framed.send(answer).await?;
             }
             Ok(_) => {}
             // A bad line is an item; the stream goes on.
             Err(fault) => {
                 if let Some(reply) = fault.reply() {
-                    framed.send(reply).await?;
+                    framed.send(to_line(&rules, |encoder| encoder.error_reply(&reply))?).await?;
                 }
             }
         }
@@ -64,10 +65,11 @@ async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<d
 
 /// The client: sends all it has, and counts the answers.
 async fn ask(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<usize, Box<dyn Error>> {
-    let mut framed = Framed::new(socket, Codec::new(Rules::json_rpc()));
+    let rules = Rules::json_rpc();
+    let mut framed = Framed::new(socket, Codec::new(rules));
     let names = ["Ada", "Grace", "Barbara"];
     for (id, name) in (1..).zip(names) {
-        framed.send(encode(|encoder| encoder.request(&Id::from(id), "hello", &[name]))).await?;
+        framed.send(to_line(&rules, |encoder| encoder.request(&Id::from(id), "hello", &[name]))?).await?;
     }
     let mut count = 0;
     while count < names.len() {

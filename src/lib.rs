@@ -161,19 +161,22 @@ pub mod ledger;
 mod message;
 #[cfg(feature = "stdio")]
 pub mod stdio;
-mod trace;
 
 pub use decode::decoder::Decoder;
-pub use decode::fault::{Fault, FaultKind, Reply};
+pub use decode::fault::{Fault, Reply};
 pub use decode::hint::Hint;
-pub use encode::encoder::{BatchEncoder, Encoder, to_line, to_text};
+pub use decode::parse::Entries;
+pub use encode::encoder::{BatchEncoder, BatchEntries, Encoder};
 pub use encode::error::{EncodeError, EncodeErrorKind};
-pub use encode::payload::Payload;
+pub use encode::line::{Line, to_line};
 pub use encode::rpc_error::RpcError;
+#[cfg(feature = "__kernels")]
 #[doc(hidden)]
 pub use json::scan::Cpu;
-pub use message::frame::{Batch, Entries, Frame};
-pub use message::id::Id;
-pub use message::message::{ErrorObject, Message, Notification, Request, Response};
-pub use message::raw::{RawJson, Scratch};
-pub use message::rules::{AnswerWithoutId, Rules};
+pub use message::dialect::AnswerWithoutId;
+pub use message::fault_kind::FaultKind;
+pub use message::frame::{Batch, Frame};
+pub use message::id::{Id, ParseIdError};
+pub use message::message::{AnyMessage, ErrorObject, Message, Notification, Ranges, Request, Response};
+pub use message::raw::{InvalidJson, RawJson, Scratch};
+pub use message::rules::{Limits, Rules};

@@ -1,16 +1,17 @@
-//! The acceptance table: every case, for each dialect, through every implementation, however it is split.
+//! The acceptance table: every case, for each dialect, on every kernel, however it is split.
 
 mod common;
 
-use common::{Dialect, cases, cpus, decode, describe};
+use common::{Dialect, cases, decode, describe, kernels};
 use wireline::{Decoder, Frame};
 
-/// Tests pass over an implementation that the CPU lacks. Where one is emulated in order to test it, `WIRELINE_CPUS` names
-/// those that must be there.
+/// Tests skip a kernel that the CPU can't run. Where a CPU is emulated in order to test one, `WIRELINE_CPUS` names those
+/// that must run.
+#[cfg(feature = "__kernels")]
 #[test]
-fn the_implementations_that_should_run_do() {
+fn the_kernels_that_should_run_do() {
     if let Ok(expected) = std::env::var("WIRELINE_CPUS") {
-        assert_eq!(cpus().map(|cpu| format!("{cpu:?}")).collect::<Vec<_>>().join(" "), expected);
+        assert_eq!(kernels().map(|cpu| format!("{cpu:?}")).collect::<Vec<_>>().join(" "), expected);
     }
 }
 
@@ -18,15 +19,16 @@ fn the_implementations_that_should_run_do() {
 fn each_line_alone() {
     for case in cases() {
         for dialect in Dialect::ALL {
-            for cpu in cpus() {
-                let rules = dialect.rules().cpu(cpu);
-                let expected = case.expected(dialect);
+            for kernel in kernels() {
+                let (rules, expected) = (dialect.rules(), case.expected(dialect));
                 let line = String::from_utf8_lossy(&case.line);
-                assert_eq!(describe(&Frame::parse(&case.line, &rules)), expected, "{dialect:?} {cpu:?} {line}");
+                let found = kernel.run(|| describe(&Frame::parse(&case.line, &rules)));
+                assert_eq!(found, expected, "{dialect:?} {kernel:?} {line}");
 
                 for end in ["\n", "\r\n", ""] {
                     let stream = [&case.line, end.as_bytes()].concat();
-                    assert_eq!(decode(rules, [&stream[..]]), [expected], "{dialect:?} {cpu:?} {line}");
+                    let found = kernel.run(|| decode(rules, [&stream[..]]));
+                    assert_eq!(found, [expected], "{dialect:?} {kernel:?} {line}");
                 }
             }
         }
@@ -36,20 +38,22 @@ fn each_line_alone() {
 #[test]
 fn at_every_split_point() {
     for case in cases() {
-        // A neighbour on each side, which must not be affected.
+        // A neighbour on each side that must not be affected.
         let neighbour = r#"{"jsonrpc":"2.0","id":0,"method":"neighbour"}"#;
         let stream = [neighbour.as_bytes(), b"\n", &case.line, b"\r\n", neighbour.as_bytes(), b"\n"].concat();
         let from = neighbour.len();
         for dialect in Dialect::ALL {
             let expected = [r#"request 0 "neighbour" -"#, case.expected(dialect), r#"request 0 "neighbour" -"#];
-            for cpu in cpus() {
-                let rules = dialect.rules().cpu(cpu);
+            for kernel in kernels() {
                 let line = String::from_utf8_lossy(&case.line);
-                assert_eq!(decode(rules, stream.chunks(1)), expected, "byte by byte: {line}");
-                for at in from..(from + case.line.len() + 3).min(from + 400) {
-                    let (one, two) = stream.split_at(at);
-                    assert_eq!(decode(rules, [one, two]), expected, "{dialect:?} {cpu:?} split at {at}: {line}");
-                }
+                kernel.run(|| {
+                    assert_eq!(decode(dialect.rules(), stream.chunks(1)), expected, "byte by byte: {line}");
+                    for at in from..(from + case.line.len() + 3).min(from + 400) {
+                        let (one, two) = stream.split_at(at);
+                        let found = decode(dialect.rules(), [one, two]);
+                        assert_eq!(found, expected, "{dialect:?} {kernel:?} split at {at}: {line}");
+                    }
+                });
             }
         }
     }
@@ -62,7 +66,7 @@ fn in_one_long_stream() {
     let mut stream = b"\xef\xbb\xbf".to_vec();
     let mut lines = Vec::new();
     for case in &cases {
-        // Blank lines count, but give nothing.
+        // Blank lines count, but yield nothing.
         for line in [&case.line[..], b" \t", good, b""] {
             lines.push((stream.len(), line.to_vec()));
             stream.extend_from_slice(line);
@@ -74,17 +78,16 @@ fn in_one_long_stream() {
         for case in &cases {
             expected.extend([case.expected(dialect), r#"request "good" "m" -"#]);
         }
-        for cpu in cpus() {
+        for kernel in kernels() {
             for size in [1, 2, 3, 5, 16, 63, 64, 65, 1000, 4096, usize::MAX] {
-                let rules = dialect.rules().cpu(cpu);
-                let found = decode(rules, stream.chunks(size.min(stream.len())));
+                let found = kernel.run(|| decode(dialect.rules(), stream.chunks(size.min(stream.len()))));
                 for (found, expected) in found.iter().zip(&expected) {
-                    assert_eq!(found, expected, "{dialect:?} {cpu:?} in pieces of {size}");
+                    assert_eq!(found, expected, "{dialect:?} {kernel:?} in pieces of {size}");
                 }
                 assert_eq!(found.len(), expected.len());
             }
         }
-        // Each knows its line and its place.
+        // Each knows its line and offset.
         let mut decoder = Decoder::new(dialect.rules());
         for piece in stream.chunks(777) {
             decoder.feed(piece);

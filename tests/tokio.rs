@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_util::codec::{Framed, FramedRead};
-use wireline::codec::{Codec, encode};
-use wireline::{Frame, Id, Message, Rules};
+use wireline::codec::Codec;
+use wireline::{EncodeError, Encoder, Frame, Id, Line, Message, Rules, to_line};
 
 #[tokio::test]
 async fn gives_the_same_frames() {
@@ -59,25 +59,40 @@ async fn the_last_line_needs_no_end() {
 }
 
 #[tokio::test]
-async fn sends_what_the_encoder_sends() {
+async fn sends_lines_from_anywhere() {
+    let rules = Rules::json_rpc();
     let (near, mut far) = duplex(10_000);
-    let mut near = Framed::new(near, Codec::new(Rules::json_rpc()));
-    near.send(encode(|encoder| encoder.request(&Id::from(1), "m", &[1]))).await.unwrap();
-    near.send(encode(|encoder| encoder.batch(|batch| batch.notification("n", &())))).await.unwrap();
-    assert!(near.send(encode(|encoder| encoder.response(&Id::from(1), &f64::NAN))).await.is_err());
-    let line = br#"{"jsonrpc":"2.0", "id":3,"result":1}"#;
-    near.send(Frame::parse(line, &Rules::json_rpc()).unwrap()).await.unwrap();
-    let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc()).unwrap() else { panic!() };
-    near.send(message).await.unwrap();
-    let fault = Frame::parse(b"oops", &Rules::json_rpc()).unwrap_err();
-    near.send(fault.reply().unwrap()).await.unwrap();
-    drop(near);
+    // Through a channel, and through the two halves of a `Framed`.
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<Line>(10);
+    let (mut lines, _frames) = Framed::new(near, Codec::new(rules)).split();
+    let send = |write: fn(&mut Encoder) -> Result<(), EncodeError>| {
+        sender.try_send(to_line(&rules, write).unwrap()).unwrap();
+    };
+    send(|encoder| encoder.request(&Id::from(1), "m", &[1]));
+    send(|encoder| encoder.batch(|batch| batch.notification("n", &())));
+    send(|encoder| {
+        let line = br#"{"jsonrpc":"2.0", "id":3,"result":1}"#;
+        let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc()).unwrap() else { panic!() };
+        encoder.forward(&message)
+    });
+    send(|encoder| encoder.error_reply(&Frame::parse(b"oops", &Rules::json_rpc()).unwrap_err().reply().unwrap()));
+    drop(sender);
+    while let Some(line) = receiver.recv().await {
+        lines.send(line.clone()).await.unwrap();
+    }
+    lines.close().await.unwrap();
+    drop((lines, _frames));
     let mut sent = Vec::new();
     far.read_to_end(&mut sent).await.unwrap();
-    let found = common::decode(Rules::json_rpc(), [&sent[..]]);
-    assert_eq!(found[..4], [r#"request 1 "m" [1]"#, r#"batch [notification "n" -]"#, "result 3 1", "result 3 1"]);
-    assert!(found[4].starts_with("error null -32700"));
-    assert_eq!(found.len(), 5);
+    let found = common::decode(rules, [&sent[..]]);
+    assert_eq!(found[..3], [r#"request 1 "m" [1]"#, r#"batch [notification "n" -]"#, "result 3 1"]);
+    assert!(found[3].starts_with("error null -32700"));
+    assert_eq!(found.len(), 4);
+}
+
+/// What `write` makes an encoder write.
+fn line(write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>) -> Line {
+    to_line(&Rules::json_rpc(), write).unwrap()
 }
 
 /// An echo server, whose reads are cancelled now and then.
@@ -96,12 +111,12 @@ async fn echo(socket: TcpStream) {
             None => return,
             Some(Err(error)) => panic!("{error}"),
             Some(Ok(Ok(Frame::Message(Message::Request(request))))) => {
-                framed
-                    .send(encode(|encoder| encoder.response(&request.id(), request.params().as_ref().unwrap())))
-                    .await
-                    .unwrap();
+                let params = request.params().unwrap();
+                framed.send(line(|encoder| encoder.response(request.id(), &params))).await.unwrap();
             }
-            Some(Ok(Err(fault))) => framed.send(fault.reply().unwrap()).await.unwrap(),
+            Some(Ok(Err(fault))) => {
+                framed.send(line(|encoder| encoder.error_reply(&fault.reply().unwrap()))).await.unwrap();
+            }
             Some(Ok(_)) => {}
         }
     }
@@ -164,7 +179,8 @@ async fn a_slow_reader_holds_back_the_writer() {
     let server = tokio::spawn(async move {
         let mut framed = Framed::new(far, Codec::new(Rules::json_rpc()));
         while let Some(Ok(Ok(Frame::Message(Message::Request(request))))) = framed.next().await {
-            let answer = encode(|encoder| encoder.response(&request.id(), request.params().as_ref().unwrap()));
+            let params = request.params().unwrap();
+            let answer = line(|encoder| encoder.response(request.id(), &params));
             if framed.send(answer).await.is_err() {
                 return;
             }

@@ -54,6 +54,7 @@ fn faults_and_refusals_are_events() {
         assert!(decoder.next_frame().unwrap().is_err());
         assert!(decoder.next_frame().unwrap().is_err());
         let Frame::Batch(batch) = decoder.next_frame().unwrap().unwrap() else { panic!() };
+        // Entries can be looked at any number of times, so they are not reported here.
         assert!(batch.iter().next().unwrap().is_err());
         assert!(Encoder::new(Rules::mcp()).response(&Id::from("hunter2"), "hunter2").is_err());
     });
@@ -63,8 +64,20 @@ fn faults_and_refusals_are_events() {
         [
             "message=faulty line kind=\"invalid-method\" code=-32600 line=1 column=42 offset=0 has_id=true answered=true",
             "message=faulty line kind=\"invalid-literal\" code=-32700 line=2 column=1 offset=44 hint=\"log-text\" has_id=false answered=true",
-            "message=faulty line kind=\"missing-version\" code=-32600 line=3 column=2 offset=63 has_id=false answered=true",
-            "message=message refused reason=expected \"result\" to be an object offset=41",
+            "message=message refused reason=\"result\" must be an object offset=41",
         ]
     );
+}
+
+/// A server looks at each entry of a batch once, and reports it once.
+#[test]
+fn faulty_entries_are_events_of_a_server() {
+    let notebook = Notebook::default();
+    let batch = &b"[{\"hunter2\":1},{\"jsonrpc\":\"2.0\",\"method\":\"m\"}]\n"[..];
+    tracing::subscriber::with_default(notebook.clone(), || {
+        wireline::io::serve(batch, std::io::sink(), Rules::json_rpc(), |_| Ok(())).unwrap();
+    });
+    let event =
+        "message=faulty line kind=\"missing-version\" code=-32600 line=1 column=2 offset=0 has_id=false answered=true";
+    assert_eq!(*notebook.0.lock().unwrap(), [event]);
 }

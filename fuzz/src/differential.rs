@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use wireline::{FaultKind, Frame, Message, RawJson, Rules, Scratch};
 
-use super::common::cpus;
+use super::common::kernels;
 use super::envelope::{deeper_than, members};
 
 /// Brackets are nested so deep at the most, whatever the rules say.
@@ -68,13 +68,13 @@ pub fn run(data: &[u8], witnesses: &[Witness]) {
     // serde_json, when it skips over a text, is the judge. It looks at no byte beyond ASCII, and knows no depth, then.
     let json = std::str::from_utf8(data).ok().filter(|_| serde_json::from_slice::<IgnoredAny>(data).is_ok());
     let too_deep = json.is_some_and(|json| deeper_than(json, DEEPEST).is_some());
-    for cpu in cpus() {
-        let kind =
-            Frame::parse(data, &Rules::json_rpc().cpu(cpu).max_depth(usize::MAX)).err().map(|fault| fault.kind());
+    for kernel in kernels() {
+        let found = kernel.run(|| Frame::parse(data, &Rules::json_rpc().max_depth(usize::MAX)));
+        let kind = found.err().map(|fault| fault.kind());
         let accepted = kind.is_none_or(|kind| kind.code() == -32600 && kind != FaultKind::TooDeep);
-        assert_eq!(accepted, json.is_some() && !too_deep, "{cpu:?}: {kind:?} on {shown:?}");
+        assert_eq!(accepted, json.is_some() && !too_deep, "{kernel:?}: {kind:?} on {shown:?}");
         if too_deep {
-            assert_eq!(kind, Some(FaultKind::TooDeep), "{cpu:?} on {shown:?}");
+            assert_eq!(kind, Some(FaultKind::TooDeep), "{kernel:?} on {shown:?}");
         }
     }
     let raw = RawJson::parse(data);
@@ -103,16 +103,16 @@ pub fn run(data: &[u8], witnesses: &[Witness]) {
         }
     }
     if let (Some(json), Ok(raw)) = (json, raw) {
-        assert_eq!(raw.as_str(), json.trim_matches([' ', '\t', '\r', '\n']));
-        check_values(json, raw);
+        assert_eq!(raw.as_json(), json.trim_matches([' ', '\t', '\r', '\n']));
+        check_values(json, &raw);
         if let Some(members) = members {
-            check_members(raw, &members);
+            check_members(&raw, &members);
         }
     }
 }
 
 /// Decoding gives the same value, also where it is left to simd-json: in long texts with many escapes.
-fn check_values(json: &str, raw: RawJson<'_>) {
+fn check_values(json: &str, raw: &RawJson<'_>) {
     thread_local! {
         // With a buffer in it, so that shorter texts count as long ones.
         static SCRATCH: RefCell<Scratch> = RefCell::new({
@@ -137,13 +137,13 @@ fn check_values(json: &str, raw: RawJson<'_>) {
 }
 
 /// Each member is found, with its value: by its name, and where the scanner says that it lies.
-fn check_members(raw: RawJson<'_>, members: &[(&str, &str)]) {
-    let json = raw.as_str();
+fn check_members(raw: &RawJson<'_>, members: &[(&str, &str)]) {
+    let json = raw.as_json();
     for (at, (name, value)) in members.iter().enumerate().take(LOOKED_AT) {
         let Some(said) = said(name) else { continue };
         if members[at + 1..].iter().all(|(other, _)| self::said(other).as_ref() != Some(&said)) {
             let found = raw.pointer(&format!("/{}", said.replace('~', "~0").replace('/', "~1")));
-            assert_eq!(found.map(|found| found.as_str()), Some(*value), "{name} in {json:?}");
+            assert_eq!(found.as_ref().map(RawJson::as_json), Some(*value), "{name} in {json:?}");
         }
     }
     // The same object as a response, in which one member after the other is the result.
@@ -155,12 +155,12 @@ fn check_members(raw: RawJson<'_>, members: &[(&str, &str)]) {
         let at = name.as_ptr() as usize - json.as_ptr() as usize;
         let body = json[at + name.len()..].strip_suffix('}').unwrap_or_default();
         let line = format!("{}\"result\"{body},\"jsonrpc\":\"2.0\",\"id\":1}}", &json[..at]);
-        for cpu in cpus() {
-            let frame = Frame::parse(line.as_bytes(), &Rules::json_rpc().cpu(cpu).max_depth(usize::MAX));
+        for kernel in kernels() {
+            let frame = kernel.run(|| Frame::parse(line.as_bytes(), &Rules::json_rpc().max_depth(usize::MAX)));
             let Ok(Frame::Message(Message::Response(response))) = &frame else {
-                panic!("{cpu:?}: {frame:?} on {line:?}");
+                panic!("{kernel:?}: {frame:?} on {line:?}");
             };
-            assert_eq!(response.result().map(|result| result.as_str()), Some(*value), "{cpu:?} on {line:?}");
+            assert_eq!(response.result().as_ref().map(RawJson::as_json), Some(*value), "{kernel:?} on {line:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wireline::{AnswerWithoutId, Fault, FaultKind, Frame, Message};
 
-use super::common::{Dialect, cpus};
+use super::common::{Dialect, kernels};
 use super::input::{Choices, Settings};
 
 /// The longest id that is read of a line that is too long or too deep.
@@ -18,9 +18,9 @@ pub fn run(data: &[u8]) {
     let settings = Settings::choose(&mut choices);
     let text = choices.rest();
     let verdict = judge(text, &settings);
-    for cpu in cpus() {
-        let found = Frame::parse(text, &settings.rules().cpu(cpu));
-        let context = || format!("{cpu:?} {settings:?} on {:?}", String::from_utf8_lossy(text));
+    for kernel in kernels() {
+        let found = kernel.run(|| Frame::parse(text, &settings.rules()));
+        let context = || format!("{kernel:?} {settings:?} on {:?}", String::from_utf8_lossy(text));
         match (&found, &verdict) {
             (Ok(Frame::Message(found)), Verdict::Message(expected)) => {
                 assert_eq!(&Naive::of(found), expected, "{}", context());
@@ -109,18 +109,18 @@ impl Naive {
         let body = match message {
             Message::Request(request) => Body::Call {
                 method: request.method().into_owned(),
-                params: request.params().map(|params| params.as_str().to_owned()),
+                params: request.params().map(|params| params.as_json().to_owned()),
             },
             Message::Notification(notification) => Body::Call {
                 method: notification.method().into_owned(),
-                params: notification.params().map(|params| params.as_str().to_owned()),
+                params: notification.params().map(|params| params.as_json().to_owned()),
             },
             Message::Response(response) => match response.outcome() {
-                Ok(result) => Body::Result(result.as_str().to_owned()),
+                Ok(result) => Body::Result(result.as_json().to_owned()),
                 Err(error) => Body::Error {
                     code: error.code(),
                     message: error.message().into_owned(),
-                    data: error.data().map(|data| data.as_str().to_owned()),
+                    data: error.data().map(|data| data.as_json().to_owned()),
                 },
             },
         };

@@ -23,7 +23,7 @@ pub fn run(data: &[u8]) {
     let mut encoder = Encoder::new(rules);
     let mut lines = Vec::new();
     for sent in &session.sent {
-        let before = encoder.buffer().to_vec();
+        let before = encoder.as_bytes().to_vec();
         let text = match sent {
             Sent::Batch { entries, goes_on } => send_batch(entries, *goes_on, &mut encoder, &settings),
             sent => {
@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
         };
         let line = text.iter().flat_map(|text| [text, &b"\n"[..]]).flatten();
         let after: Vec<u8> = before.iter().chain(line).copied().collect();
-        assert_eq!(&encoder.buffer()[..], after, "the buffer after {sent:?}");
+        assert_eq!(encoder.as_bytes(), after, "the buffer after {sent:?}");
         if let Some(text) = text {
             sent.check_parts(&text, &rules);
             lines.push(text);
@@ -263,6 +263,11 @@ impl Text<'_> {
     }
 }
 
+/// The text with spaces for line breaks.
+fn flat(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect()
+}
+
 fn nested(depth: u8) -> String {
     "[".repeat(depth.into()) + "null" + &"]".repeat(depth.into())
 }
@@ -325,7 +330,7 @@ impl Content<'_> {
         Some(match self {
             Self::Raw(text) => {
                 let bytes = text.bytes();
-                let json = RawJson::parse(&bytes).ok()?.as_str().to_owned();
+                let json = RawJson::parse(&bytes).ok()?.as_json().to_owned();
                 (Payload::Raw(bytes), Some(json))
             }
             Self::RawValue(text) => {
@@ -431,52 +436,45 @@ macro_rules! with_payload {
     };
 }
 
-/// What encoders and batches have in common.
+/// Encoders and batches have the same methods, but no trait in common that can be named here.
 macro_rules! put {
-    ($how:expr, $out:expr, $others:pat => $otherwise:expr) => {
+    ($how:expr, $out:expr) => {
         match $how {
             How::Request(id, method, params) => with_payload!(params, |params| $out.request(id, method, params)),
             How::Notification(method, params) => with_payload!(params, |params| $out.notification(method, params)),
             How::Result(id, result) => with_payload!(result, |result| $out.response(id, result)),
             How::Error(id, error) => $out.error(id.as_ref(), error),
+            How::Message(message) => with_payload!(message, |message| $out.message(message)),
             How::Raw(text) => $out.raw(text),
+            How::Flatten(text) => $out.flatten(text),
+            How::Forward(text, rules, id) => {
+                let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { panic!("it passed before") };
+                match id {
+                    Some(id) => $out.with_id(&message, id),
+                    None => $out.forward(&message),
+                }
+            }
             How::Reply(text, rules) => {
                 let fault = Frame::parse(text, rules).expect_err("it was refused before");
                 $out.error_reply(&fault.reply().expect("it has been there before"))
             }
-            $others => $otherwise,
         }
     };
 }
 
 impl How<'_> {
     fn put(&self, encoder: &mut Encoder) -> bool {
-        let put = put!(self, encoder, other => match other {
-            Self::Message(message) => with_payload!(message, |message| encoder.message(message)),
-            Self::Flatten(text) => encoder.flatten(text),
-            Self::Forward(text, rules, id) => {
-                let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { panic!("it passed before") };
-                match id {
-                    Some(id) => encoder.with_id(&message, id),
-                    None => encoder.forward(&message),
-                }
-            }
-            _ => unreachable!(),
-        });
-        put.is_ok()
+        put!(self, encoder).is_ok()
     }
 
     fn put_entry(&self, batch: &mut wireline::BatchEncoder<'_>) -> Result<(), EncodeError> {
-        put!(self, batch, _ => unreachable!("see `can_be_entry`"))
+        put!(self, batch)
     }
 }
 
 impl Sent<'_> {
     fn can_be_entry(&self) -> bool {
-        !matches!(
-            self,
-            Self::Message(_) | Self::Flatten(_) | Self::Forward { .. } | Self::WithId { .. } | Self::Batch { .. }
-        )
+        !matches!(self, Self::Batch { .. })
     }
 
     /// `None` if there is nothing to send.
@@ -541,13 +539,13 @@ impl Sent<'_> {
                 let trimmed = text[..end].iter().skip_while(|byte| is_blank(byte)).copied().collect::<Vec<_>>();
                 // Line breaks become spaces, but only if they are between tokens.
                 let is_json = RawJson::parse(&trimmed).is_ok();
-                let flat = trimmed.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();
+                let flat = flat(&trimmed);
                 (How::Flatten(text), is_json.then_some(flat))
             }
             Self::Forward { text, settings } => {
                 let (text, rules) = (text.bytes(), other_rules(settings));
                 let Ok(Frame::Message(_)) = Frame::parse(&text, &rules) else { return None };
-                (How::Forward(text.clone(), rules, None), Some(text))
+                (How::Forward(text.clone(), rules, None), Some(flat(&text)))
             }
             Self::WithId { text, settings, id } => {
                 let (text, rules, id) = (text.bytes(), other_rules(settings), id.id()?);
@@ -555,7 +553,7 @@ impl Sent<'_> {
                 let spliced = message.id().map(|old| {
                     let start = old.as_json().as_ptr() as usize - text.as_ptr() as usize;
                     let (before, after) = (&text[..start], &text[start + old.as_json().len()..]);
-                    [before, id.as_json().as_bytes(), after].concat()
+                    flat(&[before, id.as_json().as_bytes(), after].concat())
                 });
                 (How::Forward(text.clone(), rules, Some(id)), spliced)
             }
@@ -579,7 +577,7 @@ impl Sent<'_> {
         };
         let is_content = |content: &Content<'_>, found: Option<RawJson<'_>>| {
             let json = content.payload().and_then(|(_, json)| json).unwrap_or_default();
-            json == found.map_or("null", |found| found.as_str())
+            json == found.as_ref().map_or("null", RawJson::as_json)
         };
         let as_meant = match (self, &message) {
             (Self::Request { id, method: Words(method), params }, Message::Request(request)) => {

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use wireline::io::{Call, serve};
-use wireline::{EncodeError, Encoder, Fault, Frame, Message, RpcError, Rules, to_text};
+use wireline::{EncodeError, Encoder, Fault, Frame, Message, RpcError, Rules, to_line};
 
 use super::common::quiet_panics_on_purpose;
 use super::input::{Choices, Settings};
@@ -69,7 +69,7 @@ pub fn run(data: &[u8]) {
 /// By the method's name: fine, failing, panicking, and answers of all sorts that cannot be sent.
 fn handle(call: &Call<'_>) -> Result<Outcome, RpcError> {
     match call.method() {
-        "echo" => Ok(Outcome::Json(call.raw_params().map_or("null", |params| params.as_str()).to_owned())),
+        "echo" => Ok(Outcome::Json(call.raw_params().map_or("null", |params| params.as_json()).to_owned())),
         "object" => Ok(Outcome::Json("{}".to_owned())),
         "pair" => call.params::<(i8, i8)>().map(|(a, b)| Outcome::Json((i16::from(a) + i16::from(b)).to_string())),
         "fail" => Err(RpcError::new(1, "failed\n")),
@@ -103,17 +103,17 @@ impl Serialize for Outcome {
 /// The answer to a line or an entry of a batch, if there is one.
 fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Option<String> {
     let encode = |write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
-        to_text(rules, write).ok().map(|text| String::from_utf8(text.into()).expect("UTF-8"))
+        to_line(rules, write).ok().map(|line| String::from_utf8(line.text().to_vec()).expect("UTF-8"))
     };
     match entry {
         Ok(Message::Request(request)) => {
             let method = request.method();
-            let params = request.params().map_or("null".to_owned(), |params| params.as_str().to_owned());
+            let params = request.params().map_or("null".to_owned(), |params| params.as_json().to_owned());
             let result = |json: &str| {
                 let json = RawValue::from_string(json.to_owned()).expect("JSON");
-                encode(&|encoder| encoder.response(&request.id(), &json))
+                encode(&|encoder| encoder.response(request.id(), &json))
             };
-            let error = |error: &RpcError| encode(&|encoder| encoder.error(&request.id(), error));
+            let error = |error: &RpcError| encode(&|encoder| encoder.error(request.id(), error));
             let first = match &*method {
                 "echo" => result(&params),
                 "object" => result("{}"),

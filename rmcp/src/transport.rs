@@ -10,8 +10,8 @@ use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::FramedRead;
-use wireline::io::SendError;
 use wireline::codec::Codec;
+use wireline::io::SendError;
 use wireline::{Fault, Frame, Id, Message, RpcError, Rules};
 
 use crate::calls::Calls;

@@ -1,56 +1,49 @@
-//! Bytes in, frames out.
+//! Bytes in, frames out: the only loop over lines.
 //!
-//! # The buffers
-//!
-//! Bytes come in at the end of `tail`. When there is a line end among them, all that stands before the last one is
-//! split off as `lines`, frozen, and gone through line by line; frames borrow from there, and owned ones share it:
+//! Bytes arrive at the end of the [buffer](super::buffer)'s tail. When there is a line feed among them, everything up to
+//! the last one is split off as `lines`, which are then taken one by one. Frames borrow from there, and owned ones share
+//! it:
 //!
 //! ```text
 //!  lines                                          tail
 //! ┌──────────────┬─────────────┬─────────────┐   ┌──────────────┬─ ─ ─ ─ ─
-//! │ ......... \n │ ....... \n  │ ....... \n  │   │ ..........   │ spare
+//! │ ......... \n │ ....... \n  │ ....... \n  │   │ ..........   │ room
 //! └──────────────┴─────────────┴─────────────┘   └──────────────┴─ ─ ─ ─ ─
 //!                ↑ next   ↑ searched                            ↑ tail_searched
 //! ```
 //!
-//! - `next <= searched <= lines.len()`: the lines before `next` have been given out, and between `next` and
-//!   `searched` there is no line end.
-//! - `tail_searched <= tail.len()`: there is no line end in `tail` before it.
+//! - `next <= searched <= lines.len()`: the lines before `next` have been taken, and there is no line feed between
+//!   `next` and `searched`.
+//! - `tail_searched <= tail.len()`: there is no line feed in `tail` before it.
 //!
-//! Both say where a search goes on, so that no byte is searched twice, however small the pieces it comes in. Fed
-//! `{"a":` and then `1}\n`, the first piece is searched once and found to hold no line end (`tail_searched = 5`); with
-//! the second the search begins at the `1`, and when the line is gone through it begins there again (`searched = 5`).
+//! Both say where a search continues, so no byte is searched twice, however small the pieces it arrives in. Fed `{"a":`
+//! and then `1}\n`, the first piece is searched once and found to hold no line feed (`tail_searched = 5`); with the
+//! second, the search starts at the `1`, and when the line is taken it starts there again (`searched = 5`).
 //!
-//! A line that begins as an object, and of which nothing has been searched (`searched = next`), is given to the scanner as it
-//! is, which stops at its end. Only if it turns out to be no message is the search made up for.
+//! A line that starts with `{`, and of which nothing has been searched (`searched = next`), goes straight to the scanner,
+//! which stops at its end. Only if it turns out not to be a message is it searched for its end.
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::decode::fault::Fault;
-use crate::decode::recover::Recovery;
-use crate::json::scan::Input;
-use crate::message::cow_bytes::{Position, Text};
-use crate::message::envelope::{self, Envelope};
-use crate::message::frame::Frame;
-use crate::message::message::Message;
-use crate::message::rules::Rules;
+use crate::json::{Input, Text};
+use crate::message::{Frame, Message, Position, Rules, envelope};
 
-/// How much buffer a decoder keeps between lines, unless told otherwise.
-const RETAINED: usize = 64 << 10;
-
-/// The least that is allocated.
-const SMALLEST: usize = 512;
+use super::buffer::Buffer;
+use super::diagnose;
+use super::discard::Discarding;
+use super::fault::Fault;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Turns a stream of bytes, split anyhow, into frames and faults.
+/// Turns a stream of bytes, however it is split, into frames and faults.
 ///
-/// It does no I/O. Give it bytes with [`feed`](Self::feed), or let a reader fill its buffer by
-/// [`spare`](Self::spare); take frames with [`next_frame`](Self::next_frame) until there are none; and at the end of
-/// the stream call [`finish`](Self::finish).
+/// It does no I/O. Give it bytes with [`feed`](Self::feed), or let a reader fill its buffer through
+/// [`read_with`](Self::read_with) or [`spare`](Self::spare); take frames with [`next_frame`](Self::next_frame) until
+/// there are none; and call [`finish`](Self::finish) at the end of the stream.
 ///
 /// ```
 /// use wireline::{Decoder, Frame, Message, Rules};
@@ -65,93 +58,72 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// let Some(Err(fault)) = decoder.next_frame() else { panic!() };
 /// assert_eq!((fault.line(), fault.offset(), fault.code()), (2, 35, -32700));
 ///
-/// // The third line is not complete yet.
+/// // The third line isn't complete yet.
 /// assert!(decoder.next_frame().is_none());
 /// decoder.feed(b"hod\":\"bye\"}\n");
 /// let Some(Ok(Frame::Message(Message::Request(bye)))) = decoder.next_frame() else { panic!() };
 /// assert_eq!(bye.id().as_i64(), Some(1));
 /// ```
 ///
-/// # Promises
+/// # Guarantees
 ///
-/// - The frames and faults depend on the bytes alone, not on how they were split.
-/// - Each byte is searched for a line end once, and nothing is copied or allocated for a message. Only a line that does
-///   not fit the buffer with what has come before it, or a buffer beyond what is retained, makes for a new one.
-/// - No more is kept than the line limit and one read, as long as frames are taken before more is fed. A line beyond
-///   the limit is discarded as it comes in, and becomes one fault at its end.
-/// - A new decoder owns no heap. One that has given out its last line keeps at most 64 KiB, or what
-///   [`retain`](Self::retain) says.
+/// - Frames and faults depend on the bytes alone, never on how they were split.
+/// - Each byte is searched for a line feed once, and nothing is copied or allocated per message. A new buffer is needed
+///   only when a line doesn't fit after what came before it, or when the old one is larger than what is kept.
+/// - As long as frames are taken before more is fed, no more is held than the longest line and one read. A line beyond
+///   the limit is discarded as it arrives and becomes one fault at its end.
+/// - A new decoder owns no heap memory. One that has given out its last line keeps at most 64 KiB, or as much as
+///   [`keep_capacity`](Self::keep_capacity) says.
 pub struct Decoder {
     rules: Rules,
-    retained: usize,
-
-    lines: Bytes,
-    next: usize,
-    searched: usize,
-    /// What of `lines` was given out last.
-    last: Range<usize>,
-
-    tail: BytesMut,
+    buffer: Buffer,
     tail_searched: usize,
-    /// The size of the allocation behind `tail`, at least.
-    allocated: usize,
-
-    /// Whether lines have been split off since memory was last given back.
-    has_split: bool,
-    /// How much was split off last.
-    split: usize,
-
+    lines: Bytes,
+    cursor: Cursor,
     /// Set while a line beyond the limit is being discarded.
     discarding: Option<Box<Discarding>>,
-    finished: bool,
+}
+
+/// A place between two lines.
+struct Cursor {
+    next: usize,
+    searched: usize,
+    /// The line that was taken last.
+    last: Range<usize>,
     /// Of the line that comes next.
     position: Position,
 }
 
-/// A line beyond the limit, of which the beginning is gone.
-struct Discarding {
-    recovery: Recovery,
-    /// How much of it is gone, and whether the last byte of that was a carriage return.
-    len: u64,
-    ends_in_return: bool,
-}
-
-/// Where a line was found, and which message it is, if that is known already.
-pub(crate) struct Line {
-    range: Range<usize>,
-    position: Position,
-    envelope: Option<Envelope>,
+/// What [`Decoder::next_ready`] has found.
+pub(crate) enum Ready {
+    /// A whole line is next.
+    Line,
+    /// A line has been discarded.
+    Discarded(Fault),
 }
 
 impl Decoder {
     /// A decoder at the start of a stream.
+    #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
-            retained: RETAINED,
-            lines: Bytes::new(),
-            next: 0,
-            searched: 0,
-            last: 0..0,
-            tail: BytesMut::new(),
+            buffer: Buffer::new(),
             tail_searched: 0,
-            allocated: 0,
-            has_split: false,
-            split: 0,
+            lines: Bytes::new(),
+            cursor: Cursor { next: 0, searched: 0, last: 0..0, position: Position::START },
             discarding: None,
-            finished: false,
-            position: Position { line: 1, offset: 0 },
         }
     }
 
-    /// How much buffer to keep between lines: 64 KiB unless set.
+    /// Sets how much of the buffer to keep between lines. The default is 64 KiB.
     ///
-    /// With 0, a connection that waits for its next line owns no heap at all, and allocates when that comes.
+    /// With 0, a connection that waits for its next line owns no heap memory at all, and allocates when that arrives.
     ///
     /// ```
     /// use wireline::{Decoder, Rules};
     ///
-    /// let mut decoder = Decoder::new(Rules::mcp()).retain(0);
+    /// let mut decoder = Decoder::new(Rules::mcp()).keep_capacity(0);
     /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n");
     /// while let Some(frame) = decoder.next_frame() {
     ///     assert!(frame.is_ok());
@@ -159,48 +131,94 @@ impl Decoder {
     /// assert_eq!(decoder.into_buffer().capacity(), 0); // it has been given back
     /// ```
     #[must_use]
-    pub fn retain(mut self, bytes: usize) -> Self {
-        self.retained = bytes;
+    pub fn keep_capacity(mut self, bytes: usize) -> Self {
+        self.buffer.keep(bytes);
         self
     }
 
-    /// Begins in the middle of a stream, where a line does: at its number and its offset in bytes. All that a frame or a
-    /// fault says of its place is as if the lines before had been decoded as well.
+    /// Starts in the middle of a stream, at the start of a line with this number and byte offset. Frames and faults give
+    /// their place as if all lines before had been decoded too.
     ///
-    /// For those who go on where they stopped, or decode parts of a file at the same time.
+    /// For programs that continue where they stopped, or decode parts of a file in parallel.
     ///
     /// ```
     /// use wireline::{Decoder, Rules};
     ///
     /// let stream = b"{\"jsonrpc\":\"2.0\",\"method\":\"hello\"}\noops\n";
-    /// let mut decoder = Decoder::new(Rules::json_rpc()).resume(2, 35);
+    /// let mut decoder = Decoder::new(Rules::json_rpc()).starting_at(2, 35);
     /// decoder.feed(&stream[35..]);
     /// let fault = decoder.next_frame().unwrap().unwrap_err();
     /// assert_eq!((fault.line(), fault.offset()), (2, 35));
     /// ```
     #[must_use]
-    pub fn resume(mut self, line: u64, offset: u64) -> Self {
-        self.position = Position { line, offset };
+    pub fn starting_at(mut self, line: u64, offset: u64) -> Self {
+        self.cursor.position = Position { line, offset };
         self
     }
 
-    /// The rules that lines are judged by.
+    /// The rules that lines have to pass.
+    #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Takes the next bytes of the stream, any number of them, by copying them.
+    /// Copies in the next bytes of the stream, any number of them.
+    ///
+    /// After [`finish`](Self::finish) they are ignored.
     pub fn feed(&mut self, chunk: &[u8]) {
-        self.reserve(chunk.len());
-        self.tail.extend_from_slice(chunk);
+        self.drop_taken_lines();
+        self.buffer.append(chunk, self.longest());
     }
 
-    /// The buffer that the next bytes of the stream are to be appended to, so that a reader can fill it without a copy in
-    /// between.
+    /// Takes the next bytes of the stream without copying them, where that is possible: if they come right after the
+    /// previous ones in memory, as when they were split off one buffer, or if no part of a line is waiting for the rest.
     ///
-    /// It has room for `additional` more bytes, or at least for half of that: so that a reader that gets little at a time
-    /// does not need a new buffer each time. Only append: what is in it already belongs to the line that is not complete
-    /// yet.
+    /// ```
+    /// use bytes::BytesMut;
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let buffer = BytesMut::from(&b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"[..]);
+    /// let start = buffer.as_ptr();
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// decoder.feed_buffer(buffer);
+    /// assert_eq!(decoder.next_frame().unwrap().unwrap().as_bytes().as_ptr(), start);
+    /// ```
+    pub fn feed_buffer(&mut self, chunk: BytesMut) {
+        self.drop_taken_lines();
+        self.buffer.append_buffer(chunk, self.longest());
+    }
+
+    /// Has `read` fill the decoder's buffer directly, and returns how many bytes it read.
+    ///
+    /// `read` gets room for `room` bytes, or at least half as many, and returns how many it has filled. The room is
+    /// initialised, though not zeroed again for each call.
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// use wireline::{Decoder, Rules};
+    ///
+    /// let mut stream = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"[..];
+    /// let mut decoder = Decoder::new(Rules::mcp());
+    /// while decoder.read_with(8192, |room| stream.read(room))? > 0 {
+    ///     while let Some(frame) = decoder.next_frame() {
+    ///         assert_eq!(frame.unwrap().line(), 1);
+    ///     }
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What `read` returned. Nothing has been added then.
+    pub fn read_with(&mut self, room: usize, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
+        self.drop_taken_lines();
+        self.buffer.read_with(room, self.longest(), read)
+    }
+
+    /// A buffer to append the next bytes of the stream to, for readers that fill a [`BufMut`](bytes::BufMut).
+    ///
+    /// It has room for `additional` bytes, or at least half as many. Whatever it holds when the decoder is used next
+    /// counts as read.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -220,52 +238,21 @@ impl Decoder {
     /// # }
     /// ```
     pub fn spare(&mut self, additional: usize) -> &mut BytesMut {
-        if self.tail.capacity() - self.tail.len() < additional.div_ceil(2) {
-            self.reserve(additional);
-        }
-        &mut self.tail
+        self.drop_taken_lines();
+        let longest = self.longest();
+        self.buffer.lend(additional, longest)
     }
 
-    /// The next frame or fault, or `None` until more bytes come.
+    /// The next frame or fault, or `None` until more bytes arrive.
+    #[inline]
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
-        if let Some((range, position, envelope)) = self.next_message() {
-            let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
-            return Some(Ok(Frame::Message(Message::new(text, position, envelope))));
-        }
-        let line = self.next_line_of_any_kind()?;
-        Some(self.judge(line))
+        let ready = self.next_ready()?;
+        Some(self.take(ready))
     }
 
-    /// Takes the next bytes of the stream without copying them, where that is possible.
+    /// Ends the stream: what came after the last line feed becomes a frame or a fault as well.
     ///
-    /// It is where they come right after those before, as when they were split off one buffer, and where no part of a line
-    /// is waiting for the rest.
-    ///
-    /// ```
-    /// use bytes::BytesMut;
-    /// use wireline::{Decoder, Rules};
-    ///
-    /// let buffer = BytesMut::from(&b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"[..]);
-    /// let start = buffer.as_ptr();
-    /// let mut decoder = Decoder::new(Rules::mcp());
-    /// decoder.feed_buffer(buffer);
-    /// assert_eq!(decoder.next_frame().unwrap().unwrap().as_bytes().as_ptr(), start);
-    /// ```
-    pub fn feed_buffer(&mut self, chunk: BytesMut) {
-        if self.next == self.lines.len() {
-            self.drop_lines();
-        }
-        let end = self.tail.as_ptr().wrapping_add(self.tail.len());
-        if self.tail.is_empty() || end == chunk.as_ptr() {
-            self.tail.unsplit(chunk);
-        } else {
-            self.feed(&chunk);
-        }
-    }
-
-    /// Says that the stream has ended: what came after the last line end becomes a frame or a fault as well.
-    ///
-    /// Feed nothing after that.
+    /// Bytes that are fed after that are ignored.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
@@ -274,15 +261,23 @@ impl Decoder {
     /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth");
     /// assert!(decoder.next_frame().is_none());
     /// decoder.finish();
+    /// decoder.feed(b"od\":\"ping\"}\n"); // too late
     /// assert_eq!(decoder.next_frame().unwrap().unwrap_err().kind(), FaultKind::UnexpectedEnd);
+    /// assert!(decoder.next_frame().is_none());
     /// ```
     pub fn finish(&mut self) {
-        self.finished = true;
+        self.buffer.close();
     }
 
-    /// The line that the last frame or fault was made of, as it came, without its line end: for relays and logs.
+    /// Whether [`finish`](Self::finish) has been called.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.buffer.is_closed()
+    }
+
+    /// The line that the last frame or fault was made of, as it was sent, without its line ending: for relays and logs.
     ///
-    /// It is empty if the line was too long to be kept. Ask before more is fed: then it may be gone.
+    /// It is empty if the line was too long to be kept, and gone once more is fed.
     ///
     /// ```
     /// use wireline::{Decoder, Rules};
@@ -290,143 +285,217 @@ impl Decoder {
     /// let mut decoder = Decoder::new(Rules::mcp());
     /// decoder.feed(b"Listening on port 80\r\n");
     /// let fault = decoder.next_frame().unwrap().unwrap_err();
-    /// assert!(!fault.to_string().contains("Listening")); // a fault has none of it
+    /// assert!(!fault.to_string().contains("Listening")); // a fault contains none of it
     /// assert_eq!(decoder.last_line(), b"Listening on port 80");
     /// ```
+    #[must_use]
     pub fn last_line(&self) -> &[u8] {
-        &self.lines[self.last.clone()]
+        &self.lines[self.cursor.last.clone()]
     }
 
-    /// How many bytes have come in that no frame or fault has been made of yet.
+    /// How many bytes have arrived that no frame or fault has been made of yet.
+    #[must_use]
     pub fn buffered(&self) -> usize {
-        self.lines.len() - self.next + self.tail.len()
+        self.lines.len() - self.cursor.next + self.buffer.len()
     }
 
-    /// Gives back what no frame or fault has been made of yet. A line that is being discarded is lost.
+    /// Returns what no frame or fault has been made of yet. A line that is being discarded is lost.
+    #[must_use]
     pub fn into_buffer(self) -> BytesMut {
-        let mut buffer = BytesMut::from(&self.lines[self.next..]);
-        buffer.unsplit(self.tail);
+        let mut buffer = BytesMut::from(&self.lines[self.cursor.next..]);
+        buffer.unsplit(self.buffer.into_tail());
         buffer
     }
 
-    /// The frame or the fault that a line from [`next_line`](Self::next_line) is.
+    /// Makes sure that there is something to [take](Self::take), skipping blank lines and discarding those beyond the
+    /// limit.
+    ///
+    /// It doesn't borrow from the decoder, so the caller can read more if there is nothing.
     #[inline]
-    pub(crate) fn judge(&self, line: Result<Line, Fault>) -> Result<Frame<'_>, Fault> {
-        line.and_then(|Line { range, position, envelope }| {
-            let text = Text::Borrowed { bytes: &self.lines[range], shared: Some(&self.lines) };
-            match envelope {
-                Some(envelope) => Ok(Frame::Message(Message::new(text, position, envelope))),
-                None => Frame::judge(text, position, &self.rules),
-            }
-        })
-    }
-
-    /// The next line that is not blank, or the fault that a discarded one has become.
-    #[inline]
-    pub(crate) fn next_line(&mut self) -> Option<Result<Line, Fault>> {
-        match self.next_message() {
-            Some((range, position, envelope)) => Some(Ok(Line { range, position, envelope: Some(envelope) })),
-            None => self.next_line_of_any_kind(),
-        }
-    }
-
-    /// The next line if it is a message, and at hand from beginning to end: found and judged in one pass.
-    // Inlined, so that what was just written to memory is not read again at once.
-    #[inline(always)]
-    fn next_message(&mut self) -> Option<(Range<usize>, Position, Envelope)> {
-        if self.next == self.lines.len() && !self.refill() {
-            return None;
-        }
-        let rest = &self.lines[self.next..];
-        if rest.first() != Some(&b'{') || self.searched > self.next || self.discarding.is_some() {
-            return None;
-        }
-        // A line that is longer than the limit and its line end is not gone through any further.
-        let visible = &rest[..rest.len().min(self.rules.max_line_len.saturating_add(2))];
-        let (len, envelope) = envelope::judge_message(Input::first_line(visible), &self.rules)?;
-        if rest.get(len) != Some(&b'\n') {
-            return None;
-        }
-        let range = self.next..self.next + len - usize::from(rest[len - 1] == b'\r');
-        if range.len() > self.rules.max_line_len {
-            return None;
-        }
-        let position = self.position;
-        self.pass(self.next + len + 1, range.clone());
-        Some((range, position, envelope))
-    }
-
-    fn next_line_of_any_kind(&mut self) -> Option<Result<Line, Fault>> {
+    pub(crate) fn next_ready(&mut self) -> Option<Ready> {
         loop {
-            if self.next == self.lines.len() && !self.refill() {
+            if self.cursor.next == self.lines.len() && !self.refill() {
                 return None;
             }
             if self.discarding.is_some() {
                 match self.discard() {
-                    Some(fault) => return Some(Err(fault)),
+                    Some(fault) => return Some(Ready::Discarded(fault)),
                     None => continue,
                 }
             }
-            let line = self.take_line();
-            if !self.rules.skip_blank_lines || !self.is_blank(&self.lines[line.range.clone()]) {
-                return Some(Ok(line));
+            // Most lines start so, and aren't blank.
+            if self.lines.get(self.cursor.next) == Some(&b'{') || !self.skip_blank_line() {
+                return Some(Ready::Line);
             }
         }
     }
 
-    /// Moves what has come in to `lines`, up to the last line end, or all of it at the end of the stream or while a
-    /// line is being discarded. False if that is nothing.
-    fn refill(&mut self) -> bool {
-        self.drop_lines();
-        self.allocated = self.allocated.max(self.tail.capacity());
-        self.tail_searched = self.tail_searched.min(self.tail.len());
+    /// The frame or fault that is ready.
+    // Inlined, so that what was just written to memory isn't read again at once.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, ready: Ready) -> Result<Frame<'_>, Fault> {
+        let frame = match ready {
+            Ready::Line => self.cursor.take_frame(&self.lines, &self.rules),
+            Ready::Discarded(fault) => Err(fault),
+        };
+        frame.inspect_err(Fault::log)
+    }
 
-        let complete = match memchr::memrchr(b'\n', &self.tail[self.tail_searched..]) {
+    /// Moves what has arrived to `lines`, up to the last line feed, or all of it at the end of the stream or while a line
+    /// is being discarded. False if that is nothing.
+    fn refill(&mut self) -> bool {
+        self.drop_taken_lines();
+        self.buffer.absorb();
+        let tail = self.buffer.tail();
+        self.tail_searched = self.tail_searched.min(tail.len());
+
+        let complete = match memchr::memrchr(b'\n', &tail[self.tail_searched..]) {
             Some(at) => self.tail_searched + at + 1,
             None => {
-                let line_start = self.byte_order_mark(&self.tail);
-                let may_be_mark = self.position.offset == 0 && BYTE_ORDER_MARK.starts_with(&self.tail);
-                // One more than the limit may yet turn out to be a carriage return before the line end.
-                let too_long = self.tail.len() - line_start > self.rules.max_line_len + 1;
+                let line_start = self.cursor.byte_order_mark(tail);
+                let may_be_mark = self.cursor.position.offset == 0 && BYTE_ORDER_MARK.starts_with(tail);
+                // One byte more than the limit may still turn out to be a carriage return before the line feed.
+                let too_long = tail.len() - line_start > self.rules.limits.max_line_len + 1;
                 if too_long && !may_be_mark && self.discarding.is_none() {
                     self.start_discarding(line_start);
                 }
-                if self.finished || self.discarding.is_some() { self.tail.len() } else { 0 }
+                if self.is_finished() || self.discarding.is_some() { self.buffer.tail().len() } else { 0 }
             }
         };
         if complete == 0 {
-            self.tail_searched = self.tail.len();
-            self.release();
-            // A line that is being discarded, of which nothing is at hand, ends with the stream all the same.
-            return self.finished && self.discarding.is_some();
+            self.tail_searched = self.buffer.tail().len();
+            self.buffer.release();
+            // A line that is being discarded ends with the stream, even if no more of it has arrived.
+            return self.is_finished() && self.discarding.is_some();
         }
-        self.lines = self.tail.split_to(complete).freeze();
-        (self.has_split, self.split) = (true, complete);
-        self.searched = self.tail_searched;
-        self.tail_searched = self.tail.len();
+        self.lines = self.buffer.split_to(complete);
+        self.cursor.searched = self.tail_searched;
+        self.tail_searched = self.buffer.tail().len();
         true
     }
 
-    /// The next line of `lines`, which has not been gone through yet.
-    fn take_line(&mut self) -> Line {
-        let end = memchr::memchr(b'\n', &self.lines[self.searched..]);
-        let (end, after) = match end {
-            Some(at) => (self.searched + at, self.searched + at + 1),
-            None => (self.lines.len(), self.lines.len()),
-        };
-        let start = self.next + self.byte_order_mark(&self.lines[self.next..end]);
-        let has_return = after > end && end > start && self.lines[end - 1] == b'\r';
-        let line = Line {
-            range: start..end - usize::from(has_return),
-            position: Position { offset: self.position.offset + (start - self.next) as u64, ..self.position },
-            envelope: None,
-        };
-        let kept = line.range.len() <= self.rules.max_line_len;
-        self.pass(after, if kept { line.range.clone() } else { 0..0 });
-        line
+    /// Lets go of lines that have all been taken, so that their memory can be used again.
+    fn drop_taken_lines(&mut self) {
+        if self.cursor.next == self.lines.len() {
+            self.lines = Bytes::new();
+            (self.cursor.next, self.cursor.searched, self.cursor.last) = (0, 0, 0..0);
+        }
     }
 
-    /// Goes on to the next line, which begins at `after`. Of the one before, `last` is kept.
+    /// Skips the next line if it is blank and the rules say so.
+    fn skip_blank_line(&mut self) -> bool {
+        if !self.rules.skip_blank_lines {
+            return false;
+        }
+        let Line { range, after, .. } = self.cursor.find_line(&self.lines);
+        // A line beyond the limit doesn't count as blank. In small pieces it would have been discarded before its
+        // last byte arrived.
+        let is_blank = range.len() <= self.rules.limits.max_line_len
+            && self.lines[range.clone()].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+        if is_blank {
+            self.cursor.pass(after, range);
+        }
+        is_blank
+    }
+
+    fn start_discarding(&mut self, line_start: usize) {
+        self.buffer.skip(line_start);
+        self.tail_searched = self.tail_searched.saturating_sub(line_start);
+        self.cursor.position.offset += line_start as u64;
+        self.discarding = Some(Box::default());
+    }
+
+    /// Discards what is in `lines`, up to the first line feed. The fault, if that is where the line ends.
+    fn discard(&mut self) -> Option<Fault> {
+        let Cursor { next, searched, position, .. } = self.cursor;
+        let end = memchr::memchr(b'\n', &self.lines[searched..]).map(|at| searched + at);
+        let discarding = self.discarding.as_mut()?;
+        discarding.feed(&self.lines[next..end.unwrap_or(self.lines.len())]);
+        if end.is_none() && !(self.is_finished() && self.buffer.tail().is_empty()) {
+            (self.cursor.next, self.cursor.searched) = (self.lines.len(), self.lines.len());
+            return None;
+        }
+        let discarded = self.discarding.take()?.finish(end.is_some());
+        let fault = diagnose::too_long(discarded.recovered, discarded.line_len, position, &self.rules);
+        self.cursor.position =
+            Position { line: position.line + 1, offset: position.offset + discarded.len + u64::from(end.is_some()) };
+        let after = end.map_or(self.lines.len(), |end| end + 1);
+        (self.cursor.next, self.cursor.searched, self.cursor.last) = (after, after, 0..0);
+        Some(fault)
+    }
+
+    /// The longest line there can be, with all that may come before and after it.
+    fn longest(&self) -> usize {
+        self.rules.limits.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2)
+    }
+}
+
+/// Where a line was found.
+struct Line {
+    range: Range<usize>,
+    /// Where the next one starts.
+    after: usize,
+    position: Position,
+}
+
+impl Cursor {
+    /// The next line of `lines`, which has one.
+    #[inline(always)]
+    fn take_frame<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Result<Frame<'l>, Fault> {
+        match self.take_message(lines, rules) {
+            Some(message) => Ok(Frame::Message(message)),
+            None => self.take_line(lines, rules),
+        }
+    }
+
+    /// The next line if it is a message and nothing of it has been searched: found and checked in one pass.
+    #[inline(always)]
+    fn take_message<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Option<Message<'l>> {
+        let rest = &lines[self.next..];
+        if rest.first() != Some(&b'{') || self.searched > self.next {
+            return None;
+        }
+        let max_line_len = rules.limits.max_line_len;
+        // The scanner doesn't look further than the longest line and its line ending.
+        let visible = &rest[..rest.len().min(max_line_len.saturating_add(2))];
+        let (line, envelope) = envelope::read_message(Input::first_line(visible), rules)?;
+        if rest.get(line.len()) != Some(&b'\n') {
+            return None;
+        }
+        let text = line.strip_suffix('\r').unwrap_or(line);
+        if text.len() > max_line_len {
+            return None;
+        }
+        let position = self.position;
+        self.pass(self.next + line.len() + 1, self.next..self.next + text.len());
+        Some(Message::new(Text::borrowed(text, Some(lines)), position, 0, envelope))
+    }
+
+    /// The next line, whatever it is.
+    fn take_line<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Result<Frame<'l>, Fault> {
+        let Line { range, after, position } = self.find_line(lines);
+        let is_kept = range.len() <= rules.limits.max_line_len;
+        self.pass(after, if is_kept { range.clone() } else { 0..0 });
+        Frame::of_line(&lines[range], Some(lines), position, rules)
+    }
+
+    /// Where the next line is, without its line ending and without a byte order mark at the start of the stream.
+    fn find_line(&mut self, lines: &[u8]) -> Line {
+        let (end, after) = match memchr::memchr(b'\n', &lines[self.searched..]) {
+            Some(at) => (self.searched + at, self.searched + at + 1),
+            None => (lines.len(), lines.len()),
+        };
+        self.searched = end;
+        let start = self.next + self.byte_order_mark(&lines[self.next..end]);
+        let has_return = after > end && end > start && lines[end - 1] == b'\r';
+        Line {
+            range: start..end - usize::from(has_return),
+            after,
+            position: Position { offset: self.position.offset + (start - self.next) as u64, ..self.position },
+        }
+    }
+
+    /// Goes on to the next line, which starts at `after`.
     #[inline]
     fn pass(&mut self, after: usize, last: Range<usize>) {
         self.position.line += 1;
@@ -434,120 +503,22 @@ impl Decoder {
         (self.next, self.searched, self.last) = (after, after, last);
     }
 
-    /// The length of the byte order mark that a line begins with, if it is the first of the stream.
+    /// The length of the byte order mark that a line starts with, if it is the first of the stream.
     fn byte_order_mark(&self, line: &[u8]) -> usize {
         if self.position.offset == 0 && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
-
-    /// Whether a line is nothing but blanks. One beyond the limit is not: had it come in pieces, it would have been
-    /// discarded before that could be known.
-    fn is_blank(&self, line: &[u8]) -> bool {
-        line.len() <= self.rules.max_line_len && line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
-    }
-
-    fn start_discarding(&mut self, line_start: usize) {
-        let _ = self.tail.split_to(line_start);
-        self.tail_searched = self.tail_searched.saturating_sub(line_start);
-        self.position.offset += line_start as u64;
-        self.discarding = Some(Box::new(Discarding { recovery: Recovery::default(), len: 0, ends_in_return: false }));
-    }
-
-    /// Goes on discarding with what is in `lines`, of which all up to the first line end belongs to the line.
-    fn discard(&mut self) -> Option<Fault> {
-        let end = memchr::memchr(b'\n', &self.lines[self.searched..]).map(|at| self.searched + at);
-        let piece = &self.lines[self.next..end.unwrap_or(self.lines.len())];
-        let discarding = self.discarding.as_mut()?;
-        discarding.recovery.feed(piece);
-        discarding.len += piece.len() as u64;
-        if let Some(last) = piece.last() {
-            discarding.ends_in_return = *last == b'\r';
-        }
-        if end.is_none() && !(self.finished && self.tail.is_empty()) {
-            (self.next, self.searched) = (self.lines.len(), self.lines.len());
-            return None;
-        }
-        let Discarding { recovery, len, ends_in_return } = *self.discarding.take()?;
-        let line_len = len - u64::from(ends_in_return && end.is_some());
-        let fault =
-            Fault::new(envelope::too_long(recovery.finish(), &self.rules), self.position, line_len, &self.rules);
-        self.position.line += 1;
-        self.position.offset += len + u64::from(end.is_some());
-        let after = end.map_or(self.lines.len(), |end| end + 1);
-        (self.next, self.searched, self.last) = (after, after, 0..0);
-        Some(fault)
-    }
-
-    fn drop_lines(&mut self) {
-        self.lines = Bytes::new();
-        (self.next, self.searched, self.last) = (0, 0, 0..0);
-    }
-
-    /// Makes room for `additional` bytes at the end of `tail`, within what the rules bound.
-    fn reserve(&mut self, additional: usize) {
-        if self.next == self.lines.len() {
-            // Let go of it, so that its room can be used again.
-            self.drop_lines();
-        }
-        // What has come of a line is moved to the front of the buffer, if it must be, before it has become long.
-        let len = self.tail.len();
-        let to_come = self.expected() - len;
-        if to_come > additional && len <= additional && self.tail.try_reclaim(to_come) {
-            return;
-        }
-        if self.tail.try_reclaim(additional) {
-            return;
-        }
-        // A multiple of what there is, so that a line that comes in bit by bit is copied a bounded number of times: large
-        // enough that the line in it takes up less than half, for then the room before a line can be used again without
-        // a new buffer. But not beyond the longest line and a read, so that the limit bounds the memory; and rather as
-        // large as it may get than once more when it is full. What is longer than that is lines that have not been taken.
-        let longest = self.rules.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2);
-        let ample = match len.saturating_mul(4) {
-            _ if len > longest => len.saturating_mul(2),
-            ample if ample < longest / 2 => ample,
-            _ => longest.saturating_add(additional),
-        };
-        let expected = self.expected().min(longest).max(len).saturating_add(additional);
-        let capacity = ample.max(expected).max(SMALLEST);
-        let mut larger = BytesMut::with_capacity(capacity);
-        larger.extend_from_slice(&self.tail);
-        self.tail = larger;
-        self.allocated = self.tail.capacity();
-    }
-
-    /// How much there probably will be in `tail`: as much as was split off last, if there is a good part of it already;
-    /// otherwise what there is.
-    fn expected(&self) -> usize {
-        let len = self.tail.len();
-        if len >= self.split / 16 { self.split.max(len) } else { len }
-    }
-
-    /// Gives back the memory behind `tail` if it is more than is to be kept, and more than the line needs that is
-    /// coming in.
-    fn release(&mut self) {
-        if self.tail.is_empty() && self.allocated > self.retained {
-            self.tail = BytesMut::new();
-            self.allocated = 0;
-        } else if self.has_split && self.allocated / 4 > self.retained.max(self.tail.len()).max(self.expected()) {
-            // Not more than once for the lines that made it so large, or a line that comes in bit by bit would be
-            // copied for each; and not if another such line seems to be coming.
-            self.tail = BytesMut::from(&self.tail[..]);
-            self.allocated = self.tail.capacity();
-        }
-        self.has_split = false;
-    }
 }
 
-/// Says where it is in the stream, not what it holds.
+/// The place in the stream. What the buffer holds is the peer's.
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
             .field("rules", &self.rules)
-            .field("line", &self.position.line)
-            .field("offset", &self.position.offset)
+            .field("line", &self.cursor.position.line)
+            .field("offset", &self.cursor.position.offset)
             .field("buffered", &self.buffered())
             .field("discarding", &self.discarding.is_some())
-            .field("finished", &self.finished)
+            .field("finished", &self.is_finished())
             .finish_non_exhaustive()
     }
 }
@@ -556,101 +527,36 @@ impl fmt::Debug for Decoder {
 mod tests {
     use super::*;
 
+    fn takes_message(decoder: &mut Decoder) -> bool {
+        match decoder.next_ready() {
+            Some(Ready::Line) => decoder.cursor.take_message(&decoder.lines, &decoder.rules).is_some(),
+            _ => false,
+        }
+    }
+
     /// Only a line that is a message from its first byte on, and of which nothing has been searched, takes one pass.
     #[test]
-    fn a_message_at_hand_is_found_and_judged_in_one_pass() {
+    fn a_message_at_hand_is_found_and_checked_in_one_pass() {
         let message = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
         let mut decoder = Decoder::new(Rules::json_rpc());
         decoder.feed(message.repeat(2).as_bytes());
         for next in [message.len(), 2 * message.len()] {
-            assert!(decoder.next_message().is_some());
-            assert_eq!((decoder.next, decoder.searched), (next, next));
+            assert!(takes_message(&mut decoder));
+            assert_eq!((decoder.cursor.next, decoder.cursor.searched), (next, next));
         }
         for pieces in [&["\n", ""][..], &[" ", message], &[&message[..5], &message[5..]], &["{}\n", ""]] {
             for piece in pieces {
-                assert!(decoder.next_message().is_none());
+                assert!(!takes_message(&mut decoder));
                 decoder.feed(piece.as_bytes());
             }
-            assert!(decoder.next_message().is_none());
+            assert!(!takes_message(&mut decoder));
             while decoder.next_frame().is_some() {}
         }
-        // Its line end does not count.
+        // Its line ending doesn't count.
         for (limit, end, takes_one) in [(30, "\n", true), (30, "\r\n", true), (29, "\n", false)] {
             let mut decoder = Decoder::new(Rules::json_rpc().max_line_len(limit));
             decoder.feed(message.replace('\n', end).as_bytes());
-            assert_eq!(decoder.next_message().is_some(), takes_one, "limit {limit}, end {end:?}");
-        }
-    }
-
-    #[test]
-    fn a_buffer_grows_up_to_the_longest_line_and_a_read() {
-        for (limit, split, len, expected) in [
-            (100_000, 0, 0, SMALLEST),
-            (100_000, 0, 10, SMALLEST),
-            (100_000, 0, 1000, 4000),
-            (100_000, 0, 12_500, 50_000),
-            (99_995, 0, 12_500, 100_000 + 7),
-            (100_000, 0, 12_501, 100_005 + 7),
-            (100_000, 0, 100_005, 100_005 + 7),
-            (10_000, 0, 1250, 5000),
-            (10_000, 0, 1251, 10_005 + 7),
-            // Lines that have not been taken.
-            (100_000, 0, 100_006, 200_012),
-            // Another line like the one before.
-            (100_000, 16_000, 1000, 16_000 + 7),
-            (100_000, 16_000, 999, 3996),
-            (10_000, 16_000, 1000, 10_005 + 7),
-        ] {
-            let mut decoder = Decoder::new(Rules::mcp().max_line_len(limit));
-            decoder.tail = BytesMut::zeroed(len);
-            decoder.split = split;
-            decoder.reserve(7);
-            let found = decoder.tail.capacity();
-            assert_eq!((found, decoder.tail.len()), (expected, len), "limit {limit}, last {split}, length {len}");
-            assert_eq!(decoder.allocated, found);
-        }
-    }
-
-    /// If another line like the one before seems to be coming, and there is room for all of it.
-    #[test]
-    fn the_beginning_of_a_line_is_moved_while_it_is_short() {
-        for (capacity, len, additional, moved) in
-            [(10_500, 700, 700, true), (10_500, 701, 700, false), (9_999, 700, 700, false), (10_500, 600, 700, false)]
-        {
-            let mut buffer = BytesMut::zeroed(capacity);
-            buffer.truncate(capacity - 800);
-            let mut decoder = Decoder::new(Rules::mcp());
-            decoder.tail = buffer.split_off(buffer.len() - len);
-            drop(buffer);
-            decoder.split = 10_000;
-            decoder.reserve(additional);
-            let expected = if moved { capacity } else { len + 800 };
-            assert_eq!(decoder.tail.capacity(), expected, "{len} bytes in {capacity}, and {additional} more");
-        }
-    }
-
-    #[test]
-    fn memory_beyond_what_is_retained_is_given_back() {
-        for (capacity, len, split, has_split, expected) in [
-            // Between lines.
-            (1000, 0, 500, true, 1000),
-            (1001, 0, 500, true, 0),
-            // Amid a line: if it is more than four times what is retained, or what the line takes up, or probably will.
-            (4003, 10, 0, true, 4003),
-            (4004, 10, 0, true, 10),
-            (4004, 10, 0, false, 4004),
-            (8003, 2000, 0, true, 8003),
-            (8004, 2000, 0, true, 2000),
-            (8004, 200, 2001, true, 8004),
-            (8004, 200, 2000, true, 200),
-        ] {
-            let mut decoder = Decoder::new(Rules::mcp()).retain(1000);
-            decoder.tail = BytesMut::zeroed(capacity);
-            decoder.tail.truncate(len);
-            (decoder.allocated, decoder.split, decoder.has_split) = (capacity, split, has_split);
-            decoder.release();
-            assert_eq!(decoder.tail.capacity(), expected, "{len} bytes in {capacity}, last {split}, {has_split}");
-            assert_eq!((decoder.allocated, decoder.has_split), (expected, false));
+            assert_eq!(takes_message(&mut decoder), takes_one, "limit {limit}, end {end:?}");
         }
     }
 }

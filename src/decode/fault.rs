@@ -2,27 +2,27 @@
 
 use std::fmt;
 
-use crate::decode::hint::Hint;
-use crate::json::scan::Flaw;
-use crate::message::cow_bytes::Position;
-use crate::message::envelope::Complaint;
-use crate::message::id::Id;
-use crate::message::rules::{AnswerWithoutId, Rules};
-use crate::trace;
+use crate::message::code::PARSE_ERROR;
+use crate::message::dialect::IdTypes;
+use crate::message::{FaultKind, Id, Permits, Rules};
 
-/// What was wrong with a line, where, the id that could still be read, and whether to answer.
+use super::hint::Hint;
+
+/// What is wrong with a line, where, its id if that could be read, and whether to answer it.
 ///
-/// A fault is an item of the stream like any message: the next line is decoded as if this one had not been there.
-/// Neither its text nor its `Debug` output has a byte of the line in it.
+/// A fault is an item of the stream like any message: the next line is decoded as if this one had never been sent.
+/// Neither its text nor its `Debug` output contains a byte of the line.
 ///
 /// ```
 /// use wireline::{FaultKind, Frame, Rules};
 ///
+/// let line = br#"{"jsonrpc":"2.0","id":true,"method":"add"}"#;
+/// let fault = Frame::parse(line, &Rules::mcp()).unwrap_err();
+/// assert_eq!(fault.kind(), FaultKind::InvalidId);
+/// assert_eq!(fault.to_string(), "line 1, column 23: \"id\" must be a string or an integer under MCP rules");
+///
 /// let line = br#"{"jsonrpc":"2.0","id":7,"method":"add","params":[1,NaN]}"#;
 /// let fault = Frame::parse(line, &Rules::json_rpc()).unwrap_err();
-/// assert_eq!(fault.kind(), FaultKind::InvalidLiteral);
-/// assert_eq!(fault.column(), 52);
-/// assert_eq!(fault.to_string(), "line 1, column 52: expected a number, true, false or null");
 /// assert_eq!(fault.id().unwrap().as_i64(), Some(7));
 /// assert_eq!(
 ///     fault.reply().unwrap().to_string(),
@@ -31,20 +31,35 @@ use crate::trace;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fault {
-    kind: FaultKind,
-    hint: Option<Hint>,
-    answer: Answer,
-    is_response: bool,
-    id: Option<Id<'static>>,
-    line: u64,
-    offset: u64,
-    column: u64,
-    len: u64,
+    pub(super) kind: FaultKind,
+    pub(super) detail: Detail,
+    pub(super) hint: Option<Hint>,
+    pub(super) answer: Answer,
+    pub(super) is_response: bool,
+    pub(super) id: Option<Id<'static>>,
+    pub(super) line: u64,
+    pub(super) offset: u64,
+    pub(super) column: u64,
+    pub(super) line_len: u64,
+    /// The rules that it breaks one of, for the values in its text.
+    pub(super) rules: Rules,
 }
 
-/// How a fault is answered, if it has no id.
+/// What the text of a fault says beyond its kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+pub(super) enum Detail {
+    None,
+    /// The line isn't JSON from its first byte on.
+    NotJson,
+    /// A string of the right type contains half a surrogate pair.
+    LoneSurrogate,
+    /// The types that the id could have had.
+    Id(IdTypes),
+}
+
+/// How a fault is to be answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
     Never,
     ById,
     NullId,
@@ -52,66 +67,51 @@ enum Answer {
 }
 
 impl Fault {
-    pub(crate) fn new(complaint: Complaint, position: Position, len: u64, rules: &Rules) -> Self {
-        let answer = match (complaint.is_response, &complaint.id, rules.answer_without_id) {
-            (true, _, _) => Answer::Never,
-            (false, Some(_), _) => Answer::ById,
-            (false, None, AnswerWithoutId::Never) => Answer::Never,
-            (false, None, AnswerWithoutId::NullId) => Answer::NullId,
-            (false, None, AnswerWithoutId::OmitId) => Answer::OmitId,
-        };
-        let fault = Self {
-            kind: complaint.kind,
-            hint: complaint.hint,
-            answer,
-            is_response: complaint.is_response,
-            id: complaint.id,
-            line: position.line,
-            offset: position.offset,
-            column: complaint.at as u64 + 1,
-            len,
-        };
-        trace::fault(&fault);
-        fault
-    }
-
-    /// Which rule the line breaks.
+    /// The rule that the line breaks.
+    #[must_use]
     pub fn kind(&self) -> FaultKind {
         self.kind
     }
 
-    /// The JSON-RPC error code: -32700 if the line is not JSON, otherwise -32600.
+    /// The JSON-RPC error code: -32700 if the line isn't JSON, otherwise -32600.
+    #[must_use]
     pub fn code(&self) -> i64 {
         self.kind.code()
     }
 
-    /// The number of the line in the stream, from 1 on; always 1 for [`Frame::parse`](crate::Frame::parse).
+    /// The number of the line in the stream, starting at 1; always 1 for [`Frame::parse`](crate::Frame::parse).
+    #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// Where in the stream the line begins, in bytes.
+    /// Where the line starts in the stream, in bytes.
+    #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Where in the line the fault shows, in bytes from 1 on. The byte's place in the stream is `offset() + column() - 1`.
+    /// The byte of the line at which the fault shows, starting at 1. In the stream, that is byte
+    /// `offset() + column() - 1`.
+    #[must_use]
     pub fn column(&self) -> u64 {
         self.column
     }
 
-    /// The length of the line in bytes, without its line end.
+    /// The length of the line in bytes, without its line ending.
+    #[must_use]
     pub fn line_len(&self) -> u64 {
-        self.len
+        self.line_len
     }
 
-    /// The line's id, where it could be read soundly: as a complete member of the outermost object, once, and of a type
-    /// that the rules permit.
+    /// The line's id, if it could be read reliably: as a complete member of the outermost object that occurs once and
+    /// has a type that the rules permit.
+    #[must_use]
     pub fn id(&self) -> Option<&Id<'static>> {
         self.id.as_ref()
     }
 
-    /// What the line looks like, if it looks like something that is often sent by mistake.
+    /// A guess at the mistake, if the line looks like something that is often sent by accident.
     ///
     /// ```
     /// use wireline::{Frame, Hint, Rules};
@@ -119,22 +119,24 @@ impl Fault {
     /// let fault = Frame::parse(b"Content-Length: 42", &Rules::json_rpc()).unwrap_err();
     /// assert_eq!(fault.hint(), Some(Hint::ContentLengthHeader));
     /// ```
+    #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         self.hint
     }
 
     /// Whether the line looks like a response: it has `result` or `error`, and no `method`.
     ///
-    /// Whoever waits for the answer to [`id`](Self::id) then waits in vain, and can be told so.
+    /// If so, nobody will get a proper answer to the request with this [`id`](Self::id), and its caller can be told.
+    #[must_use]
     pub fn is_response(&self) -> bool {
         self.is_response
     }
 
     /// The error response to send, or `None` if there should be none.
     ///
-    /// What looks like a response (it has `result` or `error`, and no `method`) is never answered: two peers that
-    /// answer each other's answers do not stop. Otherwise a line with an id is answered by that id, and one without as
-    /// [`Rules::answer_without_id`] says.
+    /// A line that looks like a response (it has `result` or `error`, and no `method`) is never answered: two peers
+    /// answering each other's answers would never stop. Any other line is answered with its id, and one without a
+    /// readable id as [`Rules::answer_without_id`] says.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Rules};
@@ -142,9 +144,9 @@ impl Fault {
     /// let rules = Rules::mcp();
     /// let mut encoder = Encoder::new(rules);
     /// for line in [
-    ///     &br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#[..], // a request, by its id
-    ///     br#"{"jsonrpc":"2.0","id":2,"result":[]}"#,                             // a response, never
-    ///     b"Server started",                                                      // noise, not in MCP
+    ///     &br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#[..], // a request: with its id
+    ///     br#"{"jsonrpc":"2.0","id":2,"result":[]}"#,                             // a response: never
+    ///     b"Server started",                                                      // noise: not under MCP rules
     /// ] {
     ///     let fault = Frame::parse(line, &rules).unwrap_err();
     ///     if let Some(reply) = fault.reply() {
@@ -156,14 +158,64 @@ impl Fault {
     /// assert_eq!(answers.iter().filter(|&&byte| byte == b'\n').count(), 1);
     /// # Ok::<(), wireline::EncodeError>(())
     /// ```
+    #[must_use]
     pub fn reply(&self) -> Option<Reply<'_>> {
         (self.answer != Answer::Never).then_some(Reply { fault: self })
     }
+
+    /// The rules in force when it was found.
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Reports the fault as an event, if the feature `tracing` is on.
+    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "nobody listens"))]
+    #[inline]
+    pub(crate) fn log(&self) {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(
+            kind = self.kind().name(),
+            code = self.code(),
+            line = self.line(),
+            column = self.column(),
+            offset = self.offset(),
+            hint = self.hint().map(Hint::name),
+            has_id = self.id().is_some(),
+            answered = self.reply().is_some(),
+            "faulty line"
+        );
+    }
 }
 
+/// The place and the rule, with the types and limits in force.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: {}", self.line, self.column, self.kind)
+        write!(f, "line {}, column {}: ", self.line, self.column)?;
+        let Rules { dialect, limits, permits, .. } = &self.rules;
+        let dialect = dialect.name;
+        match (self.kind, self.detail) {
+            (_, Detail::NotJson) => f.write_str(match self.rules.batches {
+                true => "not JSON: expected an object or an array",
+                false => "not JSON: expected an object",
+            }),
+            (FaultKind::InvalidId, Detail::LoneSurrogate) => f.write_str(r#""id" contains a lone surrogate"#),
+            (FaultKind::InvalidMethod, Detail::LoneSurrogate) => f.write_str(r#""method" contains a lone surrogate"#),
+            (FaultKind::InvalidId, Detail::Id(types)) => {
+                write!(f, r#""id" must be {} under {dialect} rules"#, types.describe())
+            }
+            (FaultKind::InvalidParams, _) => {
+                let array = if permits.contains(Permits::ARRAY_PARAMS) { " or an array" } else { "" };
+                write!(f, r#""params" must be an object{array} under {dialect} rules"#)
+            }
+            (FaultKind::InvalidResult, _) => write!(f, r#""result" must be an object under {dialect} rules"#),
+            (FaultKind::BatchNotAllowed, _) => write!(f, "batches are not allowed under {dialect} rules"),
+            (FaultKind::BatchTooLong, _) => write!(f, "batch has more than {} entries", limits.max_batch_len),
+            (FaultKind::TooDeep, _) => write!(f, "brackets are nested deeper than {}", limits.max_depth),
+            (FaultKind::LineTooLong, _) => {
+                write!(f, "line of {} bytes exceeds the limit of {}", self.line_len, limits.max_line_len)
+            }
+            (kind, _) => fmt::Display::fmt(&kind, f),
+        }
     }
 }
 
@@ -179,14 +231,14 @@ impl fmt::Debug for Fault {
             .field("id", &self.id)
             .field("hint", &self.hint)
             .field("reply", &(self.answer != Answer::Never))
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
-/// The error response that a fault calls for, see [`Fault::reply`].
+/// The error response that a fault calls for; see [`Fault::reply`].
 ///
-/// Its text, without a line end, is its [`Display`](fmt::Display); [`Encoder::error_reply`](crate::Encoder::error_reply)
-/// makes it a line.
+/// [`Encoder::error_reply`](crate::Encoder::error_reply) makes it a line. Its text, without a line ending, is its
+/// [`Display`](fmt::Display).
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
     fault: &'a Fault,
@@ -194,16 +246,19 @@ pub struct Reply<'a> {
 
 impl<'a> Reply<'a> {
     /// The error's code.
+    #[must_use]
     pub fn code(&self) -> i64 {
         self.fault.code()
     }
 
     /// The error's message.
+    #[must_use]
     pub fn message(&self) -> &'static str {
-        if self.fault.code() == PARSE_ERROR { "Parse error" } else { "Invalid Request" }
+        if self.code() == PARSE_ERROR { "Parse error" } else { "Invalid Request" }
     }
 
-    /// The id it answers, which may be null, or `None` if it has no `id` at all.
+    /// The id that it answers, which may be null, or `None` if it has no `id` at all.
+    #[must_use]
     pub fn id(&self) -> Option<Id<'a>> {
         match (self.fault.answer, &self.fault.id) {
             (Answer::ById, Some(id)) => Some(id.clone()),
@@ -211,135 +266,8 @@ impl<'a> Reply<'a> {
             _ => Some(Id::NULL),
         }
     }
-}
 
-impl fmt::Display for Reply<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(r#"{"jsonrpc":"2.0","#)?;
-        if let Some(id) = self.id() {
-            write!(f, r#""id":{},"#, id.as_json())?;
-        }
-        let Fault { kind, line, column, .. } = self.fault;
-        write!(f, r#""error":{{"code":{},"message":"{}","#, self.code(), self.message())?;
-        write!(f, r#""data":{{"fault":"{}","line":{line},"column":{column}}}}}}}"#, kind.name())
-    }
-}
-
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-
-macro_rules! fault_kinds {
-    ($($(#[$doc:meta])* $kind:ident, $name:literal, $code:ident, $expected:literal;)*) => {
-        /// The rule that a line breaks.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum FaultKind {
-            $($(#[$doc])* $kind,)*
-        }
-
-        impl FaultKind {
-            /// All kinds there are.
-            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
-
-            /// A short name in kebab case, which stays as it is: for logs and machines.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)*
-                }
-            }
-
-            /// The JSON-RPC error code: -32700 for what is not JSON, otherwise -32600.
-            pub fn code(self) -> i64 {
-                match self {
-                    $(Self::$kind => $code,)*
-                }
-            }
-        }
-
-        /// What was expected instead.
-        impl fmt::Display for FaultKind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self {
-                    $(Self::$kind => $expected,)*
-                })
-            }
-        }
-    };
-}
-
-fault_kinds! {
-    /// Nothing but blanks, where [`Rules::skip_blank_lines`] is off or a text was expected.
-    BlankLine, "blank-line", PARSE_ERROR, "expected a message, not a blank line";
-    /// A UTF-8 byte order mark anywhere but at the very start of the stream.
-    ByteOrderMark, "byte-order-mark", PARSE_ERROR, "expected a byte order mark only at the start of the stream";
-    /// Bytes that are not UTF-8.
-    InvalidUtf8, "invalid-utf8", PARSE_ERROR, "expected UTF-8";
-    /// A control character within a string.
-    ControlCharacter, "control-character", PARSE_ERROR, "expected control characters in strings to be escaped";
-    /// A backslash in a string that begins no escape.
-    InvalidEscape, "invalid-escape", PARSE_ERROR, r#"expected one of "\/bfnrt, or u and four hexadecimal digits, after a backslash"#;
-    /// What begins like a number but is none.
-    InvalidNumber, "invalid-number", PARSE_ERROR, "expected a number as JSON spells it";
-    /// Something bare that is none of the three literals, such as `NaN`.
-    InvalidLiteral, "invalid-literal", PARSE_ERROR, "expected a number, true, false or null";
-    /// A value, a bracket or a separator where another was due.
-    UnexpectedByte, "unexpected-byte", PARSE_ERROR, "expected another value, separator or closing bracket here";
-    /// The line ends within a value.
-    UnexpectedEnd, "unexpected-end", PARSE_ERROR, "expected the line to go on";
-    /// Something after the end of the value.
-    TrailingData, "trailing-data", PARSE_ERROR, "expected nothing after the message";
-    /// Longer than [`Rules::max_line_len`].
-    LineTooLong, "line-too-long", INVALID_REQUEST, "expected a shorter line";
-    /// Deeper than [`Rules::max_depth`].
-    TooDeep, "too-deep", INVALID_REQUEST, "expected brackets not to be nested deeper than the limit";
-    /// A batch of more entries than [`Rules::max_batch_len`].
-    BatchTooLong, "batch-too-long", INVALID_REQUEST, "expected a batch of fewer entries";
-    /// JSON, but neither an object nor, where a batch may stand, an array.
-    NotAnObject, "not-an-object", INVALID_REQUEST, "expected an object";
-    /// An array, where the rules have no batches.
-    BatchNotAllowed, "batch-not-allowed", INVALID_REQUEST, "expected a single message: batches are not allowed";
-    /// An array without entries.
-    EmptyBatch, "empty-batch", INVALID_REQUEST, "expected a batch of at least one message";
-    /// A member name of the envelope with an escape for half a surrogate pair.
-    InvalidMemberName, "invalid-member-name", INVALID_REQUEST, "expected member names without lone surrogates";
-    /// A member of the envelope that is there twice, however it is spelled.
-    DuplicateMember, "duplicate-member", INVALID_REQUEST, "expected this member only once";
-    /// No `jsonrpc`.
-    MissingVersion, "missing-version", INVALID_REQUEST, r#"expected a member "jsonrpc""#;
-    /// A `jsonrpc` that is not the string `2.0`.
-    InvalidVersion, "invalid-version", INVALID_REQUEST, r#"expected "jsonrpc" to be the string "2.0""#;
-    /// None of `method`, `result` and `error`.
-    MissingMethod, "missing-method", INVALID_REQUEST, r#"expected one of the members "method", "result" and "error""#;
-    /// More than one of `method`, `result` and `error`.
-    ConflictingMembers, "conflicting-members", INVALID_REQUEST, r#"expected only one of the members "method", "result" and "error""#;
-    /// A response without `id`.
-    MissingId, "missing-id", INVALID_REQUEST, r#"expected a member "id" in a response"#;
-    /// An `id` of a type that the rules do not permit, or with an escape for half a surrogate pair.
-    InvalidId, "invalid-id", INVALID_REQUEST, r#"expected "id" to be of a type that the rules permit"#;
-    /// A `method` that is not a string, or with an escape for half a surrogate pair.
-    InvalidMethod, "invalid-method", INVALID_REQUEST, r#"expected "method" to be a string"#;
-    /// `params` that the rules do not permit.
-    InvalidParams, "invalid-params", INVALID_REQUEST, r#"expected "params" to be an object, or an array where the rules permit it"#;
-    /// A `result` that the rules do not permit.
-    InvalidResult, "invalid-result", INVALID_REQUEST, r#"expected "result" to be an object"#;
-    /// An `error` that is not an object with an integer `code` and a string `message`, each once.
-    InvalidError, "invalid-error", INVALID_REQUEST, r#"expected "error" to be an object with an integer "code" and a string "message""#;
-}
-
-impl From<Flaw> for FaultKind {
-    fn from(flaw: Flaw) -> Self {
-        match flaw {
-            Flaw::Empty => Self::BlankLine,
-            Flaw::ByteOrderMark => Self::ByteOrderMark,
-            Flaw::InvalidUtf8 => Self::InvalidUtf8,
-            Flaw::ControlCharacter => Self::ControlCharacter,
-            Flaw::InvalidEscape => Self::InvalidEscape,
-            Flaw::InvalidNumber => Self::InvalidNumber,
-            Flaw::InvalidLiteral => Self::InvalidLiteral,
-            Flaw::UnexpectedByte => Self::UnexpectedByte,
-            Flaw::UnexpectedEnd => Self::UnexpectedEnd,
-            Flaw::TrailingData => Self::TrailingData,
-            Flaw::TooDeep => Self::TooDeep,
-        }
+    pub(crate) fn fault(&self) -> &'a Fault {
+        self.fault
     }
 }

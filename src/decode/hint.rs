@@ -1,10 +1,12 @@
-//! What a line that is no message looks like.
+//! A guess at the mistake behind a line that isn't JSON.
 
 use std::fmt;
 
-use crate::json::scan::{Defect, Flaw};
+use crate::message::{FaultKind, Violation};
 
-/// What a faulty line looks like: a guess at the mistake behind it, for people; see [`Fault::hint`](crate::Fault::hint).
+/// What a faulty line looks like: a guess at the mistake behind it; see [`Fault::hint`](crate::Fault::hint).
+///
+/// Hints may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hint {
@@ -14,18 +16,18 @@ pub enum Hint {
     HttpRequest,
     /// UTF-16 text.
     Utf16,
-    /// JSON that was printed over several lines, of which this is one.
+    /// One line of JSON that was printed over several lines.
     PrettyPrinted,
-    /// Two values or more on one line, as if a line end were missing.
+    /// Several values on one line, as if a line ending were missing.
     SeveralValues,
-    /// `NaN`, `Infinity` or `undefined` where JSON has no such value.
+    /// `NaN`, `Infinity` or `undefined`, which JSON doesn't have.
     NotANumber,
-    /// Text that was meant for people, such as a log line or a debug print.
+    /// Text meant for people, such as a log line or a debug print.
     LogText,
 }
 
 impl Hint {
-    /// All hints there are.
+    /// All hints.
     pub const ALL: &'static [Self] = &[
         Self::ContentLengthHeader,
         Self::HttpRequest,
@@ -36,7 +38,8 @@ impl Hint {
         Self::LogText,
     ];
 
-    /// A short name in kebab case, which stays as it is: for logs and machines.
+    /// A short name in kebab case, for logs and programs. It never changes.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::ContentLengthHeader => "content-length-header",
@@ -49,8 +52,8 @@ impl Hint {
         }
     }
 
-    /// What `line`, which has this defect, looks like.
-    pub(crate) fn of(line: &[u8], defect: Defect) -> Option<Self> {
+    /// What `line`, which isn't JSON, looks like.
+    pub(crate) fn of(line: &[u8], violation: Violation) -> Option<Self> {
         let text = line.trim_ascii();
         if is_utf16(line) {
             return Some(Self::Utf16);
@@ -61,17 +64,17 @@ impl Hint {
         if is_http(text) {
             return Some(Self::HttpRequest);
         }
-        if is_not_a_number(line, defect) {
+        if is_not_a_number(line, violation) {
             return Some(Self::NotANumber);
         }
-        if is_part_of_pretty_printed(text, defect) {
+        if is_part_of_pretty_printed(text, violation) {
             return Some(Self::PrettyPrinted);
         }
-        match (text, defect.flaw) {
-            ([b'{' | b'[', ..], Flaw::TrailingData) if matches!(line[defect.at], b'{' | b'[') => {
+        match (text, violation.kind) {
+            ([b'{' | b'[', ..], FaultKind::TrailingData) if matches!(line[violation.at], b'{' | b'[') => {
                 Some(Self::SeveralValues)
             }
-            // `[info] started` begins like an array, and `2026-11-16 started` like a number.
+            // `[info] started` starts like an array, and `2026-11-16 started` like a number.
             _ if is_prose(text) => Some(Self::LogText),
             _ => None,
         }
@@ -81,18 +84,18 @@ impl Hint {
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ContentLengthHeader => "this looks like a Content-Length header: the peer speaks LSP framing",
-            Self::HttpRequest => "this looks like HTTP: the peer expects a web server here",
-            Self::Utf16 => "this looks like UTF-16: JSON is exchanged in UTF-8",
-            Self::PrettyPrinted => "this looks like JSON printed over several lines: a message must be on one",
-            Self::SeveralValues => "this looks like several messages on one line: a line end is missing",
+            Self::ContentLengthHeader => "this looks like a Content-Length header: the peer uses LSP framing",
+            Self::HttpRequest => "this looks like HTTP: the peer takes this for a web server",
+            Self::Utf16 => "this looks like UTF-16: JSON must be UTF-8",
+            Self::PrettyPrinted => "this looks like JSON printed over several lines: each message must be on one line",
+            Self::SeveralValues => "this looks like several messages on one line: a newline is missing",
             Self::NotANumber => "this looks like NaN, Infinity or undefined: JSON has no such values",
             Self::LogText => "this looks like a log line on stdout: logs belong on stderr",
         })
     }
 }
 
-/// Every other byte is zero, or there is a byte order mark of UTF-16.
+/// Starts with a UTF-16 byte order mark, or every other byte is zero.
 fn is_utf16(line: &[u8]) -> bool {
     let zeros = |from: usize| line.len() > 3 && line.iter().skip(from).step_by(2).take(32).all(|&byte| byte == 0);
     line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") || zeros(0) || zeros(1)
@@ -108,11 +111,11 @@ fn starts_with_any(text: &[u8], prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| text.get(..prefix.len()).is_some_and(|t| t.eq_ignore_ascii_case(prefix.as_bytes())))
 }
 
-fn is_not_a_number(line: &[u8], defect: Defect) -> bool {
-    let (before, rest) = line.split_at(defect.at);
-    let is_word = match defect.flaw {
-        Flaw::InvalidLiteral => true,
-        Flaw::InvalidNumber => before.ends_with(b"-"), // `-Infinity`
+fn is_not_a_number(line: &[u8], violation: Violation) -> bool {
+    let (before, rest) = line.split_at(violation.at);
+    let is_word = match violation.kind {
+        FaultKind::InvalidLiteral => true,
+        FaultKind::InvalidNumber => before.ends_with(b"-"), // `-Infinity`
         _ => false,
     };
     let len = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -120,27 +123,27 @@ fn is_not_a_number(line: &[u8], defect: Defect) -> bool {
         && ["nan", "inf", "infinity", "undefined"].iter().any(|word| rest[..len].eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// An opening bracket at the line's end, a closing one at its beginning, or a member without an object around it.
-fn is_part_of_pretty_printed(text: &[u8], defect: Defect) -> bool {
+/// A lone bracket, a closing bracket at the start, or a member without an object around it.
+fn is_part_of_pretty_printed(text: &[u8], violation: Violation) -> bool {
     match text {
         b"{" | b"[" | b"}" | b"]" | b"}," | b"]," | b"{}," | b"[]," => true,
         [b'}' | b']', ..] => text.len() < 4,
         [b'"', ..] => {
-            // `"key": value,`: the string is fine, the colon is what is wrong.
-            defect.flaw == Flaw::TrailingData && text.iter().any(|&byte| byte == b':' || byte == b',')
+            // `"key": value,`: the string is fine, but nothing may follow it.
+            violation.kind == FaultKind::TrailingData && text.iter().any(|&byte| byte == b':' || byte == b',')
         }
         _ => false,
     }
 }
 
-/// Begins with a word or a time, and is text that a terminal shows.
+/// Starts with a word or a time, and is printable.
 fn is_prose(text: &[u8]) -> bool {
-    let begins = text
+    let starts = text
         .first()
         .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"[(<*-#>=!/\x1b".contains(byte));
     let start = &text[..text.len().min(128)];
-    let shown = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\x1b' | b'\r');
-    begins && start.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2 && start.iter().all(shown)
+    let printable = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\x1b' | b'\r');
+    starts && start.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2 && start.iter().all(printable)
 }
 
 #[cfg(test)]

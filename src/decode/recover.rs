@@ -1,16 +1,16 @@
 //! What can still be read of a line that is broken, too deep or too long: its id, and whether it was a response.
 //!
-//! A small state machine follows the line, in as many pieces as it comes in, and keeps nothing of it but what may be
-//! the id. It looks at brackets, strings and the members of the outermost object, and gives up at the first thing
-//! there that does not belong; what it has read by then stands.
+//! A small state machine follows the line, in however many pieces it arrives, and keeps nothing of it but what may be
+//! the id. It tracks brackets, strings and the members of the outermost object, and stops at the first thing that
+//! doesn't belong there. What it has read by then stands.
 
-use crate::json::string;
-use crate::message::id::Id;
+use crate::json::{is_blank, string};
+use crate::message::Id;
 
 /// The longest id that is kept.
 const LONGEST_ID: usize = 4096;
 
-/// The longest spelling of a name that matters: six characters, each as an escape of six, and two quotes.
+/// The longest spelling of a name that matters: six characters as escapes of six bytes each, and two quotes.
 const LONGEST_KEY: usize = 6 * 6 + 2;
 
 /// What was read.
@@ -18,17 +18,24 @@ const LONGEST_KEY: usize = 6 * 6 + 2;
 pub(crate) struct Recovered {
     pub(crate) id: Option<Id<'static>>,
     pub(crate) has_method: bool,
-    /// It has `result` or `error`, and no `method`.
-    pub(crate) is_response: bool,
+    pub(crate) has_result: bool,
+    pub(crate) has_error: bool,
+}
+
+impl Recovered {
+    /// Whether the line is a response, which must never be answered: it has `result` or `error`, and no `method`.
+    pub(crate) fn is_response(&self) -> bool {
+        (self.has_result || self.has_error) && !self.has_method
+    }
 }
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
     state: State,
-    /// Brackets open beyond that of the outermost object, and which, the last one lowest: set for `{`. Beyond 128
-    /// they are only counted.
+    /// How many brackets are open inside the outermost object.
     depth: u64,
+    /// The innermost 128 of them, the last one in the lowest bit: set for `{`. Deeper ones are only counted.
     brackets: u128,
     /// The current member's name, then its value if it is the id.
     kept: Vec<u8>,
@@ -36,7 +43,8 @@ pub(crate) struct Recovery {
     id: Option<Vec<u8>>,
     ids: u32,
     has_method: bool,
-    has_outcome: bool,
+    has_result: bool,
+    has_error: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,7 +67,7 @@ enum State {
         escaped: bool,
     },
     Separator,
-    /// The object has ended, or something in it did not belong.
+    /// The object has ended, or something in it didn't belong there.
     Over,
 }
 
@@ -69,11 +77,12 @@ enum Member {
     Other,
     Id,
     Method,
-    Outcome,
+    Result,
+    Error,
 }
 
 impl Recovery {
-    /// All that `line` gives.
+    /// Everything that can be read of `line`.
     pub(crate) fn of(line: &[u8]) -> Recovered {
         let mut recovery = Self::default();
         recovery.feed(line);
@@ -85,7 +94,7 @@ impl Recovery {
         while let [byte, rest @ ..] = piece {
             let rest = match self.state {
                 State::Over => return,
-                // Most of a long line is in here, so it is not gone through byte by byte.
+                // Most of a long line is inside strings, so those are searched rather than stepped through.
                 State::InString { escaped: false } | State::NestedString { escaped: false } => {
                     let plain = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
                     self.keep(&piece[..plain]);
@@ -111,13 +120,13 @@ impl Recovery {
     pub(crate) fn finish(self) -> Recovered {
         let id = self.id.filter(|_| self.ids == 1).and_then(|json| {
             let json = std::str::from_utf8(&json).ok()?;
-            Id::parse(json).map(Id::into_owned)
+            json.parse().ok()
         });
-        Recovered { id, has_method: self.has_method, is_response: self.has_outcome && !self.has_method }
+        Recovered { id, has_method: self.has_method, has_result: self.has_result, has_error: self.has_error }
     }
 
     fn step(&mut self, byte: u8) {
-        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        let blank = is_blank(byte);
         self.state = match (self.state, byte) {
             (State::Start | State::KeyOrClose | State::Key | State::Colon | State::Value | State::Separator, _)
                 if blank =>
@@ -193,16 +202,19 @@ impl Recovery {
 
     /// The name is known, and the value comes next.
     fn enter_member(&mut self) {
-        // The name may be broken in itself, or too long to be kept; then it is none of these.
-        let is = |name| self.kept.len() <= LONGEST_KEY && string::says(&self.kept, name);
+        // A name that is itself broken, or too long to be kept, is none of these.
+        let key = std::str::from_utf8(&self.kept).ok().filter(|key| key.len() <= LONGEST_KEY);
+        let is = |name| key.is_some_and(|key| string::says(key, name));
         self.member = match () {
             () if is("id") => Member::Id,
             () if is("method") => Member::Method,
-            () if is("result") || is("error") => Member::Outcome,
+            () if is("result") => Member::Result,
+            () if is("error") => Member::Error,
             () => Member::Other,
         };
         self.has_method |= self.member == Member::Method;
-        self.has_outcome |= self.member == Member::Outcome;
+        self.has_result |= self.member == Member::Result;
+        self.has_error |= self.member == Member::Error;
         self.ids += u32::from(self.member == Member::Id);
         self.kept.clear();
     }
@@ -214,7 +226,7 @@ impl Recovery {
         }
     }
 
-    /// Keeps a piece of the current value, or that it is too long to be kept, if it may be the id.
+    /// Keeps a piece of the current value if it may be the id, up to one byte more than the longest id.
     fn keep(&mut self, piece: &[u8]) {
         if self.member == Member::Id && self.kept.len() <= LONGEST_ID {
             self.kept.extend_from_slice(&piece[..piece.len().min(LONGEST_ID + 1 - self.kept.len())]);
@@ -226,11 +238,11 @@ impl Recovery {
         if self.depth <= 128 {
             self.brackets = self.brackets << 1 | u128::from(byte == b'{');
         }
-        // An id that is an object or an array is none. A kept bracket makes sure that it is not taken for one.
+        // An id can't be an object or an array. Keeping the bracket makes sure that it isn't taken for an id.
         self.keep(&[byte]);
     }
 
-    /// Whether the bracket closes the one that was opened last.
+    /// Whether the bracket matches the one opened last.
     fn close(&mut self, byte: u8) -> bool {
         let mut matches = true;
         if self.depth <= 128 {
@@ -335,7 +347,7 @@ mod tests {
 
     #[test]
     fn tells_a_response() {
-        let is_response = |line: &str| Recovery::of(line.as_bytes()).is_response;
+        let is_response = |line: &str| Recovery::of(line.as_bytes()).is_response();
         assert!(is_response(r#"{"result":{"x":NaN},"#));
         assert!(is_response(r#"{"id":1,"error":{"#));
         assert!(is_response(r#"{"id":1,"r\u0065sult":"#));

@@ -1,25 +1,27 @@
 //! One message while it is being written: how each kind is spelled, and what is refused.
 
 use bytes::BytesMut;
+use serde::Serialize;
 
-use crate::decode::fault::{FaultKind, Reply};
-use crate::encode::error::EncodeError;
-use crate::encode::payload::{LimitedWriter, Payload, refuse_line_breaks};
-use crate::encode::rpc_error::RpcError;
-use crate::encode::serializer::Notes;
-use crate::message::envelope::{self, Envelope, Kind};
-use crate::message::id::Id;
-use crate::message::rules::{Dialect, Rules};
+use crate::decode::Reply;
+use crate::json::is_blank;
+use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
 
-/// A line, or an entry of a batch, that is being written. It is taken back unless it gets whole.
+use super::error::EncodeError;
+use super::rpc_error::RpcError;
+use super::serializer::{self, Bounds};
+
+const NULL_PARAMS: &[u8] = br#","params":null"#;
+
+/// A line, or an entry of a batch, that is being written. Unless it becomes whole, it is removed again.
 pub(crate) struct Draft<'d> {
     pub(crate) out: &'d mut BytesMut,
     pub(crate) rules: &'d Rules,
-    /// Where the line begins in `out`.
+    /// Where the line starts in `out`.
     pub(crate) line: usize,
-    /// Where the message begins.
+    /// Where the message starts.
     pub(crate) start: usize,
-    /// What is taken back to: where the message begins, or the comma before it.
+    /// Where to cut: where the message starts, or the comma before it.
     pub(crate) from: usize,
     /// How many brackets are around the message.
     pub(crate) depth: u32,
@@ -34,171 +36,215 @@ impl Drop for Draft<'_> {
     }
 }
 
-impl Draft<'_> {
+impl<'d> Draft<'d> {
+    /// A line at the end of `out`.
+    pub(crate) fn line(out: &'d mut BytesMut, rules: &'d Rules) -> Self {
+        let start = out.len();
+        Self { out, rules, line: start, start, from: start, depth: 0, whole: false }
+    }
+
     pub(crate) fn request(
         &mut self,
         id: &Id<'_>,
         method: &str,
-        params: &(impl Payload + ?Sized),
+        params: &(impl Serialize + ?Sized),
     ) -> Result<(), EncodeError> {
-        self.permits_id(id.as_json().as_bytes(), Kind::Request)?;
+        self.check_depth(1)?;
+        self.check_id(id, Kind::Request)?;
         self.text(br#"{"jsonrpc":"2.0","id":"#)?;
         self.text(id.as_json().as_bytes())?;
         self.text(br#","method":"#)?;
         self.call(method, params)
     }
 
-    pub(crate) fn notification(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+    pub(crate) fn notification(&mut self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
+        self.check_depth(1)?;
         self.text(br#"{"jsonrpc":"2.0","method":"#)?;
         self.call(method, params)
     }
 
-    fn call(&mut self, method: &str, params: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-        self.payload(method)?;
+    fn call(&mut self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
+        serializer::append_str(self.out, method, self.bounds(0))?;
         let end = self.out.len();
-        // Params that are null are taken back, so they may go beyond the limit.
+        // Null params are removed again, so they may exceed the limit.
         self.out.extend_from_slice(br#","params":"#);
-        let (from, verbatim) =
-            self.payload_within(params, self.rules.max_line_len.saturating_add(br#","params":null"#.len()))?;
-        match (&self.out[from..], self.rules.dialect) {
-            (b"null", _) => self.out.truncate(end),
-            ([b'{', ..], _) | ([b'[', ..], Dialect::JsonRpc | Dialect::Acp) => {}
+        let from = self.payload(params, NULL_PARAMS.len())?;
+        match &self.out[from..] {
+            b"null" => self.out.truncate(end),
+            [b'{', ..] => {}
+            [b'[', ..] if self.rules.permits.contains(Permits::ARRAY_PARAMS) => {}
             _ => return Err(EncodeError::rule(FaultKind::InvalidParams, from - self.start)),
         }
-        self.close(verbatim)
+        self.text(b"}")
     }
 
-    pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-        self.permits_id(id.as_json().as_bytes(), Kind::Result)?;
+    pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
+        self.check_depth(1)?;
+        self.check_id(id, Kind::Result)?;
         self.text(br#"{"jsonrpc":"2.0","id":"#)?;
         self.text(id.as_json().as_bytes())?;
         self.text(br#","result":"#)?;
-        let (from, verbatim) = self.payload(result)?;
-        if matches!(self.rules.dialect, Dialect::Mcp) && self.out.get(from) != Some(&b'{') {
+        let from = self.payload(result, 0)?;
+        if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(from) != Some(&b'{') {
             return Err(EncodeError::rule(FaultKind::InvalidResult, from - self.start));
         }
-        self.close(verbatim)
+        self.text(b"}")
     }
 
     pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
-        if self.depth + 2 > self.rules.max_depth {
-            return Err(EncodeError::rule(FaultKind::TooDeep, None));
-        }
+        self.check_depth(2)?;
         self.text(br#"{"jsonrpc":"2.0","#)?;
         match id {
             Some(id) => {
-                self.permits_id(id.as_json().as_bytes(), Kind::Error)?;
+                self.check_id(id, Kind::Error)?;
                 self.text(br#""id":"#)?;
                 self.text(id.as_json().as_bytes())?;
                 self.text(b",")?;
             }
-            None if self.rules.permit_errors_without_id() => {}
+            None if self.rules.permits.contains(Permits::ERROR_WITHOUT_ID) => {}
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
         self.text(br#""error":{"code":"#)?;
-        self.payload(&error.code())?;
+        self.payload(&error.code(), 0)?;
         self.text(br#","message":"#)?;
-        self.payload(error.message())?;
+        serializer::append_str(self.out, error.message(), self.bounds(0))?;
         if let Some(data) = error.data() {
             self.text(br#","data":"#)?;
             self.text(data)?;
         }
-        self.text(b"}")?;
-        self.close(error.data().is_some())
+        self.text(b"}}")?;
+        // It was valid when it was added to the error, but these rules may not allow it to be as deep.
+        if error.data().is_some() { self.check_rules() } else { Ok(()) }
     }
 
     pub(crate) fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
-        self.text(reply.to_string().as_bytes())?;
-        self.judge()
+        let fault = reply.fault();
+        let (name, line, column) = (fault.kind().name(), fault.line(), fault.column());
+        let place = format!(r#"{{"fault":"{name}","line":{line},"column":{column}}}"#);
+        let error = RpcError::new(reply.code(), reply.message()).with_json(&place);
+        self.error(reply.id().as_ref(), &error)
     }
 
-    pub(crate) fn message(&mut self, message: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-        self.append(message, self.rules.max_line_len)?;
-        self.refuse_line_breaks()?;
-        self.judge()
+    pub(crate) fn message(&mut self, message: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
+        let bounds = self.bounds(0);
+        serializer::append(self.out, message, Bounds { depth: bounds.depth + 1, ..bounds })?;
+        self.check_rules()
     }
 
     pub(crate) fn raw(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.text(text)?;
-        self.refuse_line_breaks()?;
-        self.judge()
+        match memchr::memchr2(b'\n', b'\r', text) {
+            Some(at) => Err(EncodeError::line_break(at)),
+            None => self.check_rules(),
+        }
     }
 
-    /// Ends the object. What was taken over as it came is looked at once more.
-    fn close(&mut self, verbatim: bool) -> Result<(), EncodeError> {
-        self.text(b"}")?;
-        if verbatim {
-            self.refuse_line_breaks()?;
-            self.judge()?;
-        }
+    pub(crate) fn flatten(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
+        let end = text.iter().rposition(|&byte| !is_blank(byte)).map_or(start, |last| last + 1);
+        self.text(&text[start..end])?;
+        self.check_rules()?;
+        self.replace_line_breaks();
         Ok(())
     }
 
-    /// Appends a payload, and says where it begins, and whether it was taken over as it came.
-    fn payload(&mut self, payload: &(impl Payload + ?Sized)) -> Result<(usize, bool), EncodeError> {
-        self.payload_within(payload, self.rules.max_line_len)
+    pub(crate) fn forward(&mut self, message: &impl AnyMessage) -> Result<(), EncodeError> {
+        let (text, envelope) = message.text_and_envelope();
+        self.text(text.as_bytes())?;
+        self.check_again(envelope)
     }
 
-    fn payload_within(
-        &mut self,
-        payload: &(impl Payload + ?Sized),
-        limit: usize,
-    ) -> Result<(usize, bool), EncodeError> {
-        let from = self.out.len();
-        let notes = self.append(payload, limit)?;
-        if notes.deepest.get() + 1 + self.depth > self.rules.max_depth {
-            return Err(EncodeError::rule(FaultKind::TooDeep, None));
+    pub(crate) fn with_id(&mut self, message: &impl AnyMessage, id: &Id<'_>) -> Result<(), EncodeError> {
+        let (text, envelope) = message.text_and_envelope();
+        if envelope.id.is_empty() {
+            return Err(EncodeError::rule(FaultKind::MissingId, None));
         }
-        Ok((from, notes.verbatim.get()))
+        self.check_id(id, envelope.kind)?;
+        let id = id.as_json();
+        let (before, after) = (&text[..envelope.id.start()], &text[envelope.id.end()..]);
+        // Room for the old id is more than enough for the line feed.
+        self.out.reserve(text.len() + id.len());
+        self.text(before.as_bytes())?;
+        self.text(id.as_bytes())?;
+        self.text(after.as_bytes())?;
+        self.check_again(envelope)
     }
 
-    fn append(&mut self, payload: &(impl Payload + ?Sized), limit: usize) -> Result<Notes, EncodeError> {
-        let notes = Notes::default();
-        let end = self.line.saturating_add(limit);
-        payload.write(&mut LimitedWriter { out: self.out, end, start: self.start }, &notes)?;
-        Ok(notes)
+    /// Appends a payload, which may exceed the line limit by `excess`, and returns where it starts.
+    fn payload(&mut self, payload: &(impl Serialize + ?Sized), excess: usize) -> Result<usize, EncodeError> {
+        let from = self.out.len();
+        serializer::append(self.out, payload, self.bounds(excess))?;
+        Ok(from)
+    }
+
+    /// What a payload may take up.
+    fn bounds(&self, excess: usize) -> Bounds {
+        Bounds {
+            start: self.start,
+            end: self.line.saturating_add(self.rules.limits.max_line_len).saturating_add(excess),
+            depth: self.rules.max_depth_u32().saturating_sub(self.depth + 1),
+        }
     }
 
     pub(crate) fn text(&mut self, text: &[u8]) -> Result<(), EncodeError> {
-        self.fits(text.len())?;
+        self.check_room(text.len())?;
         self.out.extend_from_slice(text);
         Ok(())
     }
 
-    pub(crate) fn fits(&self, additional: usize) -> Result<(), EncodeError> {
-        if self.out.len() - self.line + additional <= self.rules.max_line_len {
+    pub(crate) fn check_room(&self, additional: usize) -> Result<(), EncodeError> {
+        let limit = self.rules.limits.max_line_len;
+        if self.out.len() - self.line + additional <= limit {
             return Ok(());
         }
-        Err(EncodeError::rule(FaultKind::LineTooLong, self.rules.max_line_len))
+        Err(EncodeError::rule(FaultKind::LineTooLong, limit))
     }
 
-    pub(crate) fn permits_id(&self, id: &[u8], kind: Kind) -> Result<(), EncodeError> {
-        match envelope::is_permitted_id(id, kind, self.rules) {
+    /// Whether the message may open so many brackets of its own.
+    fn check_depth(&self, brackets: u32) -> Result<(), EncodeError> {
+        match self.depth + brackets <= self.rules.max_depth_u32() {
+            true => Ok(()),
+            false => Err(EncodeError::rule(FaultKind::TooDeep, None)),
+        }
+    }
+
+    fn check_id(&self, id: &Id<'_>, kind: Kind) -> Result<(), EncodeError> {
+        match envelope::is_permitted_id(id.as_json(), kind, self.rules) {
             true => Ok(()),
             false => Err(EncodeError::rule(FaultKind::InvalidId, None)),
         }
     }
 
-    pub(crate) fn refuse_line_breaks(&self) -> Result<(), EncodeError> {
-        refuse_line_breaks(&self.out[self.start..])
-    }
-
-    /// Holds a message that has been judged before to these rules: again only if they may be stricter.
-    pub(crate) fn judge_again(&self, before: &Envelope) -> Result<(), EncodeError> {
-        if !before.is_one_line {
-            self.refuse_line_breaks()?;
+    /// Whether a message that has passed other rules passes these. It is only read again if they may be stricter.
+    fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
+        if !self.rules.standard().covers(before.passed) || self.depth > 0 {
+            self.check_rules()?;
         }
-        if self.rules.standard().permits_all_of(before.judged_by) { Ok(()) } else { self.judge() }
+        if !before.is_one_line {
+            self.replace_line_breaks();
+        }
+        Ok(())
     }
 
-    /// Holds what has been written to the rules.
-    pub(crate) fn judge(&self) -> Result<(), EncodeError> {
+    /// Whether what has been written passes the rules.
+    fn check_rules(&self) -> Result<(), EncodeError> {
         let text = &self.out[self.start..];
-        let rules = Rules { max_depth: self.rules.max_depth.saturating_sub(self.depth), ..*self.rules };
-        let judged = match self.depth {
-            0 => envelope::judge_all(text, &rules),
-            _ => envelope::judge_entry(text, &rules).map(drop),
+        let checked = match self.depth {
+            0 => envelope::check_all(text, self.rules),
+            depth => {
+                let max_depth = self.rules.limits.max_depth.saturating_sub(depth as usize);
+                envelope::read_entry(text, &self.rules.max_depth(max_depth)).map(drop)
+            }
         };
-        judged.map_err(|complaint| EncodeError::rule(complaint.kind, complaint.at))
+        checked.map_err(|violation| EncodeError::rule(violation.kind, violation.at))
+    }
+
+    /// Writes a space for every line break. In valid JSON they occur between tokens only, so no value changes.
+    fn replace_line_breaks(&mut self) {
+        for byte in &mut self.out[self.start..] {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
     }
 }

@@ -1,10 +1,11 @@
-//! Why a message was not encoded: the caller's faults, as [`Fault`](crate::Fault) is the peer's.
+//! Why a message was not encoded: the caller's mistakes, as [`Fault`](crate::Fault) is the peer's.
 
 use std::fmt;
+use std::io;
 
-use crate::decode::fault::FaultKind;
+use crate::message::FaultKind;
 
-/// Why a message was not encoded. Nothing of the message is in its text.
+/// Why a message was not encoded. Its text contains nothing of the message.
 ///
 /// ```
 /// use wireline::{EncodeErrorKind, Encoder, Id, Rules};
@@ -12,7 +13,7 @@ use crate::decode::fault::FaultKind;
 /// let mut encoder = Encoder::new(Rules::json_rpc());
 /// let error = encoder.response(&Id::from(1), &[1.0, f64::NAN]).unwrap_err();
 /// assert_eq!(error.kind(), EncodeErrorKind::NonFiniteFloat);
-/// assert!(error.to_string().starts_with("expected floats to be finite"));
+/// assert!(error.to_string().starts_with("payload contains NaN or infinity"));
 /// assert!(encoder.take().is_empty());
 /// ```
 pub struct EncodeError {
@@ -23,11 +24,13 @@ pub struct EncodeError {
 
 impl EncodeError {
     /// What kept the message from being encoded.
+    #[must_use]
     pub fn kind(&self) -> EncodeErrorKind {
         self.kind
     }
 
-    /// Where in the message, in bytes, if there is such a place.
+    /// The byte of the message at which it shows, if there is one.
+    #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
     }
@@ -40,9 +43,21 @@ impl EncodeError {
         Self { kind: EncodeErrorKind::LineBreak, offset: Some(offset), source: None }
     }
 
+    pub(crate) fn not_one_line() -> Self {
+        Self { kind: EncodeErrorKind::NotOneLine, offset: None, source: None }
+    }
+
     /// `kind` is [`Serialize`](EncodeErrorKind::Serialize) or [`NonFiniteFloat`](EncodeErrorKind::NonFiniteFloat).
     pub(crate) fn serialize(kind: EncodeErrorKind, offset: usize, source: serde_json::Error) -> Self {
         Self { kind, offset: Some(offset), source: Some(source) }
+    }
+
+    /// Reports the refusal as an event, if the feature `tracing` is on.
+    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "nobody listens"))]
+    #[inline]
+    pub(crate) fn log(&self) {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(reason = %self.kind(), offset = self.offset(), "message refused");
     }
 }
 
@@ -56,41 +71,53 @@ impl fmt::Display for EncodeError {
     }
 }
 
-/// Without the source, which is in the words of whoever wrote it.
+/// Without the source, whose text is the payload's own.
 impl fmt::Debug for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EncodeError").field("kind", &self.kind).field("offset", &self.offset).finish_non_exhaustive()
     }
 }
 
-/// The source is what a payload's `Serialize` gave as its reason, in its own words.
+/// The source is the reason that a payload's `Serialize` gave, in its own words.
 impl std::error::Error for EncodeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|error| error as _)
     }
 }
 
+/// [`InvalidInput`](io::ErrorKind::InvalidInput): the message was at fault, not the stream.
+impl From<EncodeError> for io::Error {
+    fn from(error: EncodeError) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, error)
+    }
+}
+
 /// What kept a message from being encoded.
+///
+/// Kinds may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeErrorKind {
     /// The payload's `Serialize` failed.
     Serialize,
-    /// A float in the payload is infinite or not a number, which JSON cannot say.
+    /// A float in the payload is NaN or infinite, which JSON can't express.
     NonFiniteFloat,
-    /// There is a line feed or a carriage return in it.
+    /// It contains a line feed or a carriage return.
     LineBreak,
-    /// The rules do not permit it.
+    /// The rules don't permit it.
     Rule(FaultKind),
+    /// Not exactly one line was written where one was wanted.
+    NotOneLine,
 }
 
 impl fmt::Display for EncodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Serialize => f.write_str("expected a payload that serializes"),
-            Self::NonFiniteFloat => f.write_str("expected floats to be finite"),
-            Self::LineBreak => f.write_str("expected no line break within the message"),
+            Self::Serialize => f.write_str("payload failed to serialize"),
+            Self::NonFiniteFloat => f.write_str("payload contains NaN or infinity"),
+            Self::LineBreak => f.write_str("message contains a line break"),
             Self::Rule(kind) => fmt::Display::fmt(kind, f),
+            Self::NotOneLine => f.write_str("expected exactly one line"),
         }
     }
 }

@@ -3,13 +3,19 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::encode::error::EncodeError;
-use crate::encode::payload::{self, Payload};
+use bytes::BytesMut;
+use serde::Serialize;
 
-/// What went wrong with a request: the error object of the response to it.
+use crate::json::DEEPEST;
+use crate::message::code;
+
+use super::error::EncodeError;
+use super::serializer::{self, Bounds};
+
+/// The error object of a response: what went wrong with a request.
 ///
-/// JSON-RPC 2.0 keeps the codes from -32768 to -32000 for itself; of those, -32099 to -32000 are for servers to define.
-/// Any other integer is the application's.
+/// JSON-RPC 2.0 reserves the codes from -32768 to -32000; of those, -32099 to -32000 are for servers to define. Any
+/// other integer is the application's.
 ///
 /// ```
 /// use wireline::RpcError;
@@ -22,63 +28,78 @@ use crate::encode::payload::{self, Payload};
 pub struct RpcError {
     code: i64,
     message: Cow<'static, str>,
-    /// JSON text.
-    data: Option<Vec<u8>>,
+    /// JSON text on one line.
+    data: Option<BytesMut>,
 }
 
 impl RpcError {
-    /// -32700: what was received is not JSON.
-    pub const PARSE_ERROR: i64 = -32700;
-    /// -32600: what was received is JSON, but no request.
-    pub const INVALID_REQUEST: i64 = -32600;
+    /// -32700: the text received isn't JSON.
+    pub const PARSE_ERROR: i64 = code::PARSE_ERROR;
+    /// -32600: the text received is JSON, but not a valid message.
+    pub const INVALID_REQUEST: i64 = code::INVALID_REQUEST;
     /// -32601: there is no such method.
-    pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// -32602: the method does not take such params.
-    pub const INVALID_PARAMS: i64 = -32602;
+    pub const METHOD_NOT_FOUND: i64 = code::METHOD_NOT_FOUND;
+    /// -32602: the method doesn't take such params.
+    pub const INVALID_PARAMS: i64 = code::INVALID_PARAMS;
     /// -32603: the receiver failed.
-    pub const INTERNAL_ERROR: i64 = -32603;
+    pub const INTERNAL_ERROR: i64 = code::INTERNAL_ERROR;
 
     /// An error with a code and a message of your own.
+    #[must_use]
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The error -32600: the request is JSON, but not one that can be served; say why.
+    /// -32600: the request is valid JSON, but can't be served; say why.
+    #[must_use]
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Self::INVALID_REQUEST, message)
     }
 
-    /// The error -32601: there is no such method.
+    /// -32601: there is no such method.
+    #[must_use]
     pub fn method_not_found() -> Self {
         Self::new(Self::METHOD_NOT_FOUND, "Method not found")
     }
 
-    /// The error -32602: the method does not take such params; say what it takes.
+    /// -32602: the method doesn't take such params; say what it takes.
+    #[must_use]
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// The error -32603: something failed that is not the caller's business.
+    /// -32603: something failed that is none of the caller's business.
+    #[must_use]
     pub fn internal() -> Self {
         Self::new(Self::INTERNAL_ERROR, "Internal error")
     }
 
-    /// The same error with data for the caller, typed or [raw](crate::RawJson).
+    /// Adds data for the caller: anything that serializes, [raw JSON](crate::RawJson) included.
     ///
     /// # Errors
     ///
-    /// The data cannot be written as JSON.
-    pub fn with_data(mut self, data: &(impl Payload + ?Sized)) -> Result<Self, EncodeError> {
-        self.data = Some(payload::to_json(data)?);
+    /// The data can't be written as JSON.
+    pub fn with_data(mut self, data: &(impl Serialize + ?Sized)) -> Result<Self, EncodeError> {
+        let mut json = BytesMut::new();
+        serializer::append(&mut json, data, Bounds { start: 0, end: usize::MAX, depth: DEEPEST })?;
+        self.data = Some(json);
         Ok(self)
     }
 
+    /// Adds data that is JSON text on one line.
+    pub(crate) fn with_json(mut self, json: &str) -> Self {
+        self.data = Some(BytesMut::from(json));
+        self
+    }
+
     /// The code.
+    #[must_use]
     pub fn code(&self) -> i64 {
         self.code
     }
 
     /// The message.
+    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -89,7 +110,7 @@ impl RpcError {
     }
 }
 
-/// The code and the message, which are the program's own words.
+/// The message and the code, which are the program's own.
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.message, self.code)
@@ -100,7 +121,7 @@ impl fmt::Debug for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("RpcError");
         f.field("code", &self.code).field("message", &self.message);
-        f.field("data", &self.data.as_ref().map(Vec::len)).finish()
+        f.field("data", &self.data.as_ref().map(|data| data.len())).finish()
     }
 }
 

@@ -5,6 +5,11 @@
 //! counts brackets, and notices what is written without going through a serializer. All of it is inlined away, but for the
 //! counting.
 
+use super::error::{EncodeError, EncodeErrorKind};
+use crate::json::fragment::{self, RAW_FRAGMENT};
+use crate::json::{self};
+use crate::message::FaultKind;
+use bytes::BytesMut;
 use std::cell::Cell;
 use std::fmt::Display;
 use std::io;
@@ -12,9 +17,48 @@ use std::io;
 use serde::ser::{self, Error as _, Serialize, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter};
 
+/// How much may be written.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Where the message starts in the buffer; offsets in errors count from here.
+    pub(crate) start: usize,
+    /// How long the buffer may become.
+    pub(crate) end: usize,
+    /// How many brackets may still be opened.
+    pub(crate) depth: u32,
+}
+
+/// Appends `value` as compact JSON on one line, or nothing.
+pub(crate) fn append<T: Serialize + ?Sized>(out: &mut BytesMut, value: &T, bounds: Bounds) -> Result<(), EncodeError> {
+    let from = out.len();
+    let notes = Notes::default();
+    let mut writer = LimitedWriter { out, end: bounds.end, start: bounds.start };
+    if let Err(error) = write(&mut writer, value, &notes) {
+        return Err(writer.failed(&notes, error));
+    }
+    if notes.deepest.get() > bounds.depth {
+        return Err(EncodeError::rule(FaultKind::TooDeep, None));
+    }
+    if notes.verbatim.get() {
+        let text = &out[from..];
+        if let Some(at) = memchr::memchr2(b'\n', b'\r', text) {
+            return Err(EncodeError::line_break(from - bounds.start + at));
+        }
+        if let Some(defect) = json::explain(text, bounds.depth.min(json::DEEPEST)) {
+            return Err(EncodeError::rule(defect.flaw.into(), from - bounds.start + defect.at));
+        }
+    }
+    Ok(())
+}
+
+/// Appends a string.
+pub(crate) fn append_str(out: &mut BytesMut, text: &str, bounds: Bounds) -> Result<(), EncodeError> {
+    append(out, text, bounds)
+}
+
 /// What was noticed while a payload was written.
 #[derive(Debug, Default)]
-pub struct Notes {
+pub(super) struct Notes {
     pub(crate) non_finite: Cell<bool>,
     /// Something in it failed, whether or not its `Serialize` says so.
     failed: Cell<bool>,
@@ -210,6 +254,15 @@ impl<'n, S: Serializer> Serializer for Strict<'n, S> {
 
     #[inline]
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+        if name == RAW_FRAGMENT {
+            fragment::ask_for();
+            let text = serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned));
+            let raw = text.and_then(|text| serde_json::value::RawValue::from_string(text).ok());
+            return match raw {
+                Some(raw) => raw.serialize(self.inner),
+                None => Err(S::Error::custom("not a fragment")),
+            };
+        }
         let value = self.checked(value);
         self.inner.serialize_newtype_struct(name, &value)
     }
@@ -322,6 +375,57 @@ impl<S: ser::SerializeMap> ser::SerializeMap for StrictMap<'_, S> {
             return Err(S::Error::custom("the last key of a map has no value"));
         }
         self.map.inner.end()
+    }
+}
+
+/// Appends to a buffer up to a limit.
+#[derive(Debug)]
+pub(super) struct LimitedWriter<'o> {
+    pub(crate) out: &'o mut BytesMut,
+    /// How long the buffer may get.
+    pub(crate) end: usize,
+    /// Where the message begins in it.
+    pub(crate) start: usize,
+}
+
+impl LimitedWriter<'_> {
+    fn offset(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    #[cold]
+    fn too_long(&self) -> EncodeError {
+        EncodeError::rule(FaultKind::LineTooLong, self.offset())
+    }
+
+    #[cold]
+    fn failed(&self, notes: &Notes, error: serde_json::Error) -> EncodeError {
+        match error.io_error_kind() {
+            Some(io::ErrorKind::FileTooLarge) => self.too_long(),
+            _ if notes.non_finite.get() => {
+                EncodeError::serialize(EncodeErrorKind::NonFiniteFloat, self.offset(), error)
+            }
+            _ => EncodeError::serialize(EncodeErrorKind::Serialize, self.offset(), error),
+        }
+    }
+}
+
+impl io::Write for LimitedWriter<'_> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.write_all(text).map(|()| text.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.out.len() + text.len() > self.end {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.out.extend_from_slice(text);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -5,10 +5,8 @@ use std::io::{self, ErrorKind, Read};
 
 use bytes::BytesMut;
 
-use crate::decode::decoder::Decoder;
-use crate::decode::fault::Fault;
-use crate::message::frame::Frame;
-use crate::message::rules::Rules;
+use crate::decode::{Decoder, Fault};
+use crate::message::{Frame, Rules};
 
 /// How much is asked for at first, and at the most: more when the last read was full, less when there was little.
 const READ: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
@@ -56,14 +54,14 @@ impl<R: Read> FrameReader<R> {
     /// The reader failed. Nothing is lost by that: after a [`WouldBlock`](ErrorKind::WouldBlock) or a time-out, just
     /// call it again. [`Interrupted`](ErrorKind::Interrupted) is passed over.
     pub fn next_frame(&mut self) -> io::Result<Option<Result<Frame<'_>, Fault>>> {
-        loop {
-            if let Some(line) = self.decoder.next_line() {
-                return Ok(Some(self.decoder.judge(line)));
+        let ready = loop {
+            match self.decoder.next_ready() {
+                Some(ready) => break ready,
+                None if !self.fill()? => return Ok(None),
+                None => {}
             }
-            if !self.fill()? {
-                return Ok(None);
-            }
-        }
+        };
+        Ok(Some(self.decoder.take(ready)))
     }
 
     /// The next frame or fault of what has been read already, or `None` if more must be read: time to write out what was
@@ -104,20 +102,17 @@ impl<R: Read> FrameReader<R> {
         if self.ended {
             return Ok(false);
         }
-        let buffer = self.decoder.spare(self.read);
-        let start = buffer.len();
-        // A `Read` cannot be given memory that is not initialised.
-        let asked = self.read.min(buffer.capacity() - start);
-        buffer.resize(start + asked, 0);
-        let mut room = Room { buffer, filled: start };
-        let read = loop {
-            match self.reader.read(&mut room.buffer[start..]) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                read => break read?.min(asked),
+        let Self { decoder, reader, read: room, .. } = self;
+        let mut asked = 0;
+        let read = decoder.read_with(*room, |room| {
+            asked = room.len();
+            loop {
+                match reader.read(room) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    read => break read,
+                }
             }
-        };
-        room.filled += read;
-        drop(room);
+        })?;
         match read {
             0 => {
                 self.ended = true;
@@ -143,18 +138,6 @@ impl<R: Read> FrameReader<R> {
     /// The reader, and what was read from it that no frame or fault has been made of.
     pub fn into_parts(self) -> (R, BytesMut) {
         (self.reader, self.decoder.into_buffer())
-    }
-}
-
-/// Takes back the room that was not filled, also when the reader fails or panics.
-struct Room<'a> {
-    buffer: &'a mut BytesMut,
-    filled: usize,
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        self.buffer.truncate(self.filled);
     }
 }
 

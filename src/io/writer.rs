@@ -1,4 +1,4 @@
-//! Lines to a writer.
+//! Lines to a writer that threads share.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -7,17 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BytesMut};
 
-use crate::encode::encoder::Encoder;
-use crate::encode::error::EncodeError;
-use crate::message::rules::Rules;
+use crate::encode::{EncodeError, Encoder, Line};
+use crate::message::Rules;
 
 /// No line is added while more than this waits to be written.
 const BACKLOG: usize = 1 << 20;
 
-/// Lines to a writer, each handed over in one call, so that lines from several threads never get into each other.
+/// Sends lines to a writer, each in one call, so that lines from several threads never mix.
 ///
 /// Clones share the writer. Nothing is flushed until [`flush`](Self::flush): call it when there is nothing more to send
-/// for now, or wrap the writer in nothing that buffers.
+/// for now, or use a writer that doesn't buffer.
 ///
 /// ```
 /// use wireline::{Id, Rules, io::FrameWriter};
@@ -36,9 +35,9 @@ const BACKLOG: usize = 1 << 20;
 ///
 /// # When the writer fails
 ///
-/// No line is ever followed by half of another. What a writer did not take yet is kept, and goes first. If it would have to
-/// wait, that is [`Progress::Pending`]; if it fails for good, the error is returned once, and from then on every call is
-/// told that the writer is [broken](SendError::Broken).
+/// No half line is ever followed by another line. What a writer hasn't taken yet is kept, and goes first. If the writer
+/// would block, that is [`Progress::Pending`]. If it fails for good, the error is returned once, and from then on every
+/// call returns [`SendError::Broken`].
 pub struct FrameWriter<W> {
     shared: Arc<Mutex<Shared<W>>>,
     rules: Rules,
@@ -52,23 +51,26 @@ struct Shared<W> {
 }
 
 /// How far a message has got.
+///
+/// There is nothing in between, so a `match` needs no wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "what is pending must be written by `flush`"]
+#[must_use = "pending lines must be written by `flush`"]
 pub enum Progress {
-    /// All has been handed to the writer.
+    /// The writer has taken everything.
     Written,
-    /// The writer would have to wait. The rest is kept: call [`FrameWriter::flush`] when it is ready again.
+    /// The writer would block. The rest is kept: call [`FrameWriter::flush`] when it is ready again.
     Pending,
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Lines to `writer`, judged by `rules`.
+    /// Sends lines to `writer` that pass `rules`.
+    #[must_use]
     pub fn new(writer: W, rules: Rules) -> Self {
         let shared = Shared { writer, unwritten: BytesMut::new(), broken: false };
         Self { shared: Arc::new(Mutex::new(shared)), rules }
     }
 
-    /// Sends what `write` makes an [`Encoder`] append: one line, or several that stay together.
+    /// Sends whatever `write` makes an [`Encoder`] append: one line, or several that stay together.
     ///
     /// ```
     /// use wireline::io::{FrameWriter, Progress, SendError};
@@ -76,7 +78,7 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// let writer = FrameWriter::new(Vec::new(), Rules::json_rpc());
     /// assert_eq!(writer.send(|encoder| encoder.notification("started", &()))?, Progress::Written);
-    /// // What cannot be encoded is not sent, and the next message is.
+    /// // A message that can't be encoded isn't sent, and the next one is.
     /// assert!(matches!(writer.send(|encoder| encoder.response(&Id::from(1), &f64::NAN)), Err(SendError::Encode(_))));
     /// assert_eq!(writer.send(|encoder| encoder.response(&Id::from(1), &0.5))?, Progress::Written);
     /// let (lines, _) = writer.into_parts().unwrap();
@@ -87,22 +89,16 @@ impl<W: Write> FrameWriter<W> {
     /// # Errors
     ///
     /// Nothing of it has been sent, unless the error is [`Io`](SendError::Io): then some of it may have been, and nothing
-    /// comes after it.
+    /// will follow it.
     pub fn send(
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<Progress, SendError> {
-        // Not under the lock: whatever the caller does here, it may want to send as well.
+        // Not under the lock: whatever the caller does here, it may want to send too.
         let mut lines = BytesMut::new();
         write(&mut Encoder::append_to(&mut lines, self.rules))?;
 
-        let mut shared = self.lock();
-        if shared.broken {
-            return Err(SendError::Broken);
-        }
-        if shared.unwritten.len() > BACKLOG {
-            return Err(SendError::Full);
-        }
+        let mut shared = self.lock_for_more()?;
         if shared.unwritten.is_empty() {
             shared.unwritten = lines;
         } else {
@@ -111,7 +107,31 @@ impl<W: Write> FrameWriter<W> {
         shared.write_out()
     }
 
-    /// Writes what is pending, and flushes the writer.
+    /// Sends a line that was encoded elsewhere.
+    ///
+    /// ```
+    /// use wireline::io::{FrameWriter, SendError};
+    /// use wireline::{Rules, to_line};
+    ///
+    /// let line = to_line(&Rules::mcp(), |encoder| encoder.notification("note", &()))?;
+    /// let writer = FrameWriter::new(Vec::new(), Rules::mcp());
+    /// for _ in 0..2 {
+    ///     let _ = writer.send_line(&line)?;
+    /// }
+    /// assert_eq!(writer.into_parts().unwrap().0.len(), 2 * line.as_bytes().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`send`](Self::send).
+    pub fn send_line(&self, line: &Line) -> Result<Progress, SendError> {
+        let mut shared = self.lock_for_more()?;
+        shared.unwritten.extend_from_slice(line.as_bytes());
+        shared.write_out()
+    }
+
+    /// Writes what is pending and flushes the writer.
     ///
     /// ```
     /// use std::io::{self, Write};
@@ -164,13 +184,24 @@ impl<W: Write> FrameWriter<W> {
         }
     }
 
-    /// The writer and what it has not taken yet, unless there are other clones.
+    /// The writer and what it hasn't taken yet, or `None` if there are other clones.
+    #[must_use]
     pub fn into_parts(self) -> Option<(W, BytesMut)> {
         let shared = Arc::into_inner(self.shared)?.into_inner().unwrap_or_else(PoisonError::into_inner);
         Some((shared.writer, shared.unwritten))
     }
 
-    /// A panic while it was locked was the writer's, which is broken then.
+    /// For adding to what is unwritten, if that is still possible.
+    fn lock_for_more(&self) -> Result<MutexGuard<'_, Shared<W>>, SendError> {
+        let shared = self.lock();
+        match () {
+            () if shared.broken => Err(SendError::Broken),
+            () if shared.unwritten.len() > BACKLOG => Err(SendError::Full),
+            () => Ok(shared),
+        }
+    }
+
+    // If somebody panicked while holding the lock, it was the writer, which is broken then.
     fn lock(&self) -> MutexGuard<'_, Shared<W>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -193,12 +224,12 @@ impl<W: Write> Shared<W> {
                 Err(error) => return Err(self.breaks(error)),
             }
         }
-        // A long line's memory is given back.
+        // Gives back the memory of a long line.
         self.unwritten = BytesMut::new();
         Ok(Progress::Written)
     }
 
-    /// A writer that panics has taken nobody knows how much; it is broken then.
+    /// If the writer panics, nobody knows how much it has taken, and it counts as broken.
     fn guarded<T>(&mut self, call: impl FnOnce(&mut W) -> T) -> T {
         self.broken = true;
         let result = call(&mut self.writer);
@@ -225,16 +256,18 @@ impl<W> fmt::Debug for FrameWriter<W> {
 }
 
 /// Why a message was not sent.
+///
+/// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SendError {
-    /// It could not be encoded. Nothing of it was sent, and the next can be.
+    /// It could not be encoded. Nothing of it was sent, and the next message can be.
     Encode(EncodeError),
-    /// The writer failed. This is said once.
+    /// The writer failed. This is returned once.
     Io(io::Error),
     /// The writer failed before.
     Broken,
-    /// Too much waits to be written. The message was not added to it.
+    /// Too much is waiting to be written. The message was not added.
     Full,
 }
 
@@ -242,9 +275,9 @@ impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Encode(error) => fmt::Display::fmt(error, f),
-            Self::Io(_) => f.write_str("expected the writer to take the message"),
-            Self::Broken => f.write_str("expected a writer that has not failed before"),
-            Self::Full => f.write_str("expected less to wait for the writer"),
+            Self::Io(_) => f.write_str("failed to write the message"),
+            Self::Broken => f.write_str("the writer has failed before"),
+            Self::Full => f.write_str("send backlog is full"),
         }
     }
 }
@@ -268,5 +301,19 @@ impl From<EncodeError> for SendError {
 impl From<io::Error> for SendError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+/// The writer's own error, or one whose kind says what happened: [`InvalidInput`](ErrorKind::InvalidInput) for a message
+/// that can't be encoded, [`BrokenPipe`](ErrorKind::BrokenPipe) for a writer that failed before, and
+/// [`WouldBlock`](ErrorKind::WouldBlock) for a full backlog.
+impl From<SendError> for io::Error {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Encode(error) => error.into(),
+            SendError::Io(error) => error,
+            SendError::Broken => Self::new(ErrorKind::BrokenPipe, error),
+            SendError::Full => Self::new(ErrorKind::WouldBlock, error),
+        }
     }
 }

@@ -1,18 +1,19 @@
-//! The same question as the scanner's, answered byte by byte: slower, but it says what is wrong and where.
+//! The scanner's question answered byte by byte: slower, but it says what is wrong, and where.
 //!
-//! It runs only over texts that the scanner rejected, and in tests as its oracle.
+//! It only runs on texts that the scanner rejected, and in tests as the scanner's oracle.
 
+use super::is_blank;
 use super::scan::nesting::Nesting;
 
 /// The first thing wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Defect {
     pub(crate) flaw: Flaw,
-    /// The byte at which it shows; the text's length if the text ends too early.
+    /// The byte at which it shows, or the length of the text if that ends too early.
     pub(crate) at: usize,
 }
 
-/// What is wrong with a text that is not JSON.
+/// A way in which a text isn't JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     Empty,
@@ -28,28 +29,13 @@ pub(crate) enum Flaw {
     TooDeep,
 }
 
-impl Flaw {
-    /// Whether it is confined to one string, number or literal, so that what comes after it can still be told apart.
-    pub(crate) fn is_within_token(self) -> bool {
-        matches!(
-            self,
-            Self::InvalidUtf8
-                | Self::ControlCharacter
-                | Self::InvalidEscape
-                | Self::InvalidNumber
-                | Self::InvalidLiteral
-                | Self::TooDeep
-        )
-    }
-}
-
-/// What is wrong with `text`, if anything is. `max_depth` is at most [`DEEPEST`](super::scan::DEEPEST).
+/// The first thing wrong with `text`, or `None` if it is JSON. `max_depth` is at most [`DEEPEST`](super::DEEPEST).
 pub(crate) fn explain(text: &[u8], max_depth: u32) -> Option<Defect> {
     if text.starts_with(b"\xef\xbb\xbf") {
         return Some(Defect { flaw: Flaw::ByteOrderMark, at: 0 });
     }
     let syntax = Walk { text, at: 0 }.text(max_depth).err();
-    // Bytes beyond ASCII are taken for characters above; whether they are is asked here. The earlier flaw counts.
+    // So far, bytes beyond ASCII have passed for characters. Whichever flaw comes first counts.
     let utf8 = simdutf8::compat::from_utf8(text)
         .err()
         .map(|error| Defect { flaw: Flaw::InvalidUtf8, at: error.valid_up_to() });
@@ -81,12 +67,12 @@ impl Walk<'_> {
         let mut nesting = Nesting::default();
         let mut expect = Expect::Value;
         loop {
-            while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            while self.peek().is_some_and(is_blank) {
                 self.at += 1;
             }
             let done = nesting.depth() == 0 && matches!(expect, Expect::Separator);
             let Some(byte) = self.peek() else {
-                return match (done, self.text.iter().all(|byte| b" \t\n\r".contains(byte))) {
+                return match (done, self.text.iter().all(|&byte| is_blank(byte))) {
                     (true, _) => Ok(()),
                     (false, true) => self.wrong(Flaw::Empty),
                     (false, false) => self.wrong(Flaw::UnexpectedEnd),
@@ -238,7 +224,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a byte outside strings is part of a number or a literal, right or wrong.
+/// Whether a byte outside strings belongs to a number or a literal, valid or not.
 fn is_scalar(byte: u8) -> bool {
-    !matches!(byte, b'{' | b'}' | b'[' | b']' | b':' | b',' | b'"' | b' ' | b'\t' | b'\n' | b'\r')
+    !matches!(byte, b'{' | b'}' | b'[' | b']' | b':' | b',' | b'"') && !is_blank(byte)
 }

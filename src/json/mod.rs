@@ -1,7 +1,33 @@
-//! JSON alone: one pass over a text, the byte-by-byte judge that explains, and steps over checked text.
+//! JSON alone, without a word of JSON-RPC. The lowest layer: it imports nothing else of the crate.
+//!
+//! | file | question it answers |
+//! |---|---|
+//! | `scan/` | is a text JSON, and where are the members of its outermost object? One pass, 64 bytes at a time |
+//! | `accept` | the same, with the text as `&str` if the answer is yes |
+//! | `explain` | what's wrong with a text, and where? Byte by byte |
+//! | `fragment` | how does a text get through serde as it is spelled? |
+//! | `kernel` | which CPU-specific implementation runs? |
+//! | `text` | who owns a valid text: a line, a buffer, or the value itself? |
+//! | `walk` | where are the members and elements of a valid text? |
+//! | `string`, `number` | what does a string say, what is a number worth? |
 
+pub(crate) mod accept;
 pub(crate) mod explain;
+pub(crate) mod fragment;
+pub(crate) mod kernel;
 pub(crate) mod number;
 pub(crate) mod scan;
 pub(crate) mod string;
+pub(crate) mod text;
 pub(crate) mod walk;
+
+pub(crate) use accept::{Accepted, accept};
+pub(crate) use explain::{Flaw, explain};
+pub(crate) use number::Decimal;
+pub(crate) use scan::{DEEPEST, Input, Members, Root, Scanned, Span};
+pub(crate) use text::Text;
+
+/// Space, tab, line feed and carriage return: what JSON allows between tokens.
+pub(crate) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}

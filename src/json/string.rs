@@ -1,13 +1,12 @@
-//! What a JSON string says, given its spelling.
+//! What a JSON string says.
 //!
-//! All of these take a string *literal*, quotes included, from a text that the scanner accepted. On any other bytes
-//! they answer `None` or `false`.
+//! All of these take a string *literal*, quotes included, from a text that the scanner accepted. For any other text the
+//! answer is `None` or `false`.
 
 use std::borrow::Cow;
 
-/// The characters of the literal, or `None` if an escape in it stands for half a surrogate pair: JSON permits that,
-/// but there is no such character.
-pub(crate) fn decode(literal: &[u8]) -> Option<Cow<'_, str>> {
+/// The characters of the literal, or `None` if one of its escapes is a lone surrogate: valid JSON, but no character.
+pub(crate) fn decode(literal: &str) -> Option<Cow<'_, str>> {
     let body = body(literal)?;
     if memchr::memchr(b'\\', body.as_bytes()).is_none() {
         return Some(Cow::Borrowed(body));
@@ -15,48 +14,45 @@ pub(crate) fn decode(literal: &[u8]) -> Option<Cow<'_, str>> {
     Characters { rest: body }.collect::<Option<String>>().map(Cow::Owned)
 }
 
-/// [`decode`], with U+FFFD in place of what is no character.
-pub(crate) fn decode_lossy(literal: &[u8]) -> Cow<'_, str> {
+/// [`decode`], with U+FFFD in place of lone surrogates.
+pub(crate) fn decode_lossy(literal: &str) -> Cow<'_, str> {
     decode(literal).unwrap_or_else(|| {
         characters(literal).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     })
 }
 
-/// Whether the literal stands for characters at all, see [`decode`].
-pub(crate) fn is_decodable(literal: &[u8]) -> bool {
-    memchr::memchr(b'\\', literal).is_none()
+/// Whether [`decode`] succeeds.
+pub(crate) fn is_decodable(literal: &str) -> bool {
+    memchr::memchr(b'\\', literal.as_bytes()).is_none()
         || body(literal).is_some_and(|body| Characters { rest: body }.all(|character| character.is_some()))
 }
 
-/// Whether two literals say the same.
-pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
+/// Whether two literals say the same. Lone surrogates equal nothing, not even each other.
+pub(crate) fn same(one: &str, other: &str) -> bool {
     one == other
         || body(one).zip(body(other)).is_some_and(|(one, other)| {
-            // Two halves of surrogate pairs are not the same character: they are none.
             let mut other = Characters { rest: other };
             Characters { rest: one }.all(|c| c.is_some() && other.next() == Some(c)) && other.rest.is_empty()
         })
 }
 
 /// Whether the literal says `text`.
-pub(crate) fn says(literal: &[u8], text: &str) -> bool {
-    match literal {
-        [b'"', body @ .., b'"'] if memchr::memchr(b'\\', body).is_none() => body == text.as_bytes(),
-        _ => body(literal).is_some_and(|body| Characters { rest: body }.eq(text.chars().map(Some))),
+pub(crate) fn says(literal: &str, text: &str) -> bool {
+    match body(literal) {
+        Some(body) if memchr::memchr(b'\\', body.as_bytes()).is_none() => body == text,
+        Some(body) => Characters { rest: body }.eq(text.chars().map(Some)),
+        None => false,
     }
 }
 
-/// The characters of the literal, one by one; see [`decode`] for `None`.
-pub(crate) fn characters(literal: &[u8]) -> impl Iterator<Item = Option<char>> + '_ {
+/// The characters of the literal, one by one: `None` for a lone surrogate.
+pub(crate) fn characters(literal: &str) -> impl Iterator<Item = Option<char>> + '_ {
     Characters { rest: body(literal).unwrap_or_default() }
 }
 
-/// What stands between the quotes.
-fn body(literal: &[u8]) -> Option<&str> {
-    match literal {
-        [b'"', body @ .., b'"'] => std::str::from_utf8(body).ok(),
-        _ => None,
-    }
+/// What is between the quotes.
+fn body(literal: &str) -> Option<&str> {
+    literal.strip_prefix('"')?.strip_suffix('"')
 }
 
 struct Characters<'a> {
@@ -76,7 +72,7 @@ impl Characters<'_> {
         if !(0xd800..0xdc00).contains(&first) {
             return char::from_u32(u32::from(first));
         }
-        // The first half of a pair: the second must follow, and is taken only if it does.
+        // The first half of a pair. What follows is consumed only if it is the second half.
         let mut ahead = Characters { rest: self.rest.strip_prefix("\\u")? };
         let second = ahead.hex().filter(|second| (0xdc00..0xe000).contains(second))?;
         self.rest = ahead.rest;
@@ -136,34 +132,34 @@ mod tests {
             r#""x\u0000y""#,
         ] {
             let expected = serde_json::from_str::<String>(literal).ok();
-            assert_eq!(decode(literal.as_bytes()).as_deref(), expected.as_deref(), "{literal}");
-            assert_eq!(is_decodable(literal.as_bytes()), expected.is_some(), "{literal}");
-            let lossy = decode_lossy(literal.as_bytes());
+            assert_eq!(decode(literal).as_deref(), expected.as_deref(), "{literal}");
+            assert_eq!(is_decodable(literal), expected.is_some(), "{literal}");
+            let lossy = decode_lossy(literal);
             assert_eq!(lossy.contains('\u{fffd}'), expected.is_none(), "{literal}");
             if let Some(text) = expected {
                 assert_eq!(lossy, text);
-                assert!(says(literal.as_bytes(), &text), "{literal}");
-                assert!(!says(literal.as_bytes(), &(text.clone() + "x")), "{literal}");
-                assert!(same(literal.as_bytes(), serde_json::to_string(&text).unwrap().as_bytes()), "{literal}");
+                assert!(says(literal, &text), "{literal}");
+                assert!(!says(literal, &(text.clone() + "x")), "{literal}");
+                assert!(same(literal, &serde_json::to_string(&text).unwrap()), "{literal}");
             }
         }
     }
 
     #[test]
     fn compares_what_is_said() {
-        let same = |a: &str, b: &str| super::same(a.as_bytes(), b.as_bytes());
+        let same = |a: &str, b: &str| super::same(a, b);
         assert!(same(r#""a""#, r#""\u0061""#));
         assert!(same(r#""\u00E9""#, r#""é""#));
         assert!(!same(r#""a""#, r#""ab""#));
         assert!(!same(r#""ab""#, r#""a""#));
         assert!(!same(r#""a""#, r#""A""#));
         assert!(!same(r#""\ud800x""#, r#""\ud801x""#));
-        assert!(!says(br#""\\""#, "\\\\"));
-        assert!(says(br#""\\""#, "\\"));
-        assert!(!says(br#""id\u0000""#, "id"));
-        assert!(!says(br#""\id""#, "id"));
-        assert!(!says(br#""\u+069d""#, "id"));
-        assert!(!says(br#""id"#, "id"));
-        assert!(!says(br#""id\""#, "id"));
+        assert!(!says(r#""\\""#, "\\\\"));
+        assert!(says(r#""\\""#, "\\"));
+        assert!(!says(r#""id\u0000""#, "id"));
+        assert!(!says(r#""\id""#, "id"));
+        assert!(!says(r#""\u+069d""#, "id"));
+        assert!(!says(r#""id"#, "id"));
+        assert!(!says(r#""id\""#, "id"));
     }
 }

@@ -1,10 +1,12 @@
-//! Steps over the values of a text that is known to be JSON, without looking into them.
+//! Steps over the members and elements of a text that is known to be JSON, without looking into them.
 //!
-//! Nothing here checks anything: on a text that the scanner did not accept the answers would be nonsense, though never
-//! out of bounds.
+//! Nothing is checked here: on a text that the scanner didn't accept the answers would be nonsense, though never out of
+//! bounds.
 
-/// The members of an object: each key, a string literal, and its value's text.
-pub(crate) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+use super::is_blank;
+
+/// The members of an object: each key, as a string literal, and the text of its value.
+pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor { text: object, at: 0 };
     cursor.skip_to_inside();
     std::iter::from_fn(move || {
@@ -16,8 +18,8 @@ pub(crate) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The elements of an array: where each begins, and its text.
-pub(crate) fn elements(array: &[u8]) -> Elements<'_> {
+/// The elements of an array: where each starts, and its text.
+pub(crate) fn elements(array: &str) -> Elements<'_> {
     let mut cursor = Cursor { text: array, at: 0 };
     cursor.skip_to_inside();
     Elements { cursor }
@@ -30,9 +32,8 @@ pub(crate) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// For an array whose text moved, or is held in another way: the elements from byte `at` on, which
-    /// [`position`](Self::position) gave.
-    pub(crate) fn resume(array: &'a [u8], at: usize) -> Self {
+    /// Continues at byte `at`, which [`position`](Self::position) returned for the same text.
+    pub(crate) fn resume(array: &'a str, at: usize) -> Self {
         Self { cursor: Cursor { text: array, at } }
     }
 
@@ -42,7 +43,7 @@ impl<'a> Elements<'a> {
 }
 
 impl<'a> Iterator for Elements<'a> {
-    type Item = (usize, &'a [u8]);
+    type Item = (usize, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.cursor.skip_blanks();
@@ -55,17 +56,17 @@ impl<'a> Iterator for Elements<'a> {
 
 #[derive(Clone)]
 struct Cursor<'a> {
-    text: &'a [u8],
+    text: &'a str,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
+        self.text.as_bytes().get(self.at).copied()
     }
 
     fn skip_blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+        while self.peek().is_some_and(is_blank) {
             self.at += 1;
         }
     }
@@ -79,8 +80,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The value that begins here, or `None` if a bracket is closed or the text ends.
-    fn item(&mut self) -> Option<&'a [u8]> {
+    /// The value that starts here, or `None` at a closing bracket or the end of the text.
+    fn item(&mut self) -> Option<&'a str> {
         let start = self.at;
         match self.peek()? {
             b'}' | b']' => return None,
@@ -93,9 +94,9 @@ impl<'a> Cursor<'a> {
 
     fn skip_string(&mut self) {
         self.at += 1;
-        while let Some(special) = memchr::memchr2(b'"', b'\\', &self.text[self.at..]) {
+        while let Some(special) = memchr::memchr2(b'"', b'\\', &self.text.as_bytes()[self.at..]) {
             self.at += special + 1;
-            if self.text[self.at - 1] == b'"' {
+            if self.text.as_bytes()[self.at - 1] == b'"' {
                 return;
             }
             self.at = (self.at + 1).min(self.text.len());
@@ -123,8 +124,8 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_scalar(&mut self) {
-        let rest = &self.text[self.at..];
-        let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+        let rest = &self.text.as_bytes()[self.at..];
+        let end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || is_blank(*byte);
         self.at += rest.iter().position(end).unwrap_or(rest.len());
     }
 }
@@ -135,9 +136,8 @@ mod tests {
 
     #[test]
     fn steps_over_everything() {
-        let object = br#" { "a" : [1, {"b":"]}\""}] , "c\"":"\\" ,"d":-1.5e3,"e":{},"f" : null } "#;
-        let found: Vec<_> =
-            members(object).map(|(k, v)| (str::from_utf8(k).unwrap(), str::from_utf8(v).unwrap())).collect();
+        let object = r#" { "a" : [1, {"b":"]}\""}] , "c\"":"\\" ,"d":-1.5e3,"e":{},"f" : null } "#;
+        let found: Vec<_> = members(object).collect();
         assert_eq!(
             found,
             [
@@ -148,17 +148,17 @@ mod tests {
                 (r#""f""#, "null"),
             ]
         );
-        assert_eq!(members(b"{}").count(), 0);
-        assert_eq!(members(b" { } ").count(), 0);
+        assert_eq!(members("{}").count(), 0);
+        assert_eq!(members(" { } ").count(), 0);
 
-        let array = br#" [ 1 ,"a,]" , [[],[]] ,{"x":[1,2]},true ] "#;
+        let array = r#" [ 1 ,"a,]" , [[],[]] ,{"x":[1,2]},true ] "#;
         let found: Vec<_> = elements(array).collect();
         for (start, element) in &found {
             assert_eq!(&array[*start..*start + element.len()], *element);
         }
-        let texts: Vec<_> = found.iter().map(|(_, element)| str::from_utf8(element).unwrap()).collect();
+        let texts: Vec<_> = found.iter().map(|(_, element)| *element).collect();
         assert_eq!(texts, ["1", r#""a,]""#, "[[],[]]", r#"{"x":[1,2]}"#, "true"]);
-        assert_eq!(elements(b"[]").count(), 0);
-        assert_eq!(elements(b" [ ] ").count(), 0);
+        assert_eq!(elements("[]").count(), 0);
+        assert_eq!(elements(" [ ] ").count(), 0);
     }
 }

@@ -1,20 +1,16 @@
 //! The side that is asked.
 
-use std::borrow::BorrowMut;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::BytesMut;
+use serde::Serialize;
 
-use crate::encode::encoder::{BatchEncoder, Encoder};
-use crate::encode::error::EncodeError;
-use crate::encode::payload::Payload;
-use crate::encode::rpc_error::RpcError;
-use crate::message::id::Id;
-use crate::message::message::Request;
-use crate::message::rules::{Dialect, Rules};
+use crate::encode::encoder::Sink;
+use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::message::dialect::Dialect;
+use crate::message::{Id, Request, Rules, code};
 
 /// For each request that may be in flight, so many bytes of ids are kept at the most.
 const ID_BYTES: usize = 1024;
@@ -51,7 +47,7 @@ pub struct Inbound {
 }
 
 struct Shared {
-    dialect: Dialect,
+    dialect: &'static Dialect,
     limit: usize,
     owed: Mutex<Owed>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -103,7 +99,7 @@ impl Inbound {
     ///
     /// Its id is in use or too long, or too many requests are in flight. It still wants an answer: [`Refusal::error`].
     pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Refusal> {
-        let id = request.id().into_owned();
+        let id = request.id().clone().into_owned();
         let most_bytes = self.shared.limit.saturating_mul(ID_BYTES);
         let mut owed = self.shared.owed();
         if id.as_json().len() > most_bytes {
@@ -156,12 +152,13 @@ impl Inbound {
     ///
     /// An answer could not be encoded, which is so only if not even an error with its id fits into a line. The others
     /// have been all the same.
-    pub fn answer_dropped<B: BorrowMut<BytesMut>>(&self, encoder: &mut Encoder<B>) -> Result<usize, EncodeError> {
+    #[expect(private_bounds, reason = "what an encoder can append to is this crate's business")]
+    pub fn answer_dropped(&self, encoder: &mut Encoder<impl Sink>) -> Result<usize, EncodeError> {
         let mut answered = Ok(0);
         while let Some((id, cancelled)) = self.next_dropped() {
             let error = match cancelled {
-                true if self.shared.dialect == Dialect::Mcp => continue,
-                true => RpcError::new(-32800, "Request cancelled"),
+                true if !self.shared.dialect.answers_cancelled => continue,
+                true => RpcError::new(code::REQUEST_CANCELLED, "Request cancelled"),
                 false => RpcError::internal(),
             };
             let encoded = encoder.error(&id, &error);
@@ -231,6 +228,7 @@ pub struct Ticket {
     open: bool,
 }
 
+#[expect(private_bounds, reason = "what an encoder can append to is this crate's business")]
 impl Ticket {
     /// The request's id, spelled as it was; the answer will spell it so.
     pub fn id(&self) -> &Id<'static> {
@@ -248,7 +246,11 @@ impl Ticket {
     ///
     /// The result could not be encoded, or the rules do not permit it. The request has then been answered by an
     /// internal error, if that could be encoded.
-    pub fn respond(self, encoder: &mut impl Answers, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
+    pub fn respond(
+        self,
+        encoder: &mut Encoder<impl Sink>,
+        result: &(impl Serialize + ?Sized),
+    ) -> Result<(), EncodeError> {
         self.answer(encoder, Ok::<_, &RpcError>(result))
     }
 
@@ -257,16 +259,16 @@ impl Ticket {
     /// # Errors
     ///
     /// The error could not be encoded. The request has then been answered by an internal error, if that could be.
-    pub fn fail(self, encoder: &mut impl Answers, error: &RpcError) -> Result<(), EncodeError> {
+    pub fn fail(self, encoder: &mut Encoder<impl Sink>, error: &RpcError) -> Result<(), EncodeError> {
         self.answer(encoder, Err::<&(), _>(error))
     }
 
-    fn answer<P: Payload + ?Sized>(
+    fn answer<P: Serialize + ?Sized>(
         mut self,
-        encoder: &mut impl Answers,
+        encoder: &mut Encoder<impl Sink>,
         outcome: Result<&P, &RpcError>,
     ) -> Result<(), EncodeError> {
-        let answered = match self.is_cancelled() && self.shared.dialect == Dialect::Mcp {
+        let answered = match self.is_cancelled() && !self.shared.dialect.answers_cancelled {
             true => Ok(()),
             // If a payload panics while it is written, `self` is dropped on the way, and answered so.
             false => answer(encoder, &self.id, outcome),
@@ -284,7 +286,7 @@ impl Drop for Ticket {
         }
         let mut owed = self.shared.owed();
         let cancelled = owed.requests.get(&self.id).copied().unwrap_or_default();
-        if cancelled && self.shared.dialect == Dialect::Mcp {
+        if cancelled && !self.shared.dialect.answers_cancelled {
             owed.forget(&self.id);
             return;
         }
@@ -301,57 +303,19 @@ impl fmt::Debug for Ticket {
 }
 
 /// Encodes one answer: `outcome`, or an internal error in its place if that cannot be encoded.
-pub(crate) fn answer<P: Payload + ?Sized>(
-    encoder: &mut impl Answers,
+pub(crate) fn answer<P: Serialize + ?Sized>(
+    encoder: &mut Encoder<impl Sink>,
     id: &Id<'_>,
     outcome: Result<&P, &RpcError>,
 ) -> Result<(), EncodeError> {
     let encoded = match outcome {
-        Ok(result) => encoder.put_response(id, result),
-        Err(error) => encoder.put_error(id, error),
+        Ok(result) => encoder.response(id, result),
+        Err(error) => encoder.error(id, error),
     };
     encoded.or_else(|reason| {
-        encoder.put_error(id, &RpcError::internal())?;
+        encoder.error(id, &RpcError::internal())?;
         Err(reason)
     })
-}
-
-/// What answers are encoded to: an [`Encoder`] or, for a batch of them, a [`BatchEncoder`].
-pub trait Answers: sealed::Answers {}
-
-impl<B: BorrowMut<BytesMut>> Answers for Encoder<B> {}
-
-impl Answers for BatchEncoder<'_> {}
-
-mod sealed {
-    use super::*;
-
-    pub trait Answers {
-        #[doc(hidden)]
-        fn put_response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError>;
-        #[doc(hidden)]
-        fn put_error(&mut self, id: &Id<'_>, error: &RpcError) -> Result<(), EncodeError>;
-    }
-
-    impl<B: BorrowMut<BytesMut>> Answers for Encoder<B> {
-        fn put_response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-            self.response(id, result)
-        }
-
-        fn put_error(&mut self, id: &Id<'_>, error: &RpcError) -> Result<(), EncodeError> {
-            self.error(id, error)
-        }
-    }
-
-    impl Answers for BatchEncoder<'_> {
-        fn put_response(&mut self, id: &Id<'_>, result: &(impl Payload + ?Sized)) -> Result<(), EncodeError> {
-            self.response(id, result)
-        }
-
-        fn put_error(&mut self, id: &Id<'_>, error: &RpcError) -> Result<(), EncodeError> {
-            self.error(id, error)
-        }
-    }
 }
 
 /// Why a request was not admitted.
@@ -371,7 +335,7 @@ impl Refusal {
     pub fn error(self) -> RpcError {
         match self {
             Self::Duplicate => RpcError::invalid_request("the id is in use by a request that is not answered yet"),
-            Self::TooMany => RpcError::new(-32000, "too many requests are in flight"),
+            Self::TooMany => RpcError::new(code::SERVER_BUSY, "too many requests are in flight"),
             Self::IdTooLong => RpcError::invalid_request("the id is too long"),
         }
     }

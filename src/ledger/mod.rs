@@ -39,5 +39,5 @@ mod inbound;
 mod outbound;
 
 pub(crate) use inbound::answer;
-pub use inbound::{Answers, Inbound, Refusal, Ticket};
+pub use inbound::{Inbound, Refusal, Ticket};
 pub use outbound::{Full, Outbound, Stray};

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::message::id::Id;
-use crate::message::message::Response;
+use crate::message::{Id, Response};
 
 /// The requests that have been sent and are to be answered by the peer, each with a value of the caller's: a channel to
 /// send the answer to, a time, a name.

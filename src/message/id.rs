@@ -1,19 +1,18 @@
-//! The id of a request, with its exact spelling kept.
+//! The id of a request, with its exact spelling.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 
-use crate::json::number::Decimal;
-use crate::json::scan;
-use crate::json::string;
+use crate::json::{self, Decimal, Text, string};
 
 /// The id that ties a response to its request: a string, a number or null.
 ///
-/// An id keeps the spelling it was sent with, whatever its length, so that it can be sent back byte for byte. Two ids
-/// are equal if they have the same type and value, however they are spelled: `"a"` is `"\u0061"`, and `1`, `1.0` and
-/// `1e0` are one number, but `1` is not `"1"`. (Numbers whose exponents have 18 digits and more are equal only if those
-/// are, and the rest is.)
+/// An id keeps the spelling it was sent with, whatever its length, so it can be sent back byte for byte. Two ids are
+/// equal if they have the same type and value, however they are spelled: `"a"` equals `"\u0061"`, and `1`, `1.0` and
+/// `1e0` are one number, but `1` isn't `"1"`. (Numbers whose exponents have 18 or more digits are only equal if both
+/// their exponents and the rest are.)
 ///
 /// ```
 /// use wireline::Id;
@@ -23,40 +22,65 @@ use crate::json::string;
 /// assert_eq!(id, Id::from(9007199254740993_u64));
 /// assert_ne!(id, Id::from("9007199254740993"));
 /// ```
+///
+/// Cloning or owning an id of up to 38 bytes, such as a UUID, doesn't allocate.
+///
+/// With serde, an id is the string, number or null that it stands for. Inside a payload, an
+/// [`Encoder`](crate::Encoder) writes it as it is spelled:
+///
+/// ```
+/// use wireline::{Id, Rules, to_line};
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct Cancelled<'a> { request_id: Id<'a> }
+///
+/// let cancelled = Cancelled { request_id: Id::parse("1.50").unwrap() };
+/// let line = to_line(&Rules::mcp(), |encoder| encoder.notification("notifications/cancelled", &cancelled))?;
+/// assert!(line.as_bytes().ends_with(b"\"params\":{\"requestId\":1.50}}\n"));
+///
+/// let read: Cancelled = serde_json::from_str(r#"{"requestId":"a"}"#)?;
+/// assert_eq!(read.request_id, Id::from("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Id<'a> {
     /// A JSON string without lone surrogate escapes, a number or `null`.
-    json: Cow<'a, str>,
+    json: Text<'a>,
 }
 
 impl<'a> Id<'a> {
     /// The id `null`.
-    pub const NULL: Id<'static> = Id { json: Cow::Borrowed("null") };
+    pub const NULL: Id<'static> = Id { json: Text::borrowed("null", None) };
 
-    /// The id that `json` spells, or `None` if that is anything but one string, number or null.
+    /// The id that `json` spells, or `None` if that isn't one string, number or null. Blanks around it are ignored.
+    #[must_use]
     pub fn parse(json: &'a str) -> Option<Self> {
         let json = json.trim_matches([' ', '\t', '\r', '\n']);
-        if !matches!(Kind::of(json.as_bytes()), Kind::Other) && scan::explain(json.as_bytes(), 0).is_none() {
-            Self::checked(json.as_bytes())
-        } else {
-            None
-        }
+        let is_json = json::explain(json.as_bytes(), 0).is_none();
+        if is_json { Self::of_json(Text::borrowed(json, None)) } else { None }
     }
 
-    /// The id that `json` spells, which is a JSON text without blanks around it.
-    pub(crate) fn checked(json: &'a [u8]) -> Option<Self> {
-        let fine = match Kind::of(json) {
-            Kind::String => string::is_decodable(json),
+    /// The id that `json` spells, a JSON text without blanks around it.
+    pub(crate) fn of_json(json: Text<'a>) -> Option<Self> {
+        let is_id = match Kind::of(json.as_str()) {
+            Kind::String => string::is_decodable(json.as_str()),
             Kind::Number | Kind::Null => true,
             Kind::Other => false,
         };
-        let json = fine.then(|| std::str::from_utf8(json).ok()).flatten()?;
-        Some(Self { json: Cow::Borrowed(json) })
+        is_id.then_some(Self { json })
+    }
+
+    /// The id that `json` spells, which has passed the rules as one.
+    #[inline(always)]
+    pub(crate) fn of_permitted(json: Text<'a>) -> Self {
+        Self { json }
     }
 
     /// The id as JSON text, as it was spelled.
+    #[must_use]
     pub fn as_json(&self) -> &str {
-        &self.json
+        self.json.as_str()
     }
 
     /// The characters of an id that is a string, with its escapes decoded.
@@ -67,51 +91,64 @@ impl<'a> Id<'a> {
     /// assert_eq!(Id::parse(r#""\u0061b""#).unwrap().as_str().unwrap(), "ab");
     /// assert_eq!(Id::from(1).as_str(), None);
     /// ```
+    #[must_use]
     pub fn as_str(&self) -> Option<Cow<'_, str>> {
-        string::decode(self.json.as_bytes())
+        string::decode(self.as_json())
     }
 
-    /// The value of an id that is a whole number and fits, however it is spelled: `1e2` is 100.
+    /// The value of an id that is a whole number in the range of an `i64`, however it is spelled: `1e2` is 100.
+    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
     }
 
-    /// The value of an id that is a whole number and fits, as [`as_i64`](Self::as_i64).
+    /// The value of an id that is a whole number in the range of a `u64`, however it is spelled.
+    #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
     }
 
     /// Whether the id is a string.
+    #[must_use]
     pub fn is_string(&self) -> bool {
         self.kind() == Kind::String
     }
 
     /// Whether the id is a number.
+    #[must_use]
     pub fn is_number(&self) -> bool {
         self.kind() == Kind::Number
     }
 
-    /// Whether the id is a number without a fraction, by value: `1e2` is, `1.5` is not.
+    /// Whether the id is a number without a fraction, by value: `1e2` is, `1.5` isn't.
+    #[must_use]
     pub fn is_integer(&self) -> bool {
         self.decimal().is_some_and(|decimal| decimal.is_integer())
     }
 
     /// Whether the id is null.
+    #[must_use]
     pub fn is_null(&self) -> bool {
         self.kind() == Kind::Null
     }
 
-    /// The same id with a copy of its spelling.
+    /// The same id with a spelling of its own, which keeps no buffer alive.
+    #[must_use]
     pub fn into_owned(self) -> Id<'static> {
-        Id { json: Cow::Owned(self.json.into_owned()) }
+        Id { json: self.json.detached() }
+    }
+
+    /// The same id, sharing the buffer that its message shares.
+    pub(crate) fn into_shared(self) -> Id<'static> {
+        Id { json: self.json.into_owned() }
     }
 
     fn kind(&self) -> Kind {
-        Kind::of(self.json.as_bytes())
+        Kind::of(self.as_json())
     }
 
     fn decimal(&self) -> Option<Decimal<'_>> {
-        self.is_number().then(|| Decimal::new(self.json.as_bytes()))
+        self.is_number().then(|| Decimal::new(self.as_json().as_bytes()))
     }
 }
 
@@ -119,7 +156,7 @@ macro_rules! from_integer {
     ($($integer:ty),*) => {$(
         impl From<$integer> for Id<'static> {
             fn from(id: $integer) -> Self {
-                Self { json: Cow::Owned(id.to_string()) }
+                Self { json: Text::displayed(id) }
             }
         }
     )*};
@@ -130,16 +167,61 @@ from_integer!(i32, i64, u32, u64);
 /// A string id.
 impl From<&str> for Id<'static> {
     fn from(id: &str) -> Self {
-        // A string is always written, and to memory.
-        Self { json: Cow::Owned(serde_json::Value::from(id).to_string()) }
+        // `Value` writes strings as JSON.
+        Self { json: Text::displayed(serde_json::Value::from(id)) }
     }
 }
+
+/// A string id.
+impl From<String> for Id<'static> {
+    fn from(id: String) -> Self {
+        Self { json: Text::displayed(serde_json::Value::from(id)) }
+    }
+}
+
+/// The JSON text, which [`FromStr`] reads back.
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_json())
+    }
+}
+
+/// From JSON text, as [`Id::parse`].
+///
+/// ```
+/// use wireline::Id;
+///
+/// let id: Id = "17".parse()?;
+/// assert_eq!(id, Id::from(17));
+/// assert_eq!(r#""a""#.parse::<Id>()?.to_string(), r#""a""#);
+/// assert!("a".parse::<Id>().is_err()); // a string has quotes
+/// # Ok::<(), wireline::ParseIdError>(())
+/// ```
+impl FromStr for Id<'static> {
+    type Err = ParseIdError;
+
+    fn from_str(json: &str) -> Result<Self, ParseIdError> {
+        Id::parse(json).map(Id::into_owned).ok_or(ParseIdError(()))
+    }
+}
+
+/// The text is no id: not one JSON string, number or null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseIdError(());
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a JSON string, number or null")
+    }
+}
+
+impl std::error::Error for ParseIdError {}
 
 impl PartialEq<Id<'_>> for Id<'_> {
     fn eq(&self, other: &Id<'_>) -> bool {
         match (self.kind(), other.kind()) {
-            (Kind::String, Kind::String) => string::same(self.json.as_bytes(), other.json.as_bytes()),
-            (Kind::Number, Kind::Number) => self.json == other.json || self.decimal() == other.decimal(),
+            (Kind::String, Kind::String) => string::same(self.as_json(), other.as_json()),
+            (Kind::Number, Kind::Number) => self.as_json() == other.as_json() || self.decimal() == other.decimal(),
             (one, other) => one == other,
         }
     }
@@ -153,7 +235,7 @@ impl Hash for Id<'_> {
         kind.hash(state);
         match kind {
             Kind::String => {
-                hash_string(self.json.as_bytes(), state);
+                hash_string(self.as_json(), state);
                 state.write_u8(0xff);
             }
             Kind::Number => self.decimal().hash(state),
@@ -162,10 +244,10 @@ impl Hash for Id<'_> {
     }
 }
 
-/// Hashes what a string says, in blocks: those are the same, however it is spelled.
-fn hash_string<H: Hasher>(json: &[u8], state: &mut H) {
+/// Hashes the characters of a string in blocks, which are the same however it is spelled.
+fn hash_string<H: Hasher>(json: &str, state: &mut H) {
     const BLOCK: usize = 64;
-    if let [b'"', plain @ .., b'"'] = json
+    if let [b'"', plain @ .., b'"'] = json.as_bytes()
         && memchr::memchr(b'\\', plain).is_none()
     {
         plain.chunks(BLOCK).for_each(|block| state.write(block));
@@ -187,14 +269,14 @@ fn hash_string<H: Hasher>(json: &[u8], state: &mut H) {
     }
 }
 
-/// Says what the id is, not what it reads: ids are the peer's words.
+/// The type and the length. The rest is the peer's.
 impl fmt::Debug for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Id({:?}, {} bytes)", self.kind(), self.json.len())
+        write!(f, "Id({:?}, {} bytes)", self.kind(), self.as_json().len())
     }
 }
 
-/// What a JSON text is, as far as ids are concerned.
+/// The type of a JSON text, as far as ids are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     String,
@@ -204,8 +286,8 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(json: &[u8]) -> Self {
-        match json.first() {
+    fn of(json: &str) -> Self {
+        match json.as_bytes().first() {
             Some(b'"') => Self::String,
             Some(b'-' | b'0'..=b'9') => Self::Number,
             Some(b'n') => Self::Null,
@@ -308,6 +390,20 @@ mod tests {
         assert!(id("1e2").is_integer() && !id("12.5").is_integer() && !id("\"1\"").is_integer());
         assert!(id("1e400").is_integer() && !id("1e-400").is_integer() && id("0e-400").is_integer());
         assert_eq!(Id::from("a\"\n").as_json(), r#""a\"\n""#);
+    }
+
+    #[test]
+    fn is_made_from_strings_of_any_length() {
+        for text in ["", "a\"\n", "é😀", &"x".repeat(36), &"x".repeat(37), &"long \u{1} ".repeat(100)] {
+            let id = Id::from(text);
+            assert_eq!(id.as_json(), serde_json::to_string(text).unwrap());
+            assert_eq!(id.as_str().unwrap(), text);
+            assert_eq!(Id::from(text.to_owned()), id);
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        for number in [0, 1, -1, i64::MIN, i64::MAX] {
+            assert_eq!(Id::from(number).as_json(), number.to_string());
+        }
     }
 
     #[test]

@@ -2,131 +2,55 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
-use crate::json::scan::Span;
-use crate::json::string;
-use crate::json::walk;
-use crate::message::cow_bytes::{Position, Text};
-use crate::message::envelope::{Envelope, Kind};
-use crate::message::id::Id;
-use crate::message::raw::RawJson;
+use bytes::Bytes;
+
+use crate::json::{Span, Text, string, walk};
+
+use super::dialect::Kind;
+use super::envelope::Envelope;
+use super::id::Id;
+use super::raw::RawJson;
 
 /// One message.
+///
+/// There are three kinds, and JSON-RPC 2.0 will have no fourth, so a `match` needs no wildcard arm.
+///
+/// What a message returns borrows from the line, not from the message, so it can outlive it:
+///
+/// ```
+/// use wireline::{Message, RawJson};
+///
+/// fn params(message: Message<'_>) -> Option<RawJson<'_>> {
+///     match message {
+///         Message::Request(request) => request.params(),
+///         Message::Notification(notification) => notification.params(),
+///         Message::Response(_) => None,
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub enum Message<'a> {
-    /// Calls a method, and wants one response.
+    /// Calls a method and expects one response.
     Request(Request<'a>),
-    /// Calls a method, and wants none.
+    /// Calls a method and expects no response.
     Notification(Notification<'a>),
-    /// Answers a request, by a result or an error.
+    /// Answers a request with a result or an error.
     Response(Response<'a>),
 }
 
-impl<'a> Message<'a> {
-    #[inline]
-    pub(crate) fn new(text: Text<'a>, position: Position, envelope: Envelope) -> Self {
-        let parts = Parts { text, position, envelope };
-        match envelope.kind {
-            Kind::Request => Self::Request(Request { parts }),
-            Kind::Notification => Self::Notification(Notification { parts }),
-            Kind::Result | Kind::Error => Self::Response(Response { parts }),
-        }
-    }
-
-    /// The message as it came, byte for byte: its line, or its entry in a batch.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.parts().text.bytes()
-    }
-
-    /// The whole message as JSON, for decoding it into types that have the envelope as well.
-    ///
-    /// ```
-    /// use wireline::{Frame, Rules};
-    ///
-    /// let line = br#"{"jsonrpc":"2.0","method":"note","traceparent":"00-4bf9"}"#;
-    /// let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
-    /// // A member that JSON-RPC does not know.
-    /// assert_eq!(message.raw().pointer("/traceparent").unwrap().as_str(), "\"00-4bf9\"");
-    /// # Ok::<(), wireline::Fault>(())
-    /// ```
-    pub fn raw(&self) -> RawJson<'_> {
-        RawJson::checked(self.as_bytes().trim_ascii())
-    }
-
-    /// The id of a request or a response.
-    pub fn id(&self) -> Option<Id<'_>> {
-        self.parts().id()
-    }
-
-    /// The same message, sharing the decoder's buffer instead of borrowing from it; see
-    /// [`Frame::into_owned`](crate::Frame::into_owned).
-    pub fn into_owned(self) -> Message<'static> {
-        match self {
-            Self::Request(Request { parts }) => Message::Request(Request { parts: parts.into_owned() }),
-            Self::Notification(Notification { parts }) => {
-                Message::Notification(Notification { parts: parts.into_owned() })
-            }
-            Self::Response(Response { parts }) => Message::Response(Response { parts: parts.into_owned() }),
-        }
-    }
-
-    pub(crate) fn text_and_envelope(&self) -> (&[u8], &Envelope) {
-        let Parts { text, envelope, .. } = self.parts();
-        (text.bytes(), envelope)
-    }
-
-    pub(crate) fn position(&self) -> Position {
-        self.parts().position
-    }
-
-    fn parts(&self) -> &Parts<'a> {
-        match self {
-            Self::Request(Request { parts })
-            | Self::Notification(Notification { parts })
-            | Self::Response(Response { parts }) => parts,
-        }
-    }
-}
-
-/// A call that wants one response with its id.
+/// A call that expects one response with its id.
 #[derive(Clone)]
 pub struct Request<'a> {
     parts: Parts<'a>,
+    id: Id<'a>,
 }
 
-impl Request<'_> {
-    /// The id, as it was spelled.
-    pub fn id(&self) -> Id<'_> {
-        self.parts.id().unwrap_or(Id::NULL)
-    }
-
-    /// The method's name. It is borrowed unless it was spelled with escapes.
-    pub fn method(&self) -> Cow<'_, str> {
-        self.parts.method()
-    }
-
-    /// The params, if there are any.
-    pub fn params(&self) -> Option<RawJson<'_>> {
-        self.parts.payload()
-    }
-}
-
-/// A call that wants no response.
+/// A call that expects no response.
 #[derive(Clone)]
 pub struct Notification<'a> {
     parts: Parts<'a>,
-}
-
-impl Notification<'_> {
-    /// The method's name. It is borrowed unless it was spelled with escapes.
-    pub fn method(&self) -> Cow<'_, str> {
-        self.parts.method()
-    }
-
-    /// The params, if there are any.
-    pub fn params(&self) -> Option<RawJson<'_>> {
-        self.parts.payload()
-    }
 }
 
 /// The answer to a request: a result or an error, never both.
@@ -140,7 +64,7 @@ impl Notification<'_> {
 ///     Ok(_) => panic!(),
 ///     Err(error) => {
 ///         assert_eq!((error.code(), &*error.message()), (-32000, "no such tool"));
-///         assert_eq!(error.data().unwrap().pointer("/name").unwrap().as_str(), "\"ad\"");
+///         assert_eq!(error.data().unwrap().pointer("/name").unwrap().as_str().unwrap(), "ad");
 ///     }
 /// }
 /// # Ok::<(), wireline::Fault>(())
@@ -148,71 +72,371 @@ impl Notification<'_> {
 #[derive(Clone)]
 pub struct Response<'a> {
     parts: Parts<'a>,
+    id: Option<Id<'a>>,
 }
 
-impl Response<'_> {
-    /// The id of the request it answers. Only an error may have none, and only where the rules permit that.
-    pub fn id(&self) -> Option<Id<'_>> {
-        self.parts.id()
+impl<'a> Message<'a> {
+    /// `text` starts at byte `start` of its line.
+    #[inline]
+    pub(crate) fn new(text: Text<'a>, position: Position, start: usize, envelope: Envelope) -> Self {
+        let has_id = !envelope.id.is_empty();
+        let id = has_id.then(|| Id::of_permitted(text.part(envelope.id.range())));
+        let parts = Parts { text, position, start, envelope };
+        match (envelope.kind, id) {
+            (Kind::Request, Some(id)) => Self::Request(Request { parts, id }),
+            (Kind::Request | Kind::Notification, _) => Self::Notification(Notification { parts }),
+            (Kind::Result | Kind::Error, id) => Self::Response(Response { parts, id }),
+        }
+    }
+
+    /// The id of a request or a response.
+    #[must_use]
+    pub fn id(&self) -> Option<&Id<'a>> {
+        match self {
+            Self::Request(request) => Some(&request.id),
+            Self::Notification(_) => None,
+            Self::Response(response) => response.id.as_ref(),
+        }
+    }
+
+    /// The method of a request or a notification.
+    #[must_use]
+    pub fn method(&self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Request(request) => Some(request.method()),
+            Self::Notification(notification) => Some(notification.method()),
+            Self::Response(_) => None,
+        }
+    }
+
+    /// The params of a request or a notification, if there are any.
+    #[must_use]
+    pub fn params(&self) -> Option<RawJson<'a>> {
+        match self {
+            Self::Request(request) => request.params(),
+            Self::Notification(notification) => notification.params(),
+            Self::Response(_) => None,
+        }
+    }
+
+    /// The same message, sharing the decoder's buffer instead of borrowing from it; see
+    /// [`Frame::into_owned`](crate::Frame::into_owned).
+    #[must_use]
+    pub fn into_owned(self) -> Message<'static> {
+        match self {
+            Self::Request(request) => Message::Request(request.into_owned()),
+            Self::Notification(notification) => Message::Notification(notification.into_owned()),
+            Self::Response(response) => Message::Response(response.into_owned()),
+        }
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        self.parts().position
+    }
+
+    fn parts(&self) -> &Parts<'a> {
+        match self {
+            Self::Request(Request { parts, .. })
+            | Self::Notification(Notification { parts })
+            | Self::Response(Response { parts, .. }) => parts,
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The id, as it was spelled.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Message, Rules};
+    ///
+    /// let line = br#"{"jsonrpc":"2.0","id":1.0,"method":"ping"}"#;
+    /// let Frame::Message(Message::Request(ping)) = Frame::parse(line, &Rules::mcp())? else { panic!() };
+    /// let spelled = ping.id().as_json();
+    /// assert_eq!(spelled, "1.0");
+    /// let mut encoder = Encoder::new(Rules::mcp());
+    /// encoder.response(ping.id(), &serde_json::json!({}))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> &Id<'a> {
+        &self.id
+    }
+
+    /// The method. It borrows from the line unless it was spelled with escapes or the request is owned.
+    #[must_use]
+    pub fn method(&self) -> Cow<'a, str> {
+        self.parts.method()
+    }
+
+    /// The params, if there are any.
+    #[must_use]
+    pub fn params(&self) -> Option<RawJson<'a>> {
+        self.parts.payload()
+    }
+
+    /// The same request, sharing the decoder's buffer instead of borrowing from it; see
+    /// [`Frame::into_owned`](crate::Frame::into_owned).
+    #[must_use]
+    pub fn into_owned(self) -> Request<'static> {
+        Request { parts: self.parts.into_owned(), id: self.id.into_shared() }
+    }
+}
+
+impl<'a> Notification<'a> {
+    /// The method. It borrows from the line unless it was spelled with escapes or the notification is owned.
+    #[must_use]
+    pub fn method(&self) -> Cow<'a, str> {
+        self.parts.method()
+    }
+
+    /// The params, if there are any.
+    #[must_use]
+    pub fn params(&self) -> Option<RawJson<'a>> {
+        self.parts.payload()
+    }
+
+    /// The same notification, sharing the decoder's buffer instead of borrowing from it; see
+    /// [`Frame::into_owned`](crate::Frame::into_owned).
+    #[must_use]
+    pub fn into_owned(self) -> Notification<'static> {
+        Notification { parts: self.parts.into_owned() }
+    }
+}
+
+impl<'a> Response<'a> {
+    /// The id of the request that it answers. Only an error may have none, and only where the rules permit that.
+    #[must_use]
+    pub fn id(&self) -> Option<&Id<'a>> {
+        self.id.as_ref()
     }
 
     /// The result or the error.
     ///
     /// # Errors
     ///
-    /// The peer's: the request was answered by an error.
-    pub fn outcome(&self) -> Result<RawJson<'_>, ErrorObject<'_>> {
-        let json = self.parts.part(self.parts.envelope.payload);
+    /// The peer's: it answered the request with an error.
+    pub fn outcome(&self) -> Result<RawJson<'a>, ErrorObject<'a>> {
+        let json = RawJson::of_json(self.parts.part(self.parts.envelope.payload));
         match self.parts.envelope.kind {
             Kind::Error => Err(ErrorObject { json }),
-            _ => Ok(RawJson::checked(json)),
+            _ => Ok(json),
         }
     }
 
-    /// The result, if it is one.
-    pub fn result(&self) -> Option<RawJson<'_>> {
+    /// The result, unless the response is an error.
+    #[must_use]
+    pub fn result(&self) -> Option<RawJson<'a>> {
         self.outcome().ok()
     }
 
-    /// The error, if it is one.
-    pub fn error(&self) -> Option<ErrorObject<'_>> {
+    /// The error, unless the response is a result.
+    #[must_use]
+    pub fn error(&self) -> Option<ErrorObject<'a>> {
         self.outcome().err()
     }
+
+    /// The same response, sharing the decoder's buffer instead of borrowing from it; see
+    /// [`Frame::into_owned`](crate::Frame::into_owned).
+    #[must_use]
+    pub fn into_owned(self) -> Response<'static> {
+        Response { parts: self.parts.into_owned(), id: self.id.map(Id::into_shared) }
+    }
+}
+
+/// What every message has: a text, and a place in the stream.
+macro_rules! any_message {
+    ($($type:ident: |$message:ident| $parts:expr;)*) => {$(
+        impl<'a> $type<'a> {
+            /// The message as it was sent, byte for byte: its line without the line ending, or its entry in a batch.
+            #[must_use]
+            pub fn as_bytes(&self) -> &[u8] {
+                self.any_parts().text.as_str().as_bytes()
+            }
+
+            /// The same bytes as a buffer: shared where possible, otherwise copied.
+            #[must_use]
+            pub fn to_bytes(&self) -> Bytes {
+                self.any_parts().text.to_bytes()
+            }
+
+            /// The whole message as JSON, for decoding it into types that include the envelope.
+            ///
+            /// ```
+            /// use wireline::{Frame, Rules};
+            ///
+            /// let line = br#"{"jsonrpc":"2.0","method":"note","traceparent":"00-4bf9"}"#;
+            /// let Frame::Message(message) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
+            /// // A member that JSON-RPC doesn't know.
+            /// assert_eq!(message.raw().pointer("/traceparent").unwrap().as_str().unwrap(), "00-4bf9");
+            /// # Ok::<(), wireline::Fault>(())
+            /// ```
+            #[must_use]
+            pub fn raw(&self) -> RawJson<'a> {
+                self.any_parts().raw()
+            }
+
+            /// The number of the line in the stream, starting at 1.
+            #[must_use]
+            pub fn line(&self) -> u64 {
+                self.any_parts().position.line
+            }
+
+            /// Where the line starts in the stream, in bytes.
+            #[must_use]
+            pub fn offset(&self) -> u64 {
+                self.any_parts().position.offset
+            }
+
+            /// Where the message and its parts are in the line.
+            #[must_use]
+            pub fn ranges(&self) -> Ranges {
+                self.any_parts().ranges()
+            }
+
+            fn any_parts(&self) -> &Parts<'a> {
+                let $message = self;
+                $parts
+            }
+        }
+
+        impl HasEnvelope for $type<'_> {
+            fn text_and_envelope(&self) -> (&str, &Envelope) {
+                let Parts { text, envelope, .. } = self.any_parts();
+                (text.as_str(), envelope)
+            }
+        }
+
+        impl AnyMessage for $type<'_> {}
+    )*};
+}
+
+any_message! {
+    Message: |message| message.parts();
+    Request: |request| &request.parts;
+    Notification: |notification| &notification.parts;
+    Response: |response| &response.parts;
+}
+
+macro_rules! into_message {
+    ($($type:ident),*) => {$(
+        impl<'a> From<$type<'a>> for Message<'a> {
+            fn from(message: $type<'a>) -> Self {
+                Self::$type(message)
+            }
+        }
+
+        /// The place and the length. The rest is the peer's.
+        impl fmt::Debug for $type<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.parts.debug(stringify!($type), f)
+            }
+        }
+    )*};
+}
+
+into_message!(Request, Notification, Response);
+
+/// A [`Message`], [`Request`], [`Notification`] or [`Response`]: what an [`Encoder`](crate::Encoder) can forward.
+///
+/// It can't be implemented for other types.
+#[expect(private_bounds, reason = "how a message is forwarded is this crate's business")]
+pub trait AnyMessage: HasEnvelope {}
+
+pub(crate) trait HasEnvelope {
+    fn text_and_envelope(&self) -> (&str, &Envelope);
+}
+
+/// Where a message and its parts are in its line, in bytes from the start of the line: for programs in other languages,
+/// which can't use what borrows from it.
+///
+/// ```
+/// use wireline::{Frame, Rules};
+///
+/// let line = br#"[{"jsonrpc":"2.0","method":"a"}, {"jsonrpc":"2.0","method":"b","params":[1],"id":2}]"#;
+/// let Frame::Batch(batch) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
+/// let ranges = batch.iter().nth(1).unwrap()?.ranges();
+/// assert_eq!(&line[ranges.method.unwrap()], br#""b""#);
+/// assert_eq!(&line[ranges.params.unwrap()], b"[1]");
+/// assert_eq!(&line[ranges.id.unwrap()], b"2");
+/// assert_eq!(ranges.message, 33..84);
+/// # Ok::<(), wireline::Fault>(())
+/// ```
+///
+/// Parts may be added: this struct can be read, but not constructed or matched exhaustively.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ranges {
+    /// All of it: the whole line, or an entry of a batch.
+    pub message: Range<usize>,
+    /// The `id`, as JSON.
+    pub id: Option<Range<usize>>,
+    /// The `method`, as JSON: a string with its quotes.
+    pub method: Option<Range<usize>>,
+    /// The `params`, as JSON.
+    pub params: Option<Range<usize>>,
+    /// The `result`, as JSON.
+    pub result: Option<Range<usize>>,
+    /// The `error`, as JSON.
+    pub error: Option<Range<usize>>,
 }
 
 /// The error of a response.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct ErrorObject<'a> {
-    json: &'a [u8],
+    json: RawJson<'a>,
 }
 
 impl<'a> ErrorObject<'a> {
-    /// The code, or the nearest that fits 64 bits; [`raw`](Self::raw) has its spelling.
+    /// The code, or the nearest one that fits 64 bits; [`raw`](Self::raw) has its spelling.
+    #[must_use]
     pub fn code(&self) -> i64 {
-        let json = self.member("code").unwrap_or(b"0");
-        let negative = json.first() == Some(&b'-');
-        let code = std::str::from_utf8(json).ok().and_then(Id::parse).and_then(|code| code.as_i64());
-        code.unwrap_or(if negative { i64::MIN } else { i64::MAX })
+        let json = self.member("code").unwrap_or("0");
+        let nearest = if json.starts_with('-') { i64::MIN } else { i64::MAX };
+        Id::parse(json).and_then(|code| code.as_i64()).unwrap_or(nearest)
     }
 
-    /// The message, with U+FFFD for escapes that stand for no character.
-    pub fn message(&self) -> Cow<'a, str> {
+    /// The message, with U+FFFD in place of lone surrogate escapes.
+    #[must_use]
+    pub fn message(&self) -> Cow<'_, str> {
         string::decode_lossy(self.member("message").unwrap_or_default())
     }
 
     /// The data, if there is any.
+    #[must_use]
     pub fn data(&self) -> Option<RawJson<'a>> {
-        self.member("data").map(RawJson::checked)
+        self.json.pointer("/data")
     }
 
-    /// The error object as it was sent.
+    /// The whole error object, as it was sent.
+    #[must_use]
     pub fn raw(&self) -> RawJson<'a> {
-        RawJson::checked(self.json)
+        self.json.clone()
     }
 
-    fn member(&self, name: &str) -> Option<&'a [u8]> {
-        walk::members(self.json).find_map(|(key, value)| string::says(key, name).then_some(value))
+    fn member(&self, name: &str) -> Option<&str> {
+        walk::members(self.json.as_json()).find_map(|(key, value)| string::says(key, name).then_some(value))
     }
+}
+
+/// The length. The rest is the peer's.
+impl fmt::Debug for ErrorObject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ErrorObject({} bytes)", self.json.as_bytes().len())
+    }
+}
+
+/// Where a line is in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Starting at 1.
+    pub(crate) line: u64,
+    /// Of its first byte.
+    pub(crate) offset: u64,
+}
+
+impl Position {
+    /// Of a text on its own.
+    pub(crate) const START: Self = Self { line: 1, offset: 0 };
 }
 
 /// What each kind of message is made of.
@@ -220,61 +444,55 @@ impl<'a> ErrorObject<'a> {
 struct Parts<'a> {
     text: Text<'a>,
     position: Position,
+    /// Where `text` starts in the line.
+    start: usize,
     envelope: Envelope,
 }
 
-impl Parts<'_> {
-    fn part(&self, span: Span) -> &[u8] {
-        span.of(self.text.bytes())
+impl<'a> Parts<'a> {
+    fn part(&self, span: Span) -> Text<'a> {
+        self.text.part(span.range())
     }
 
-    fn id(&self) -> Option<Id<'_>> {
-        Id::checked(self.part(self.envelope.id))
+    fn method(&self) -> Cow<'a, str> {
+        self.part(self.envelope.method).decoded()
     }
 
-    fn method(&self) -> Cow<'_, str> {
-        string::decode_lossy(self.part(self.envelope.method))
-    }
-
-    fn payload(&self) -> Option<RawJson<'_>> {
+    fn payload(&self) -> Option<RawJson<'a>> {
         let payload = self.envelope.payload;
-        (!payload.is_empty()).then(|| RawJson::checked(self.part(payload)))
+        (!payload.is_empty()).then(|| RawJson::of_json(self.part(payload)))
+    }
+
+    fn raw(&self) -> RawJson<'a> {
+        let text = self.text.as_str();
+        let start = text.len() - text.trim_ascii_start().len();
+        RawJson::of_json(self.text.part(start..start + text.trim_ascii().len()))
+    }
+
+    fn ranges(&self) -> Ranges {
+        let Envelope { kind, id, method, payload, .. } = self.envelope;
+        let range = |span: Span, wanted: bool| {
+            (wanted && !span.is_empty()).then(|| self.start + span.start()..self.start + span.end())
+        };
+        Ranges {
+            message: self.start..self.start + self.text.as_str().len(),
+            id: range(id, true),
+            method: range(method, true),
+            params: range(payload, matches!(kind, Kind::Request | Kind::Notification)),
+            result: range(payload, kind == Kind::Result),
+            error: range(payload, kind == Kind::Error),
+        }
     }
 
     fn into_owned(self) -> Parts<'static> {
-        Parts { text: self.text.into_owned(), position: self.position, envelope: self.envelope }
+        Parts { text: self.text.into_owned(), position: self.position, start: self.start, envelope: self.envelope }
     }
 
-    /// The place and the size, not the words: they are the peer's.
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("line", &self.position.line)
             .field("offset", &self.position.offset)
-            .field("len", &self.text.bytes().len())
+            .field("len", &self.text.as_str().len())
             .finish()
-    }
-}
-
-impl fmt::Debug for Request<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts.debug("Request", f)
-    }
-}
-
-impl fmt::Debug for Notification<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts.debug("Notification", f)
-    }
-}
-
-impl fmt::Debug for Response<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts.debug("Response", f)
-    }
-}
-
-impl fmt::Debug for ErrorObject<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ErrorObject({} bytes)", self.json.len())
     }
 }

@@ -1,12 +1,34 @@
-//! What a line says by the rules of its dialect.
+//! What a line means by the rules of its dialect. Imports nothing of the crate but [`json`](crate::json).
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `dialect` | what each dialect permits: one table each |
+//! | `rules` | a dialect and its limits, each adjustable |
+//! | `envelope` | members in, a message or a violation out |
+//! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |
+//! | `message`, `frame` | what comes out |
+//! | `id`, `raw` | what messages are made of |
+//! | `serde`, `simd_json` | ids and raw JSON inside other types; which library decodes a payload |
 
-pub(crate) mod cow_bytes;
+pub(crate) mod code;
+pub(crate) mod dialect;
 pub(crate) mod envelope;
+pub(crate) mod fault_kind;
 pub(crate) mod frame;
 pub(crate) mod id;
-#[allow(clippy::module_inception)]
+#[expect(clippy::module_inception, reason = "messages are what the layer is named after")]
 pub(crate) mod message;
 pub(crate) mod raw;
 pub(crate) mod rules;
+mod serde;
 #[cfg(feature = "simd-json")]
 pub(crate) mod simd_json;
+
+pub(crate) use dialect::{AnswerWithoutId, Kind, Permits};
+pub(crate) use envelope::{Contents, Envelope, Violation};
+pub(crate) use fault_kind::FaultKind;
+pub(crate) use frame::{Batch, Frame};
+pub(crate) use id::Id;
+pub(crate) use message::{AnyMessage, Message, Position, Request, Response};
+pub(crate) use raw::RawJson;
+pub(crate) use rules::Rules;

@@ -2,19 +2,18 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
+use bytes::Bytes;
 use serde::de::{Deserialize, DeserializeOwned};
 
-use crate::decode::fault::Fault;
-use crate::json::string;
-use crate::json::walk;
-use crate::message::cow_bytes::Position;
-use crate::message::envelope;
-use crate::message::rules::Rules;
+use crate::json::{self, DEEPEST, Text, string, walk};
 
-/// A JSON text that has been checked and not decoded: params, a result, an error's data.
+use super::fault_kind::FaultKind;
+
+/// A JSON text that has been checked but not decoded: params, a result, an error's data.
 ///
-/// It borrows from the line, byte for byte as it was sent.
+/// It borrows from the line it came in, or shares its buffer, and keeps the text exactly as it was sent.
 ///
 /// ```
 /// use wireline::{Frame, Message, Rules};
@@ -23,26 +22,41 @@ use crate::message::rules::Rules;
 /// let Frame::Message(Message::Request(request)) = Frame::parse(line, &Rules::mcp())? else { panic!() };
 /// let params = request.params().unwrap();
 ///
-/// // One value out of it, without looking at the rest.
+/// // One value of it, without decoding the rest.
 /// let token = params.pointer("/_meta/progressToken").unwrap();
-/// assert_eq!(token.as_str(), "7");
+/// assert_eq!(token.as_json(), "7");
 ///
-/// // All of it, or what of it a type asks for.
+/// // All of it, or whatever a type asks for.
 /// #[derive(serde::Deserialize)]
 /// struct Add { a: i64, b: Vec<i64> }
 /// let add: Add = params.deserialize()?;
 /// assert_eq!(add.a + add.b.iter().sum::<i64>(), 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// It can be part of your own types. An [`Encoder`](crate::Encoder) writes it as it is; other serializers get its
+/// values:
+///
+/// ```
+/// use wireline::{RawJson, Rules, to_line};
+///
+/// #[derive(serde::Serialize)]
+/// struct Call<'a> { name: &'a str, arguments: RawJson<'a> }
+///
+/// let call = Call { name: "sqrt", arguments: RawJson::parse(br#"{"x": 2.00}"#)? };
+/// let line = to_line(&Rules::mcp(), |encoder| encoder.notification("note", &call))?;
+/// assert!(line.as_bytes().ends_with(b"{\"name\":\"sqrt\",\"arguments\":{\"x\": 2.00}}}\n"));
+/// assert_eq!(serde_json::to_string(&call)?, r#"{"name":"sqrt","arguments":{"x":2.0}}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
 pub struct RawJson<'a> {
-    json: &'a [u8],
+    /// Without blanks around it.
+    json: Text<'a>,
 }
 
 impl<'a> RawJson<'a> {
-    /// Checks a text, for use as a payload or for looking into it. Blanks around it are left out.
-    ///
-    /// A payload that is JSON text already goes out as it is:
+    /// Checks a text. Blanks around it are dropped.
     ///
     /// ```
     /// use wireline::{Id, RawJson, Rules, to_line};
@@ -55,55 +69,101 @@ impl<'a> RawJson<'a> {
     ///
     /// # Errors
     ///
-    /// It is not JSON, or deeper than 1024 brackets. The fault counts the whole text as one line.
-    pub fn parse(text: &'a [u8]) -> Result<Self, Fault> {
-        let rules = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX);
-        match envelope::judge_json(text, &rules) {
-            Ok(()) => Ok(Self::checked(text.trim_ascii())),
-            Err(complaint) => Err(Fault::new(complaint, Position { line: 1, offset: 0 }, text.len() as u64, &rules)),
-        }
+    /// The text isn't JSON, is nested deeper than 1024 brackets, or is longer than 4 GiB.
+    pub fn parse(text: &'a [u8]) -> Result<Self, InvalidJson> {
+        check(text).map(|text| Self::of_json(Text::borrowed(text, None)))
     }
 
-    /// `json` is a text that the scanner accepted, or a value of one, without blanks around it.
-    pub(crate) fn checked(json: &'a [u8]) -> Self {
+    /// Checks a text, and shares its buffer instead of borrowing or copying.
+    ///
+    /// ```
+    /// use wireline::RawJson;
+    ///
+    /// let text: RawJson<'static> = RawJson::from_bytes("[1, 2, 3]".into())?;
+    /// assert_eq!(text.deserialize::<Vec<u32>>()?, [1, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`parse`](Self::parse).
+    pub fn from_bytes(text: Bytes) -> Result<RawJson<'static>, InvalidJson> {
+        check(&text).map(|json| RawJson { json: Text::borrowed(json, Some(&text)).into_owned() })
+    }
+
+    /// `json` is a JSON text without blanks around it.
+    #[inline]
+    pub(crate) fn of_json(json: Text<'a>) -> Self {
         Self { json }
     }
 
-    /// The text, as it was sent.
-    ///
-    /// That it is UTF-8 was found when it was checked, but Rust is shown it again here, in no time to speak of: some
-    /// 60 bytes a nanosecond for ASCII.
-    pub fn as_str(&self) -> &'a str {
-        simdutf8::basic::from_utf8(self.json).unwrap_or_default()
+    /// The JSON text, as it was sent.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        self.json.as_str()
     }
 
-    /// The text as bytes, as it was sent.
-    pub fn as_bytes(&self) -> &'a [u8] {
-        self.json
+    /// The JSON text as bytes, as it was sent.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.as_json().as_bytes()
+    }
+
+    /// The characters of a JSON string, with its escapes decoded.
+    ///
+    /// `None` if it isn't a string, or has an escape for half a surrogate pair, which stands for no character.
+    ///
+    /// ```
+    /// use wireline::RawJson;
+    ///
+    /// let text = RawJson::parse(br#""caf\u00e9""#)?;
+    /// assert_eq!(text.as_str().unwrap(), "café");
+    /// assert_eq!(text.as_json(), r#""caf\u00e9""#);
+    /// assert_eq!(RawJson::parse(b"1")?.as_str(), None);
+    /// # Ok::<(), wireline::InvalidJson>(())
+    /// ```
+    #[must_use]
+    pub fn as_str(&self) -> Option<Cow<'_, str>> {
+        string::decode(self.as_json())
+    }
+
+    /// The JSON text as a buffer: shared where possible, otherwise copied.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        self.json.to_bytes()
+    }
+
+    /// The same text, sharing the buffer it came in instead of borrowing from it; see
+    /// [`Frame::into_owned`](crate::Frame::into_owned).
+    #[must_use]
+    pub fn into_owned(self) -> RawJson<'static> {
+        RawJson { json: self.json.into_owned() }
     }
 
     /// Decodes the text.
     ///
-    /// For a type that borrows from the text there is [`deserialize_borrowed`](Self::deserialize_borrowed). A `Deserialize`
-    /// that insists on borrowing, or on bytes, though its type owns what it has, may be given more than serde_json would
-    /// give it.
+    /// For a type that borrows from the text there is [`deserialize_borrowed`](Self::deserialize_borrowed).
     ///
     /// # Errors
     ///
-    /// The text does not fit `T`. The error is serde_json's, and may quote what it found: keep it from logs if that
+    /// The text doesn't fit `T`. The error is serde_json's, and may quote what it found: keep it out of logs if that
     /// matters.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        self.deserialize_with(&mut Scratch::default())
+        #[cfg(feature = "simd-json")]
+        if super::simd_json::is_faster(self.as_bytes(), false) {
+            return self.deserialize_with(&mut Scratch::default());
+        }
+        serde_json::from_str(self.as_json())
     }
 
-    /// Decodes the text as [`deserialize`](Self::deserialize) does, with buffers that are used again from call to call.
+    /// Decodes the text as [`deserialize`](Self::deserialize) does, reusing buffers from call to call.
     ///
-    /// It pays where large texts are decoded one after the other.
+    /// Worth it where large texts are decoded one after another.
     ///
     /// ```
     /// use wireline::{RawJson, Scratch};
     ///
-    /// let mut scratch = Scratch::default(); // one for each thread
+    /// let mut scratch = Scratch::default(); // one per thread
     /// for text in [r#"{"lines":"one\ntwo"}"#, r#"{"lines":"three"}"#] {
     ///     let value: serde_json::Value = RawJson::parse(text.as_bytes())?.deserialize_with(&mut scratch)?;
     ///     assert!(value["lines"].is_string());
@@ -113,90 +173,163 @@ impl<'a> RawJson<'a> {
     ///
     /// # Errors
     ///
-    /// The text does not fit `T`.
+    /// The text doesn't fit `T`.
     pub fn deserialize_with<T: DeserializeOwned>(&self, scratch: &mut Scratch) -> Result<T, serde_json::Error> {
-        if let Some(value) = scratch.deserialize(self.json) {
+        if let Some(value) = scratch.deserialize(self.as_bytes()) {
             return Ok(value);
         }
-        serde_json::from_str(self.as_str())
+        serde_json::from_str(self.as_json())
     }
 
     /// Decodes the text into a type that may borrow from it.
     ///
-    /// A `&str` can be borrowed only where there are no escapes in it; a `Cow<str>` with `#[serde(borrow)]` takes both.
+    /// A `&str` can only borrow a string without escapes; a `Cow<str>` with `#[serde(borrow)]` takes any.
     ///
     /// ```
     /// use wireline::RawJson;
     ///
-    /// let (name, count): (&str, u32) = RawJson::parse(br#"["tool", 3]"#)?.deserialize_borrowed()?;
+    /// let json = RawJson::parse(br#"["tool", 3]"#)?;
+    /// let (name, count): (&str, u32) = json.deserialize_borrowed()?;
     /// assert_eq!((name, count), ("tool", 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// The text does not fit `T`.
-    pub fn deserialize_borrowed<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.as_str())
+    /// The text doesn't fit `T`.
+    pub fn deserialize_borrowed<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.as_json())
     }
 
     /// The value that a JSON pointer (RFC 6901) leads to, found without decoding anything.
     ///
-    /// Of members with the same name the last one counts, as it does for serde_json's `Value`.
+    /// If several members have the same name, the last one counts, as it does for serde_json's `Value`.
     ///
     /// ```
     /// use wireline::RawJson;
     ///
     /// let json = RawJson::parse(br#"{"tools":[{"name":"add"},{"name":"sub"}],"a/b":1}"#)?;
-    /// assert_eq!(json.pointer("/tools/1/name").unwrap().as_str(), "\"sub\""); // as it was sent, quotes and all
-    /// assert_eq!(json.pointer("/tools/1/name").unwrap().deserialize::<String>()?, "sub");
-    /// assert_eq!(json.pointer("/a~1b").unwrap().as_str(), "1");
+    /// assert_eq!(json.pointer("/tools/1/name").unwrap().as_str().unwrap(), "sub");
+    /// assert_eq!(json.pointer("/a~1b").unwrap().as_json(), "1");
     /// assert!(json.pointer("/tools/2").is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), wireline::InvalidJson>(())
     /// ```
+    #[must_use]
     pub fn pointer(&self, pointer: &str) -> Option<Self> {
         if pointer.is_empty() {
-            return Some(*self);
+            return Some(self.clone());
         }
         let path = pointer.strip_prefix('/')?;
-        path.split('/').try_fold(*self, |value, token| {
-            let json = value.json.trim_ascii_start();
-            let found = match json.first()? {
-                b'{' => {
-                    let name = match token.contains('~') {
-                        true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
-                        false => Cow::Borrowed(token),
-                    };
-                    walk::members(json).filter(|(key, _)| string::says(key, &name)).last()?.1
-                }
-                b'[' => {
-                    let is_index = token == "0" || !token.starts_with(['0', '+']);
-                    let index = token.parse().ok().filter(|_| is_index)?;
-                    walk::elements(json).nth(index)?.1
-                }
-                _ => return None,
-            };
-            Some(Self::checked(found))
-        })
+        let found = path.split('/').try_fold(self.as_json(), |value, token| match value.as_bytes().first()? {
+            b'{' => {
+                let name = match token.contains('~') {
+                    true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
+                    false => Cow::Borrowed(token),
+                };
+                Some(walk::members(value).filter(|(key, _)| string::says(key, &name)).last()?.1)
+            }
+            b'[' => {
+                let is_index = token == "0" || !token.starts_with(['0', '+']);
+                let index = token.parse().ok().filter(|_| is_index)?;
+                Some(walk::elements(value).nth(index)?.1)
+            }
+            _ => None,
+        })?;
+        let start = found.as_ptr().addr() - self.as_json().as_ptr().addr();
+        Some(Self::of_json(self.json.part(start..start + found.len())))
     }
 }
 
-/// Says how long the text is, not what it reads: it is the peer's.
+fn check(text: &[u8]) -> Result<&str, InvalidJson> {
+    // The scanner's positions have 32 bits.
+    if u32::try_from(text.len()).is_err() {
+        return Err(InvalidJson { kind: FaultKind::LineTooLong, offset: u32::MAX as usize });
+    }
+    match json::accept(text, DEEPEST, &mut ()) {
+        Some(accepted) => Ok(accepted.text.trim_ascii()),
+        None => {
+            let defect = json::explain(text, DEEPEST);
+            let (kind, offset) = defect.map_or((FaultKind::UnexpectedByte, 0), |it| (it.flaw.into(), it.at));
+            Err(InvalidJson { kind, offset })
+        }
+    }
+}
+
+/// Compares the spelling: `1` and `1.0` are not equal.
+impl PartialEq<RawJson<'_>> for RawJson<'_> {
+    fn eq(&self, other: &RawJson<'_>) -> bool {
+        self.as_json() == other.as_json()
+    }
+}
+
+impl Eq for RawJson<'_> {}
+
+impl Hash for RawJson<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_json().hash(state);
+    }
+}
+
+/// The length. The rest is the peer's.
 impl fmt::Debug for RawJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RawJson({} bytes)", self.json.len())
+        write!(f, "RawJson({} bytes)", self.as_json().len())
     }
 }
 
-/// Buffers for [`RawJson::deserialize_with`], used again from call to call.
+/// Why [`RawJson::parse`] refused a text.
+///
+/// ```
+/// use wireline::{FaultKind, RawJson};
+///
+/// let error = RawJson::parse(b"[1,NaN]").unwrap_err();
+/// assert_eq!((error.kind(), error.offset()), (FaultKind::InvalidLiteral, 3));
+/// assert_eq!(error.to_string(), "expected a JSON value (at byte 3)");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidJson {
+    kind: FaultKind,
+    offset: usize,
+}
+
+impl InvalidJson {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    /// The byte at which it shows.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl fmt::Display for InvalidJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            FaultKind::BlankLine => f.write_str("expected a JSON value, found only blanks"),
+            FaultKind::UnexpectedEnd => write!(f, "unexpected end of text (at byte {})", self.offset),
+            FaultKind::TrailingData => write!(f, "unexpected data after the value (at byte {})", self.offset),
+            FaultKind::LineTooLong => f.write_str("text is longer than 4 GiB"),
+            FaultKind::TooDeep => write!(f, "brackets are nested deeper than {DEEPEST} (at byte {})", self.offset),
+            kind => write!(f, "{kind} (at byte {})", self.offset),
+        }
+    }
+}
+
+impl std::error::Error for InvalidJson {}
+
+/// Buffers for [`RawJson::deserialize_with`].
 #[derive(Default)]
 pub struct Scratch {
     #[cfg(feature = "simd-json")]
-    pub(crate) simd: crate::message::simd_json::Scratch,
+    pub(crate) simd: super::simd_json::Scratch,
 }
 
 impl Scratch {
-    /// The value, if simd-json is there, faster, and agrees that `json` fits.
+    /// The value, if simd-json is there, is likely to be faster, and gives the same one.
     #[cfg(feature = "simd-json")]
     fn deserialize<T: DeserializeOwned>(&mut self, json: &[u8]) -> Option<T> {
         self.simd.deserialize(json)
@@ -222,11 +355,14 @@ mod tests {
 
     #[test]
     fn is_json_without_blanks_around_it() {
-        assert_eq!(RawJson::parse(b" [1] \n").unwrap().as_str(), "[1]");
+        assert_eq!(RawJson::parse(b" [1] \n").unwrap().as_json(), "[1]");
+        let deep = "[".repeat(1025);
         for (text, expected) in [
-            ("[1", "line 1, column 3: expected the line to go on"),
-            (" ", "line 1, column 2: expected a message, not a blank line"),
-            ("[1] 2", "line 1, column 5: expected nothing after the message"),
+            ("[1", "unexpected end of text (at byte 2)"),
+            (" ", "expected a JSON value, found only blanks"),
+            ("[1] 2", "unexpected data after the value (at byte 4)"),
+            ("[01]", "invalid number (at byte 2)"),
+            (&deep, "brackets are nested deeper than 1024 (at byte 1024)"),
         ] {
             assert_eq!(RawJson::parse(text.as_bytes()).unwrap_err().to_string(), expected);
         }
@@ -280,7 +416,7 @@ mod tests {
         for text in texts {
             let value: Value = serde_json::from_str(text).unwrap();
             for pointer in pointers {
-                let found = RawJson::checked(text.as_bytes()).pointer(pointer);
+                let found = RawJson::parse(text.as_bytes()).unwrap().pointer(pointer);
                 let found = found.map(|raw| raw.deserialize::<Value>().unwrap());
                 assert_eq!(found.as_ref(), value.pointer(pointer), "{pointer} in {text}");
             }
@@ -290,14 +426,15 @@ mod tests {
     #[test]
     fn borrows_from_the_text() {
         let text = r#"["plain", 1]"#;
-        let (word, number): (&str, u8) = RawJson::checked(text.as_bytes()).deserialize_borrowed().unwrap();
+        let json = RawJson::parse(text.as_bytes()).unwrap();
+        let (word, number): (&str, u8) = json.deserialize_borrowed().unwrap();
         assert_eq!((word, number), ("plain", 1));
         assert!(text.as_bytes().as_ptr_range().contains(&word.as_ptr()));
     }
 
     #[test]
     fn floats_are_read_exactly() {
-        let found: f64 = RawJson::checked(b"0.6046602879796196").deserialize().unwrap();
+        let found: f64 = RawJson::parse(b"0.6046602879796196").unwrap().deserialize().unwrap();
         assert_eq!(found.to_string(), "0.6046602879796196");
     }
 }

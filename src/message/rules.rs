@@ -1,11 +1,15 @@
-//! What a dialect of JSON-RPC permits, and the limits.
+//! A dialect and its limits, each adjustable.
 
-use crate::json::scan::{Cpu, DEEPEST, Scanner};
+use std::fmt;
 
-/// The longest line that the scanner's spans can speak of.
+use crate::json::DEEPEST;
+
+use super::dialect::{self, AnswerWithoutId, Dialect, Permits};
+
+/// The longest line that the scanner's 32-bit positions can address.
 const LONGEST: usize = u32::MAX as usize - 1;
 
-/// What is accepted: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
+/// What is accepted and sent: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
 ///
 /// ```
 /// use wireline::{FaultKind, Frame, Rules};
@@ -24,52 +28,67 @@ const LONGEST: usize = u32::MAX as usize - 1;
 /// | `params` | object or array | object | object or array |
 /// | `result` | anything | object | anything |
 /// | batches | yes | no | yes |
-/// | a bad line without an id is answered | with `id: null` | not at all | with `id: null` |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// | answer to a bad line without an id | with `id: null` | none | with `id: null` |
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    pub(crate) dialect: Dialect,
-    pub(crate) max_line_len: usize,
-    pub(crate) max_depth: u32,
-    pub(crate) max_batch_len: usize,
+    pub(crate) dialect: &'static Dialect,
+    pub(crate) permits: Permits,
+    pub(crate) limits: Limits,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
-    pub(crate) null_params: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
-    pub(crate) scanner: Scanner,
+}
+
+/// The limits of [`Rules`].
+///
+/// Limits may be added: this struct can be read, but not constructed or matched exhaustively.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The longest line, in bytes, not counting its line ending; see [`Rules::max_line_len`].
+    pub max_line_len: usize,
+    /// The deepest nesting; see [`Rules::max_depth`].
+    pub max_depth: usize,
+    /// The most entries of a batch; see [`Rules::max_batch_len`].
+    pub max_batch_len: usize,
 }
 
 impl Rules {
-    /// JSON-RPC 2.0 as it is written.
+    /// JSON-RPC 2.0 as it is specified.
+    #[must_use]
     pub fn json_rpc() -> Self {
-        Self {
-            dialect: Dialect::JsonRpc,
-            max_line_len: 16 << 20,
-            max_depth: 128,
-            max_batch_len: 1024,
-            batches: true,
-            skip_blank_lines: true,
-            null_params: false,
-            answer_without_id: AnswerWithoutId::NullId,
-            scanner: Scanner::best(),
-        }
+        Self::of(&dialect::JSON_RPC)
     }
 
-    /// The Model Context Protocol, in its revisions from 2025-06-18 on.
+    /// The Model Context Protocol, from revision 2025-06-18 on.
     ///
     /// Revision 2025-03-26 also has batches: [`batches(true)`](Self::batches).
+    #[must_use]
     pub fn mcp() -> Self {
-        Self { dialect: Dialect::Mcp, batches: false, answer_without_id: AnswerWithoutId::Never, ..Self::json_rpc() }
+        Self::of(&dialect::MCP)
     }
 
     /// The Agent Client Protocol.
+    #[must_use]
     pub fn acp() -> Self {
-        Self { dialect: Dialect::Acp, ..Self::json_rpc() }
+        Self::of(&dialect::ACP)
     }
 
-    /// The longest line accepted, in bytes without its line end: 16 MiB unless set, 4 GiB at the most.
+    fn of(dialect: &'static Dialect) -> Self {
+        Self {
+            dialect,
+            permits: Permits::of(dialect),
+            limits: Limits { max_line_len: 16 << 20, max_depth: 128, max_batch_len: 1024 },
+            batches: dialect.batches,
+            skip_blank_lines: true,
+            answer_without_id: dialect.answer_without_id,
+        }
+    }
+
+    /// Sets the longest line accepted, in bytes, not counting its line ending. The default is 16 MiB, the maximum 4 GiB.
     ///
-    /// A longer line is discarded as it comes in, and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong). An
-    /// encoder refuses to make one.
+    /// A longer line is discarded as it arrives and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong) fault. An
+    /// encoder refuses to produce one.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
@@ -78,15 +97,15 @@ impl Rules {
     /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"much too long a name\",\"id\":1}\n");
     /// let fault = decoder.next_frame().unwrap().unwrap_err();
     /// assert_eq!(fault.kind(), FaultKind::LineTooLong);
-    /// assert_eq!(fault.id().unwrap().as_i64(), Some(1)); // found while it was discarded
+    /// assert_eq!(fault.id().unwrap().as_i64(), Some(1)); // found while the line was being discarded
     /// ```
     #[must_use]
     pub fn max_line_len(mut self, bytes: usize) -> Self {
-        self.max_line_len = bytes.min(LONGEST);
+        self.limits.max_line_len = bytes.min(LONGEST);
         self
     }
 
-    /// How deep brackets may be nested: 128 unless set, 1024 at the most.
+    /// Sets how deep brackets may be nested. The default is 128, the maximum 1024.
     ///
     /// The outermost object counts as one, and so does the array around a batch.
     ///
@@ -98,28 +117,27 @@ impl Rules {
     /// assert_eq!(Frame::parse(line, &Rules::mcp().max_depth(2)).unwrap_err().kind(), FaultKind::TooDeep);
     /// ```
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "the deepest is far below")]
     pub fn max_depth(mut self, depth: usize) -> Self {
-        self.max_depth = depth.min(DEEPEST as usize) as u32;
+        self.limits.max_depth = depth.min(DEEPEST as usize);
         self
     }
 
-    /// Whether a line may be an array of messages.
+    /// Sets whether a line may be an array of messages. The default depends on the dialect.
     #[must_use]
     pub fn batches(mut self, allowed: bool) -> Self {
         self.batches = allowed;
         self
     }
 
-    /// How many entries a batch may have: 1024 unless set. A longer one is a fault as a whole.
+    /// Sets how many entries a batch may have. The default is 1024. A longer one is a fault as a whole.
     #[must_use]
     pub fn max_batch_len(mut self, entries: usize) -> Self {
-        self.max_batch_len = entries;
+        self.limits.max_batch_len = entries;
         self
     }
 
-    /// Whether lines of nothing but spaces, tabs and carriage returns are passed over, as they are unless set, or are
-    /// a [`BlankLine`](crate::FaultKind::BlankLine) fault each.
+    /// Sets whether lines of nothing but spaces, tabs and carriage returns are skipped, which is the default, or are a
+    /// [`BlankLine`](crate::FaultKind::BlankLine) fault each.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
@@ -138,7 +156,7 @@ impl Rules {
         self
     }
 
-    /// Whether `"params": null` is taken for no params. JSON-RPC 2.0 does not permit it, but some peers send it.
+    /// Sets whether `"params": null` counts as no params. JSON-RPC 2.0 doesn't permit it, but some peers send it.
     ///
     /// ```
     /// use wireline::{Frame, Message, Rules};
@@ -151,14 +169,14 @@ impl Rules {
     /// assert!(note.params().is_none());
     /// ```
     #[must_use]
-    pub fn null_params(mut self, tolerated: bool) -> Self {
-        self.null_params = tolerated;
+    pub fn null_params(mut self, allowed: bool) -> Self {
+        self.permits = self.permits.with(Permits::NULL_PARAMS, allowed);
         self
     }
 
-    /// Whether, and how, a faulty line from which no id could be read is answered.
+    /// Sets whether, and how, a faulty line is answered if its id can't be read.
     ///
-    /// An error of the form that is sent is also accepted, where the dialect does not permit it by itself.
+    /// Errors of the form that is sent are also accepted, even where the dialect alone wouldn't permit them.
     ///
     /// ```
     /// use wireline::{AnswerWithoutId, Frame, Rules};
@@ -166,79 +184,97 @@ impl Rules {
     /// // A pipe that people print to.
     /// let rules = Rules::json_rpc().answer_without_id(AnswerWithoutId::Never);
     /// assert!(Frame::parse(b"loading", &rules).unwrap_err().reply().is_none());
-    /// assert!(Frame::parse(b"loading", &Rules::json_rpc()).unwrap_err().reply().unwrap().id().unwrap().is_null());
     /// ```
     #[must_use]
     pub fn answer_without_id(mut self, answer: AnswerWithoutId) -> Self {
         self.answer_without_id = answer;
+        let permits = Permits::of(self.dialect).with(Permits::NULL_PARAMS, self.allows_null_params());
+        self.permits = match answer {
+            AnswerWithoutId::Never => permits,
+            AnswerWithoutId::NullId => permits.with_null_in_errors(),
+            AnswerWithoutId::OmitId => permits.with(Permits::ERROR_WITHOUT_ID, true),
+        };
         self
     }
 
-    /// Whether an error response may have no `id`: by its dialect, or because such are sent.
-    #[inline]
-    pub(crate) fn permit_errors_without_id(&self) -> bool {
-        self.dialect == Dialect::Mcp || self.answer_without_id == AnswerWithoutId::OmitId
-    }
-
-    /// What of the rules a single message is judged by, apart from its length.
-    #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "the deepest is far below")]
-    pub(crate) fn standard(&self) -> Standard {
-        Standard {
-            dialect: self.dialect,
-            max_depth: self.max_depth as u16,
-            null_params: self.null_params,
-            answer_without_id: self.answer_without_id,
-        }
-    }
-
-    /// Which implementation of the scanner to use, if it runs here.
-    #[doc(hidden)]
+    /// The limits in force.
+    ///
+    /// ```
+    /// use wireline::Rules;
+    ///
+    /// assert_eq!(Rules::mcp().max_depth(5000).limits().max_depth, 1024);
+    /// ```
     #[must_use]
-    pub fn cpu(mut self, cpu: Cpu) -> Self {
-        self.scanner = Scanner::new(cpu).unwrap_or(self.scanner);
-        self
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Whether a line may be an array of messages; see [`batches`](Self::batches).
+    #[must_use]
+    pub fn allows_batches(&self) -> bool {
+        self.batches
+    }
+
+    /// Whether `"params": null` counts as no params; see [`null_params`](Self::null_params).
+    #[must_use]
+    pub fn allows_null_params(&self) -> bool {
+        self.permits.contains(Permits::NULL_PARAMS)
+    }
+
+    /// Whether blank lines are skipped; see [`skip_blank_lines`](Self::skip_blank_lines).
+    #[must_use]
+    pub fn skips_blank_lines(&self) -> bool {
+        self.skip_blank_lines
+    }
+
+    /// How a faulty line is answered if its id can't be read; see [`answer_without_id`](Self::answer_without_id).
+    #[must_use]
+    pub fn answers_without_id(&self) -> AnswerWithoutId {
+        self.answer_without_id
+    }
+
+    /// The nesting limit as the scanner takes it.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
+    pub(crate) fn max_depth_u32(&self) -> u32 {
+        self.limits.max_depth as u32
+    }
+
+    /// What a single message is compared with, apart from its length.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
+    pub(crate) fn standard(&self) -> Standard {
+        Standard { permits: self.permits, max_depth: self.limits.max_depth as u16 }
     }
 }
 
-/// Whether a faulty line from which no id could be read is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AnswerWithoutId {
-    /// Not at all. Noise on a pipe is no request, and not every client accepts an answer to nothing in particular.
-    Never,
-    /// By an error with `"id": null`, as JSON-RPC 2.0 asks.
-    NullId,
-    /// By an error without an id, as MCP's schema permits.
-    OmitId,
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("dialect", &self.dialect)
+            .field("max_line_len", &self.limits.max_line_len)
+            .field("max_depth", &self.limits.max_depth)
+            .field("max_batch_len", &self.limits.max_batch_len)
+            .field("batches", &self.batches)
+            .field("null_params", &self.allows_null_params())
+            .field("skip_blank_lines", &self.skip_blank_lines)
+            .field("answer_without_id", &self.answer_without_id)
+            .finish()
+    }
 }
 
 /// See [`Rules::standard`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standard {
-    dialect: Dialect,
+    permits: Permits,
     max_depth: u16,
-    null_params: bool,
-    answer_without_id: AnswerWithoutId,
 }
 
 impl Standard {
-    /// Whether all messages that pass `other` pass this as well, for sure.
-    pub(crate) fn permits_all_of(self, other: Self) -> bool {
-        let dialects =
-            self.dialect == other.dialect || self.dialect == Dialect::JsonRpc && other.dialect == Dialect::Acp;
-        dialects
-            && self.max_depth >= other.max_depth
-            && self.null_params >= other.null_params
-            && self.answer_without_id == other.answer_without_id
+    /// Whether every message that meets `other` is sure to meet this one too.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.permits.contains(other.permits) && self.max_depth >= other.max_depth
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    JsonRpc,
-    Mcp,
-    Acp,
 }
 
 #[cfg(test)]
@@ -246,14 +282,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_limit_is_beyond_what_the_scanner_can_speak_of() {
-        let rules = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX);
-        assert_eq!((rules.max_line_len, rules.max_depth), (u32::MAX as usize - 1, 1024));
+    fn no_limit_exceeds_what_the_scanner_can_address() {
+        let limits = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX).limits();
+        assert_eq!((limits.max_line_len, limits.max_depth), (u32::MAX as usize - 1, 1024));
     }
 
-    /// What passed these rules before is judged again unless it is sure to pass, and only then.
     #[test]
-    fn what_passed_rules_at_least_as_strict_passes() {
+    fn getters_give_what_setters_set() {
+        let rules = Rules::mcp().max_line_len(1000).max_depth(7).max_batch_len(3);
+        assert_eq!(rules.limits(), Limits { max_line_len: 1000, max_depth: 7, max_batch_len: 3 });
+        for set in [true, false] {
+            assert_eq!(rules.batches(set).allows_batches(), set);
+            assert_eq!(rules.null_params(set).allows_null_params(), set);
+            assert_eq!(rules.skip_blank_lines(set).skips_blank_lines(), set);
+        }
+        for answer in [AnswerWithoutId::Never, AnswerWithoutId::NullId, AnswerWithoutId::OmitId] {
+            assert_eq!(rules.answer_without_id(answer).answers_without_id(), answer);
+        }
+    }
+
+    /// Setting something and setting it back leaves no trace.
+    #[test]
+    fn equal_rules_compare_equal() {
+        for rules in [Rules::json_rpc(), Rules::mcp(), Rules::acp()] {
+            for answer in [AnswerWithoutId::Never, AnswerWithoutId::NullId, AnswerWithoutId::OmitId] {
+                let changed = rules.null_params(true).answer_without_id(answer).null_params(false);
+                assert_eq!(changed.answer_without_id(rules.answer_without_id), rules);
+            }
+        }
+        assert_ne!(Rules::mcp(), Rules::acp());
+    }
+
+    /// A message that passed other rules is checked again unless it is sure to pass, and only then.
+    #[test]
+    fn rules_cover_those_that_are_at_least_as_strict() {
         let (json_rpc, mcp, acp) = (Rules::json_rpc(), Rules::mcp(), Rules::acp());
         let silent = AnswerWithoutId::Never;
         for (rules, before, expected) in [
@@ -262,10 +324,12 @@ mod tests {
             (acp, acp, true),
             (json_rpc, acp, true),
             (acp, json_rpc, false),
-            (json_rpc.answer_without_id(silent), mcp, false),
+            (json_rpc, mcp, false),
+            (json_rpc.answer_without_id(AnswerWithoutId::OmitId), mcp, true),
             (mcp, json_rpc.answer_without_id(silent), false),
             (mcp, acp.answer_without_id(silent), false),
-            (json_rpc, json_rpc.answer_without_id(silent), false),
+            (json_rpc, json_rpc.answer_without_id(silent), true),
+            (mcp, mcp.answer_without_id(AnswerWithoutId::NullId), false),
             (mcp.max_depth(10), mcp.max_depth(10), true),
             (mcp.max_depth(11), mcp.max_depth(10), true),
             (mcp.max_depth(9), mcp.max_depth(10), false),
@@ -276,8 +340,7 @@ mod tests {
             (mcp, mcp.batches(true).max_batch_len(5), true),
             (mcp, mcp.max_line_len(10), true),
         ] {
-            let permits = rules.standard().permits_all_of(before.standard());
-            assert_eq!(permits, expected, "{rules:?}, and before {before:?}");
+            assert_eq!(rules.standard().covers(before.standard()), expected, "{rules:?}, and before {before:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Decoding by simd-json, where it is faster and gives the same value.
+//! Decoding by simd-json, where that is faster and gives the same value.
 //!
 //! Measured with AVX2, typed text payloads that differ from call to call, simd-json's time over serde_json's:
 //!
@@ -9,11 +9,12 @@
 //! | 1,000 | 1.20 | 0.70 | 0.64 | 0.55 | 0.47 | 0.31 |
 //! | 10,000 | 1.42 | 0.78 | 0.72 | 0.53 | 0.55 | 0.30 |
 //!
-//! With buffers made anew for each call they are level at about 1 KB. Lists of small objects with an escape each gain
-//! nothing at a few hundred bytes, so the crossing is put a little higher than for text alone. `cargo bench --manifest-path benches/Cargo.toml --bench deserialize` shows it.
+//! With new buffers for each call the two are level at about 1 KB. Lists of small objects with an escape each gain
+//! nothing at a few hundred bytes, so the thresholds are a little higher than text alone would suggest. To measure:
+//! `cargo bench -p wireline-benches --bench deserialize`.
 //!
-//! The value must not depend on which of the two ran. So simd-json's tape is looked through first for what they differ
-//! in, and whatever simd-json refuses is left to serde_json, whose word it then is.
+//! The value must not depend on which of the two ran. So simd-json's tape is first searched for anything they disagree
+//! about, and whatever simd-json refuses is left to serde_json.
 
 use serde::de::DeserializeOwned;
 use simd_json::{Buffers, Node, StaticNode};
@@ -21,19 +22,19 @@ use simd_json::{Buffers, Node, StaticNode};
 /// The shortest text worth it.
 const SHORTEST: usize = 512;
 
-/// The shortest text worth it if the buffers have to be made.
+/// The shortest text worth it if the buffers have to be allocated first.
 const SHORTEST_AT_FIRST: usize = 1024;
 
-/// There must be a backslash in so many bytes.
+/// At least one byte in this many must be a backslash.
 const BYTES_PER_BACKSLASH: usize = 128;
 
-/// They are counted in so many bytes at the most; the rest is taken to be like them.
+/// Backslashes are counted in this many bytes at the start; the rest is assumed to be alike.
 const SAMPLE: usize = 8 << 10;
 
 /// As deep as serde_json goes.
 const DEEPEST: usize = 127;
 
-/// Buffers that are kept are no larger than this.
+/// Larger buffers are not kept.
 const LARGEST_KEPT: usize = 1 << 20;
 
 #[derive(Default)]
@@ -43,11 +44,9 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The value of `json`, a JSON text, unless serde_json should be asked.
+    /// The value of `json`, a JSON text, or `None` if serde_json should decode it.
     pub(crate) fn deserialize<T: DeserializeOwned>(&mut self, json: &[u8]) -> Option<T> {
-        let shortest = if self.text.capacity() == 0 { SHORTEST_AT_FIRST } else { SHORTEST };
-        let sample = &json[..json.len().min(SAMPLE)];
-        if json.len() < shortest || memchr::memchr_iter(b'\\', sample).count() < sample.len() / BYTES_PER_BACKSLASH {
+        if !is_faster(json, self.text.capacity() > 0) {
             return None;
         }
         // simd-json unescapes in place, so it gets a copy.
@@ -66,9 +65,16 @@ impl Scratch {
     }
 }
 
+/// Whether simd-json is likely to decode `json` faster than serde_json, with buffers at hand or without.
+pub(crate) fn is_faster(json: &[u8], has_buffers: bool) -> bool {
+    let shortest = if has_buffers { SHORTEST } else { SHORTEST_AT_FIRST };
+    let sample = &json[..json.len().min(SAMPLE)];
+    json.len() >= shortest && memchr::memchr_iter(b'\\', sample).count() >= sample.len() / BYTES_PER_BACKSLASH
+}
+
 /// Whether serde_json gives the same value for what is on the tape.
 fn is_read_alike(tape: &[Node<'_>], json: &[u8]) -> bool {
-    // Where the containers that are open end on the tape.
+    // Where the open containers end on the tape.
     let mut ends = Vec::new();
     let mut zeros = false;
     for (at, node) in tape.iter().enumerate() {
@@ -82,13 +88,13 @@ fn is_read_alike(tape: &[Node<'_>], json: &[u8]) -> bool {
                     return false;
                 }
             }
-            // The two round alike, but not if an `f32` is asked for.
+            // They round differently where an `f32` is asked for.
             Node::Static(StaticNode::F64(_)) => return false,
             Node::Static(StaticNode::I64(0) | StaticNode::U64(0)) => zeros = true,
             Node::Static(_) | Node::String(_) => {}
         }
     }
-    // `-0` is a float for serde_json, and for simd-json the integer 0.
+    // serde_json reads `-0` as a float, simd-json as the integer 0.
     !(zeros && memchr::memmem::find(json, b"-0").is_some())
 }
 
@@ -101,7 +107,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::RawJson;
+    use crate::message::raw::RawJson;
 
     /// `value` beside enough escapes that simd-json is asked.
     fn padded(value: &str) -> String {
@@ -118,7 +124,7 @@ mod tests {
         }
         let json = padded(value);
         let expected = serde_json::from_str::<Padded<T>>(&json).ok();
-        let found = RawJson::checked(json.as_bytes()).deserialize::<Padded<T>>().ok();
+        let found = RawJson::parse(json.as_bytes()).unwrap().deserialize::<Padded<T>>().ok();
         assert_eq!(found, expected, "{value}");
     }
 
@@ -234,7 +240,7 @@ mod tests {
             check::<serde::de::IgnoredAny>(text);
         }
         let raw = padded("[1.50,  -0]");
-        let found: BTreeMap<String, Box<RawValue>> = RawJson::checked(raw.as_bytes()).deserialize().unwrap();
+        let found: BTreeMap<String, Box<RawValue>> = RawJson::parse(raw.as_bytes()).unwrap().deserialize().unwrap();
         assert_eq!(found["value"].get(), "[1.50,  -0]");
     }
 
@@ -247,14 +253,14 @@ mod tests {
 
     #[test]
     fn uses_its_buffers_again() {
-        let mut scratch = crate::Scratch::default();
+        let mut scratch = crate::message::raw::Scratch::default();
         for text in ["1", "[1,2]", "{\"a\":\"b\"}", "1.5", "\"\\ud800\"", "null"] {
             let json = padded(text);
-            let found = RawJson::checked(json.as_bytes()).deserialize_with::<Value>(&mut scratch).ok();
+            let found = RawJson::parse(json.as_bytes()).unwrap().deserialize_with::<Value>(&mut scratch).ok();
             assert_eq!(found, serde_json::from_str(&json).ok());
         }
         let huge = format!("\"{}\"", "\\n".repeat(LARGEST_KEPT));
-        assert!(RawJson::checked(huge.as_bytes()).deserialize_with::<String>(&mut scratch).is_ok());
+        assert!(RawJson::parse(huge.as_bytes()).unwrap().deserialize_with::<String>(&mut scratch).is_ok());
         assert_eq!(scratch.simd.text.capacity(), 0);
     }
 }

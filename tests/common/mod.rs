@@ -1,7 +1,7 @@
 //! The table of cases that every path is held to, and a way to write down what came out.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
-use wireline::{Cpu, Decoder, Fault, Frame, Message, RawJson, Rules};
+use wireline::{Decoder, Fault, Frame, Message, RawJson, Rules};
 
 /// A line, and what each dialect makes of it, in the notation of [`describe`].
 pub struct Case {
@@ -53,9 +53,25 @@ pub fn quiet_panics_on_purpose() {
     });
 }
 
-/// The implementations that run here.
-pub fn cpus() -> impl Iterator<Item = Cpu> {
-    Cpu::ALL.into_iter().filter(|cpu| cpu.is_available())
+/// The scanner's kernels that run here.
+#[cfg(feature = "__kernels")]
+pub fn kernels() -> impl Iterator<Item = wireline::Cpu> {
+    wireline::Cpu::available()
+}
+
+/// The kernel in use, where none can be chosen.
+#[cfg(not(feature = "__kernels"))]
+pub fn kernels() -> impl Iterator<Item = Best> {
+    std::iter::once(Best)
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Best;
+
+impl Best {
+    pub fn run<T>(self, run: impl FnOnce() -> T) -> T {
+        run()
+    }
 }
 
 /// All that comes out of a decoder fed with these pieces.
@@ -96,14 +112,14 @@ pub fn describe(frame: &Result<Frame<'_>, Fault>) -> String {
 }
 
 fn describe_message(message: &Message<'_>) -> String {
-    let raw = |json: Option<RawJson<'_>>| json.map_or("-".into(), |json| json.as_str().to_owned());
+    let raw = |json: Option<RawJson<'_>>| json.map_or("-".into(), |json| json.as_json().to_owned());
     match message {
         Message::Request(r) => format!("request {} {:?} {}", r.id().as_json(), r.method(), raw(r.params())),
         Message::Notification(n) => format!("notification {:?} {}", n.method(), raw(n.params())),
         Message::Response(r) => {
             let id = r.id().map_or("-".into(), |id| id.as_json().to_owned());
             match r.outcome() {
-                Ok(result) => format!("result {id} {}", result.as_str()),
+                Ok(result) => format!("result {id} {}", result.as_json()),
                 Err(error) => format!("error {id} {} {:?} {}", error.code(), error.message(), raw(error.data())),
             }
         }

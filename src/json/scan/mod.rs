@@ -4,6 +4,8 @@
 //! through a rejected text byte by byte and says what is wrong with it. The two are written independently and held to
 //! each other, and to serde_json, by tests.
 
+use std::ops::Range;
+
 mod blocks;
 mod carry;
 mod cpu;
@@ -13,7 +15,6 @@ mod numbers;
 mod outermost;
 mod strings;
 
-pub(crate) use super::explain::{Defect, Flaw, explain};
 pub(crate) use nesting::DEEPEST;
 
 #[cfg(test)]
@@ -54,6 +55,16 @@ impl Span {
     #[inline(always)]
     pub(crate) fn of(self, text: &[u8]) -> &[u8] {
         &text[self.start as usize..self.end as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn in_str(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
     }
 }
 
@@ -146,11 +157,6 @@ pub enum Cpu {
 impl Cpu {
     /// All there are, the best first.
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
-
-    /// Whether it runs here.
-    pub fn is_available(self) -> bool {
-        Scanner::new(self).is_some()
-    }
 }
 
 /// An implementation that runs here.
@@ -183,12 +189,7 @@ impl Scanner {
         }
     }
 
-    /// The best one.
-    pub(crate) fn best() -> Self {
-        Cpu::ALL.into_iter().find_map(Self::new).unwrap_or(Self::PORTABLE)
-    }
-
-    const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
+    pub(crate) const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
 
     /// Judges `input`, which is 4 GiB long at the most, and tells `members` of each member of the outermost object. `None` if
     /// it is not JSON, or deeper than `max_depth`, which is at most [`DEEPEST`].

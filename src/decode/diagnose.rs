@@ -1,0 +1,156 @@
+//! From a violation to a fault: what can still be read of the line, what the mistake may be, and whether to answer.
+
+use crate::json::walk;
+use crate::message::envelope::is_permitted_id;
+use crate::message::{AnswerWithoutId, FaultKind, Kind, Position, Rules, Violation};
+
+use super::fault::{Answer, Detail, Fault};
+use super::hint::Hint;
+use super::recover::{Recovered, Recovery};
+
+/// Of a whole line.
+#[cold]
+pub(crate) fn line(violation: Violation, line: &[u8], position: Position, rules: &Rules) -> Fault {
+    let text = Faulty { text: line, start: 0, line_len: line.len() as u64, position };
+    text.fault(violation, rules)
+}
+
+/// Of an entry that starts at byte `start` of a batch of `line_len` bytes.
+#[cold]
+pub(crate) fn entry(
+    violation: Violation,
+    entry: &str,
+    start: usize,
+    line_len: usize,
+    position: Position,
+    rules: &Rules,
+) -> Fault {
+    let text = Faulty { text: entry.as_bytes(), start, line_len: line_len as u64, position };
+    text.fault(violation, rules)
+}
+
+/// Of a line of `line_len` bytes that is longer than the rules allow, given what was read of it.
+#[cold]
+pub(crate) fn too_long(recovered: Recovered, line_len: u64, position: Position, rules: &Rules) -> Fault {
+    let violation = Violation { kind: FaultKind::LineTooLong, at: rules.limits.max_line_len };
+    let text = Faulty { text: b"", start: 0, line_len, position };
+    text.fault_with(violation, recovered, None, rules)
+}
+
+/// A text that broke a rule, and where it was found.
+struct Faulty<'a> {
+    text: &'a [u8],
+    /// Where the text starts in its line.
+    start: usize,
+    line_len: u64,
+    position: Position,
+}
+
+impl Faulty<'_> {
+    fn fault(&self, violation: Violation, rules: &Rules) -> Fault {
+        let hint = if is_syntax(violation.kind) { Hint::of(self.text, violation) } else { None };
+        self.fault_with(violation, self.recover(violation), hint, rules)
+    }
+
+    fn fault_with(&self, violation: Violation, recovered: Recovered, hint: Option<Hint>, rules: &Rules) -> Fault {
+        let is_response = recovered.is_response();
+        let detail = self.detail(violation, &recovered, hint, rules);
+        let id = recovered.id.filter(|id| is_permitted_id(id.as_json(), Kind::Error, rules));
+        let answer = match (&id, rules.answer_without_id) {
+            _ if is_response => Answer::Never,
+            (Some(_), _) => Answer::ById,
+            (None, AnswerWithoutId::Never) => Answer::Never,
+            (None, AnswerWithoutId::NullId) => Answer::NullId,
+            (None, AnswerWithoutId::OmitId) => Answer::OmitId,
+        };
+        Fault {
+            kind: violation.kind,
+            detail,
+            hint,
+            answer,
+            is_response,
+            id,
+            line: self.position.line,
+            offset: self.position.offset,
+            column: (self.start + violation.at) as u64 + 1,
+            line_len: self.line_len,
+            rules: *rules,
+        }
+    }
+
+    fn recover(&self, violation: Violation) -> Recovered {
+        let Self { text, .. } = *self;
+        let Violation { kind, at } = violation;
+        let is_array = text.trim_ascii_start().first() == Some(&b'[');
+        if !is_syntax(kind) {
+            // If the first entry of a batch is a response, the others probably are too.
+            let first = match std::str::from_utf8(text) {
+                Ok(text) if is_array => walk::elements(text).next(),
+                _ => return Recovery::of(text),
+            };
+            let first = first.map(|(_, entry)| Recovery::of(entry.as_bytes())).unwrap_or_default();
+            return Recovered { id: None, ..first };
+        }
+        // What comes before a mistake can be relied on; what comes after it only if the mistake is inside one token.
+        let readable = match kind {
+            FaultKind::ByteOrderMark => &text[3..],
+            kind if is_within_token(kind) => text,
+            _ => &text[..at],
+        };
+        let mut recovered = Recovery::of(readable);
+        if (readable.len() < text.len() || is_array) && !recovered.has_method {
+            // Beyond it, and inside arrays, this decides nothing but whether to keep silent.
+            recovered.has_result |= looks_like_response(text);
+        }
+        recovered
+    }
+
+    fn detail(&self, violation: Violation, recovered: &Recovered, hint: Option<Hint>, rules: &Rules) -> Detail {
+        let found = self.text.get(violation.at);
+        match violation.kind {
+            FaultKind::InvalidId | FaultKind::InvalidMethod if found == Some(&b'"') => Detail::LoneSurrogate,
+            FaultKind::InvalidId => Detail::Id(rules.permits.id_types(match recovered {
+                _ if !recovered.is_response() => Kind::Request,
+                Recovered { has_error: true, .. } => Kind::Error,
+                _ => Kind::Result,
+            })),
+            FaultKind::InvalidLiteral | FaultKind::InvalidNumber | FaultKind::UnexpectedByte
+                if self.start == 0 && (violation.at == 0 || hint.is_some_and(is_another_format)) =>
+            {
+                Detail::NotJson
+            }
+            _ => Detail::None,
+        }
+    }
+}
+
+/// Whether the text isn't JSON, or can't be looked at as a whole because it is too deep.
+fn is_syntax(kind: FaultKind) -> bool {
+    kind.code() == crate::message::code::PARSE_ERROR || kind == FaultKind::TooDeep
+}
+
+/// Whether the mistake is confined to one string, number or literal, so that what follows can still be told apart.
+fn is_within_token(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::InvalidUtf8
+            | FaultKind::ControlCharacter
+            | FaultKind::InvalidEscape
+            | FaultKind::InvalidNumber
+            | FaultKind::InvalidLiteral
+            | FaultKind::TooDeep
+    )
+}
+
+fn is_another_format(hint: Hint) -> bool {
+    matches!(hint, Hint::LogText | Hint::HttpRequest | Hint::ContentLengthHeader | Hint::Utf16)
+}
+
+/// Whether a text that is broken beyond reading contains `"result":` or `"error":`, and no `"method":`.
+fn looks_like_response(text: &[u8]) -> bool {
+    let has = |name: &[u8]| {
+        memchr::memmem::find_iter(text, name)
+            .any(|at| text[at + name.len()..].trim_ascii_start().first() == Some(&b':'))
+    };
+    (has(b"\"result\"") || has(b"\"error\"")) && !has(b"\"method\"")
+}

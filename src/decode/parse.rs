@@ -1,0 +1,136 @@
+//! From one text to a frame, and from a batch to its entries.
+
+use bytes::Bytes;
+
+use crate::json::{Text, walk};
+use crate::message::{Batch, Contents, Frame, Message, Position, Rules, envelope};
+
+use super::diagnose;
+use super::fault::Fault;
+use super::recover::Recovery;
+
+impl<'a> Frame<'a> {
+    /// Parses one text whose boundaries are already known: an HTTP body, a server-sent event, a WebSocket message.
+    /// Line breaks are allowed between its tokens.
+    ///
+    /// ```
+    /// use wireline::{Frame, Message, Rules};
+    ///
+    /// let body = b"{\n  \"jsonrpc\": \"2.0\",\n  \"method\": \"ping\",\n  \"id\": 1\n}\n";
+    /// let Frame::Message(Message::Request(ping)) = Frame::parse(body, &Rules::mcp())? else { panic!() };
+    /// assert_eq!(ping.method(), "ping");
+    /// # Ok::<(), wireline::Fault>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text. The fault counts the whole text as one line.
+    pub fn parse(text: &'a [u8], rules: &Rules) -> Result<Self, Fault> {
+        if text.len() <= rules.limits.max_line_len
+            && text.first() == Some(&b'{')
+            && let Some((text, envelope)) = envelope::read_message(text.into(), rules)
+        {
+            return Ok(Self::Message(Message::new(Text::borrowed(text, None), Position::START, 0, envelope)));
+        }
+        Self::of_line(text, None, Position::START, rules).inspect_err(Fault::log)
+    }
+
+    /// Parses one text as [`parse`](Self::parse) does, and shares its buffer instead of borrowing or copying.
+    ///
+    /// ```
+    /// use wireline::{Frame, Rules};
+    ///
+    /// let body = bytes::Bytes::from(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    /// let frame: Frame<'static> = Frame::from_bytes(body.clone(), &Rules::mcp())?;
+    /// assert_eq!(frame.as_bytes().as_ptr(), body.as_ptr()); // nothing was copied
+    /// # Ok::<(), wireline::Fault>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`parse`](Self::parse).
+    pub fn from_bytes(text: Bytes, rules: &Rules) -> Result<Frame<'static>, Fault> {
+        let frame = Frame::of_line(&text, Some(&text), Position::START, rules);
+        frame.map(Frame::into_owned).inspect_err(Fault::log)
+    }
+
+    /// The frame that `line` is, which is a part of `buffer` if that is given.
+    pub(crate) fn of_line(
+        line: &'a [u8],
+        buffer: Option<&'a Bytes>,
+        position: Position,
+        rules: &Rules,
+    ) -> Result<Self, Fault> {
+        if line.len() > rules.limits.max_line_len {
+            return Err(diagnose::too_long(Recovery::of(line), line.len() as u64, position, rules));
+        }
+        match envelope::read_line(line, rules) {
+            Ok((text, Contents::Message(envelope))) => {
+                Ok(Self::Message(Message::new(Text::borrowed(text, buffer), position, 0, envelope)))
+            }
+            Ok((text, Contents::Batch { len })) => {
+                Ok(Self::Batch(Batch { text: Text::borrowed(text, buffer), position, len, rules: *rules }))
+            }
+            Err(violation) => Err(diagnose::line(violation, line, position, rules)),
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// The entries in order, each a message or a fault of its own.
+    #[must_use]
+    pub fn iter(&self) -> Entries<'a> {
+        self.clone().into_iter()
+    }
+}
+
+impl<'a> IntoIterator for Batch<'a> {
+    type Item = Result<Message<'a>, Fault>;
+    type IntoIter = Entries<'a>;
+
+    fn into_iter(self) -> Entries<'a> {
+        let at = walk::elements(self.text.as_str()).position();
+        Entries { left: self.len, at, batch: self }
+    }
+}
+
+impl<'a> IntoIterator for &Batch<'a> {
+    type Item = Result<Message<'a>, Fault>;
+    type IntoIter = Entries<'a>;
+
+    fn into_iter(self) -> Entries<'a> {
+        self.iter()
+    }
+}
+
+/// The entries of a [`Batch`].
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    batch: Batch<'a>,
+    /// Where in the text of the batch the next entry starts.
+    at: usize,
+    left: usize,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Result<Message<'a>, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Batch { text, position, rules, .. } = &self.batch;
+        let line = text.as_str();
+        let mut elements = walk::Elements::resume(line, self.at);
+        let (start, entry) = elements.next()?;
+        self.at = elements.position();
+        self.left = self.left.saturating_sub(1);
+        Some(match envelope::read_entry(entry.as_bytes(), rules) {
+            Ok(envelope) => Ok(Message::new(text.part(start..start + entry.len()), *position, start, envelope)),
+            Err(violation) => Err(diagnose::entry(violation, entry, start, line.len(), *position, rules)),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Entries<'_> {}

@@ -1,0 +1,222 @@
+//! What the dialects of JSON-RPC 2.0 permit: one table each.
+//!
+//! A new dialect is one more table here, and one more constructor in [`Rules`](super::rules::Rules).
+
+use std::fmt;
+
+/// A dialect: what a message may look like, and how peers expect to be treated.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Dialect {
+    /// As it reads in "under MCP rules".
+    pub(crate) name: &'static str,
+    /// The types of `id` in a request, a response with a result, and a response with an error.
+    pub(crate) request_id: IdTypes,
+    pub(crate) result_id: IdTypes,
+    pub(crate) error_id: IdTypes,
+    /// Whether a response with an error may have no `id` at all.
+    pub(crate) error_without_id: bool,
+    /// Whether `params` may be an array.
+    pub(crate) array_params: bool,
+    /// Whether `params` may be null, which then counts as absent.
+    pub(crate) null_params: bool,
+    /// Whether `result` may be anything; otherwise it is an object.
+    pub(crate) any_result: bool,
+    /// Whether a line may be an array of messages.
+    pub(crate) batches: bool,
+    /// How a faulty line is answered if its id can't be read.
+    pub(crate) answer_without_id: AnswerWithoutId,
+    /// Whether a request that its caller has cancelled is still answered.
+    pub(crate) answers_cancelled: bool,
+}
+
+pub(crate) static JSON_RPC: Dialect = Dialect {
+    name: "JSON-RPC",
+    request_id: IdTypes::STRING.or(IdTypes::NUMBER).or(IdTypes::NULL),
+    result_id: IdTypes::STRING.or(IdTypes::NUMBER).or(IdTypes::NULL),
+    error_id: IdTypes::STRING.or(IdTypes::NUMBER).or(IdTypes::NULL),
+    error_without_id: false,
+    array_params: true,
+    null_params: false,
+    any_result: true,
+    batches: true,
+    answer_without_id: AnswerWithoutId::NullId,
+    answers_cancelled: true,
+};
+
+pub(crate) static MCP: Dialect = Dialect {
+    name: "MCP",
+    request_id: IdTypes::STRING.or(IdTypes::INTEGER),
+    result_id: IdTypes::STRING.or(IdTypes::INTEGER),
+    error_id: IdTypes::STRING.or(IdTypes::INTEGER),
+    error_without_id: true,
+    array_params: false,
+    null_params: false,
+    any_result: false,
+    batches: false,
+    answer_without_id: AnswerWithoutId::Never,
+    answers_cancelled: false,
+};
+
+pub(crate) static ACP: Dialect = Dialect {
+    name: "ACP",
+    request_id: IdTypes::STRING.or(IdTypes::INTEGER).or(IdTypes::NULL),
+    result_id: IdTypes::STRING.or(IdTypes::INTEGER),
+    error_id: IdTypes::STRING.or(IdTypes::INTEGER).or(IdTypes::NULL),
+    error_without_id: false,
+    array_params: true,
+    null_params: false,
+    any_result: true,
+    batches: true,
+    answer_without_id: AnswerWithoutId::NullId,
+    answers_cancelled: true,
+};
+
+impl fmt::Debug for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// How to answer a faulty line whose id can't be read.
+///
+/// New ways may be added, so a `match` needs a wildcard arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswerWithoutId {
+    /// Don't. Noise on a pipe is no request, and not every client accepts a response without an id.
+    Never,
+    /// With an error whose `id` is null, as JSON-RPC 2.0 asks.
+    NullId,
+    /// With an error that has no `id`, as MCP's schema permits.
+    OmitId,
+}
+
+/// A set of types that an id may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IdTypes(u16);
+
+impl IdTypes {
+    pub(crate) const STRING: Self = Self(1);
+    pub(crate) const INTEGER: Self = Self(2);
+    /// Any number, with a fraction or without.
+    pub(crate) const NUMBER: Self = Self(2 | 4);
+    pub(crate) const NULL: Self = Self(8);
+
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// As it reads after "must be".
+    pub(crate) fn describe(self) -> &'static str {
+        let [number, integer, null] = [Self::NUMBER, Self::INTEGER, Self::NULL].map(|types| self.contains(types));
+        match (number, integer, null) {
+            (true, _, true) => "a string, a number or null",
+            (true, _, false) => "a string or a number",
+            (false, true, true) => "a string, an integer or null",
+            (false, true, false) => "a string or an integer",
+            (false, false, true) => "a string or null",
+            (false, false, false) => "a string",
+        }
+    }
+}
+
+/// Which message an id or a payload belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Request,
+    Notification,
+    Result,
+    Error,
+}
+
+/// What a single message may look like: a [`Dialect`] in the form that messages are compared with.
+///
+/// One bit for each thing that some message has and the strictest rules wouldn't allow. So rules permit everything that
+/// other rules permit if they have all of their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Permits(u16);
+
+impl Permits {
+    const REQUEST_ID: u32 = 0;
+    const RESULT_ID: u32 = 4;
+    const ERROR_ID: u32 = 8;
+    pub(crate) const ERROR_WITHOUT_ID: Self = Self(1 << 12);
+    pub(crate) const ARRAY_PARAMS: Self = Self(1 << 13);
+    pub(crate) const NULL_PARAMS: Self = Self(1 << 14);
+    pub(crate) const ANY_RESULT: Self = Self(1 << 15);
+
+    pub(crate) fn of(dialect: &Dialect) -> Self {
+        let ids = dialect.request_id.0 << Self::REQUEST_ID
+            | dialect.result_id.0 << Self::RESULT_ID
+            | dialect.error_id.0 << Self::ERROR_ID;
+        Self(ids)
+            .with(Self::ERROR_WITHOUT_ID, dialect.error_without_id)
+            .with(Self::ARRAY_PARAMS, dialect.array_params)
+            .with(Self::NULL_PARAMS, dialect.null_params)
+            .with(Self::ANY_RESULT, dialect.any_result)
+    }
+
+    pub(crate) fn with(self, other: Self, permitted: bool) -> Self {
+        if permitted { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }
+    }
+
+    pub(crate) fn with_null_in_errors(self) -> Self {
+        Self(self.0 | IdTypes::NULL.0 << Self::ERROR_ID)
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The types of `id` in a message of that kind.
+    #[inline(always)]
+    pub(crate) fn id_types(self, kind: Kind) -> IdTypes {
+        let shift = match kind {
+            Kind::Request | Kind::Notification => Self::REQUEST_ID,
+            Kind::Result => Self::RESULT_ID,
+            Kind::Error => Self::ERROR_ID,
+        };
+        IdTypes(self.0 >> shift & 0xf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permits_are_what_the_table_says() {
+        for dialect in [&JSON_RPC, &MCP, &ACP] {
+            let permits = Permits::of(dialect);
+            assert_eq!(permits.id_types(Kind::Request), dialect.request_id);
+            assert_eq!(permits.id_types(Kind::Result), dialect.result_id);
+            assert_eq!(permits.id_types(Kind::Error), dialect.error_id);
+            assert_eq!(permits.contains(Permits::ERROR_WITHOUT_ID), dialect.error_without_id);
+            assert_eq!(permits.contains(Permits::ARRAY_PARAMS), dialect.array_params);
+            assert_eq!(permits.contains(Permits::NULL_PARAMS), dialect.null_params);
+            assert_eq!(permits.contains(Permits::ANY_RESULT), dialect.any_result);
+        }
+        assert!(Permits::of(&MCP).with_null_in_errors().id_types(Kind::Error).contains(IdTypes::NULL));
+    }
+
+    #[test]
+    fn types_read_well() {
+        let string = IdTypes::STRING;
+        for (types, text) in [
+            (string, "a string"),
+            (string.or(IdTypes::NULL), "a string or null"),
+            (string.or(IdTypes::INTEGER), "a string or an integer"),
+            (string.or(IdTypes::INTEGER).or(IdTypes::NULL), "a string, an integer or null"),
+            (string.or(IdTypes::NUMBER), "a string or a number"),
+            (string.or(IdTypes::NUMBER).or(IdTypes::NULL), "a string, a number or null"),
+        ] {
+            assert_eq!(types.describe(), text);
+        }
+    }
+}
