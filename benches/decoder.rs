@@ -16,19 +16,19 @@ fn decoder(criterion: &mut Criterion) {
     for corpus in Corpus::ALL {
         let stream = corpus.lines(STREAM);
         let mut group = criterion.benchmark_group(format!("decoder/{}", corpus.name()));
-        for cpu in Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()) {
+        for cpu in Cpu::available() {
             let name = format!("{cpu:?}").to_lowercase();
-            bench(&mut group, &name, Rules::json_rpc().cpu(cpu), &stream, stream.len());
+            cpu.run(|| bench(&mut group, &name, &stream, stream.len()));
         }
-        bench(&mut group, "64KiB-chunks", Rules::json_rpc(), &stream, CHUNK);
+        bench(&mut group, "64KiB-chunks", &stream, CHUNK);
         group.finish();
     }
 }
 
-fn bench(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, rules: Rules, stream: &[u8], piece: usize) {
+fn bench(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, stream: &[u8], piece: usize) {
     let messages = stream.iter().filter(|&&byte| byte == b'\n').count() as u64;
     group.throughput(Throughput::BytesDecimal(stream.len() as u64 / messages));
-    let mut decoder = Decoder::new(rules);
+    let mut decoder = Decoder::new(Rules::json_rpc());
     group.bench_function(name, |bencher| {
         bencher.iter_custom(|wanted| {
             time_items(wanted, messages, || assert_eq!(decode(&mut decoder, stream, piece), messages))

@@ -90,7 +90,7 @@ fn deserialize(criterion: &mut Criterion) {
                     bencher.iter_custom(|times| best.time((size, density, contender), times, &mut once));
                 });
             };
-            bench(Contender::SerdeJson, &mut |json| serde_json::from_str(json.as_str()).expect("it fits"));
+            bench(Contender::SerdeJson, &mut |json| serde_json::from_str(json.as_json()).expect("it fits"));
 
             let mut reused = Reused::default();
             bench(Contender::SimdJson, &mut |json| reused.deserialize(json));

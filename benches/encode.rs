@@ -56,12 +56,12 @@ fn encode(criterion: &mut Criterion) {
         let id = Id::from(17);
         group.bench_function(format!("wireline/{name}"), |bencher| {
             bencher.iter(|| {
-                encoder.buffer().clear();
+                encoder.clear();
                 encoder.response(black_box(&id), black_box(&result)).expect("it serializes");
-                black_box(encoder.buffer().len())
+                black_box(encoder.as_bytes().len())
             });
         });
-        assert_eq!(encoder.buffer(), &buffer[..], "both write the same");
+        assert_eq!(encoder.as_bytes(), &buffer[..], "both write the same");
     }
     group.finish();
 }

@@ -34,7 +34,7 @@ fn inbound(criterion: &mut Criterion) {
         let mut encoder = Encoder::new(Rules::json_rpc());
         group.bench_function(in_flight.to_string(), |bencher| {
             bencher.iter(|| {
-                encoder.buffer().clear();
+                encoder.clear();
                 let ticket = owed.admit(black_box(&request)).expect("there is room");
                 ticket.respond(&mut encoder, &1).expect("it serializes");
             });

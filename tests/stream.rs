@@ -416,7 +416,7 @@ fn a_fault_says_what_is_wrong_and_where() {
     let fault = decoder.next_frame().unwrap().unwrap_err();
     assert_eq!(fault.to_string(), r#"line 3, column 1: missing "jsonrpc""#);
     assert!(fault.is_response());
-    assert!(format!("{fault:?}").ends_with("reply: false }"));
+    assert!(format!("{fault:?}").ends_with("reply: false, .. }"));
 }
 
 #[test]

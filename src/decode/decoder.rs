@@ -334,11 +334,13 @@ impl Decoder {
     // Inlined, so that what was just written to memory isn't read again at once.
     #[inline(always)]
     pub(crate) fn take(&mut self, ready: Ready) -> Result<Frame<'_>, Fault> {
-        let frame = match ready {
+        match ready {
             Ready::Line => self.cursor.take_frame(&self.lines, &self.rules),
-            Ready::Discarded(fault) => Err(fault),
-        };
-        frame.inspect_err(Fault::log)
+            Ready::Discarded(fault) => {
+                fault.log();
+                Err(fault)
+            }
+        }
     }
 
     /// Moves what has arrived to `lines`, up to the last line feed, or all of it at the end of the stream or while a line
@@ -472,11 +474,12 @@ impl Cursor {
     }
 
     /// The next line, whatever it is.
+    #[inline(never)]
     fn take_line<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Result<Frame<'l>, Fault> {
         let Line { range, after, position } = self.find_line(lines);
         let is_kept = range.len() <= rules.limits.max_line_len;
         self.pass(after, if is_kept { range.clone() } else { 0..0 });
-        Frame::of_line(&lines[range], Some(lines), position, rules)
+        Frame::of_line(&lines[range], Some(lines), position, rules).inspect_err(Fault::log)
     }
 
     /// Where the next line is, without its line ending and without a byte order mark at the start of the stream.

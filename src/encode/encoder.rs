@@ -65,12 +65,14 @@ impl Encoder {
         self.sink.split().freeze()
     }
 
-    /// Removes all lines from the buffer, and gives its memory back if that is more than `kept` bytes.
-    pub(crate) fn clear(&mut self, kept: usize) {
+    /// Removes all lines from the buffer, and keeps its memory for the next ones.
+    pub fn clear(&mut self) {
         self.sink.clear();
-        if self.sink.capacity() > kept {
-            self.sink = BytesMut::new();
-        }
+    }
+
+    /// How much memory the buffer has.
+    pub(crate) fn capacity(&self) -> usize {
+        self.sink.capacity()
     }
 }
 

@@ -223,6 +223,9 @@ fn not_even_an_error(_: Result<(), EncodeError>) {}
 
 fn write_out(encoder: &mut Encoder, writer: &mut impl Write) -> io::Result<()> {
     writer.write_all(encoder.as_bytes())?;
-    encoder.clear(2 * WRITE);
+    encoder.clear();
+    if encoder.capacity() > 2 * WRITE {
+        drop(encoder.take());
+    }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(crate) use accept::{Accepted, accept};
 pub(crate) use explain::{Flaw, explain};
 pub(crate) use number::Decimal;
 pub(crate) use scan::{DEEPEST, Input, Members, Root, Scanned, Span};
-pub(crate) use text::Text;
+pub(crate) use text::{ShortText, Text};
 
 /// Space, tab, line feed and carriage return: what JSON allows between tokens.
 pub(crate) fn is_blank(byte: u8) -> bool {

@@ -1,4 +1,4 @@
-//! JSON text that is known to be valid: borrowed from a line, short enough to be kept in place, or sharing a buffer.
+//! JSON text that is known to be valid: borrowed from a line, or sharing its buffer.
 //!
 //! Every constructor takes a `&str`, so the bytes behind a [`Text`] are UTF-8, and reading them back needs no second
 //! check. That check would cost more than everything else an accessor does: about 30 ns for a payload of 120 bytes.
@@ -12,10 +12,6 @@ use bytes::Bytes;
 
 use super::string;
 
-/// The longest text that is stored without an allocation: what fits beside a tag and a length in the 40 bytes that a
-/// shared buffer needs anyway. A UUID in quotes has 38.
-const INLINE: usize = 38;
-
 /// A text, and whatever keeps it alive.
 #[derive(Clone)]
 pub(crate) struct Text<'a> {
@@ -26,8 +22,6 @@ pub(crate) struct Text<'a> {
 enum Repr<'a> {
     /// `buffer`, if there is one, is what `text` is a part of.
     Borrowed { text: &'a str, buffer: Option<&'a Bytes> },
-    /// The first `len` bytes are UTF-8.
-    Inline { len: u8, bytes: [u8; INLINE] },
     /// UTF-8.
     Shared(Bytes),
 }
@@ -39,49 +33,50 @@ impl<'a> Text<'a> {
         Self { repr: Repr::Borrowed { text, buffer } }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn as_str(&self) -> &str {
-        let bytes = match &self.repr {
-            Repr::Borrowed { text, .. } => return text,
-            Repr::Inline { len, bytes } => &bytes[..usize::from(*len)],
-            Repr::Shared(bytes) => &bytes[..],
-        };
-        // SAFETY: the field is private, and `copied`, `displayed` and `shared` fill it from whole `&str`s.
-        unsafe { std::str::from_utf8_unchecked(bytes) }
+        match &self.repr {
+            Repr::Borrowed { text, .. } => text,
+            // SAFETY: the field is private, and everything that fills it takes the bytes from a `&str`.
+            Repr::Shared(bytes) => unsafe { std::str::from_utf8_unchecked(bytes) },
+        }
     }
 
     /// The part in `range`, which starts and ends where a token does, for as long as the whole lives.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn part(&self, range: Range<usize>) -> Self {
         let repr = match &self.repr {
             Repr::Borrowed { text, buffer } => Repr::Borrowed { text: &text[range], buffer: *buffer },
-            Repr::Inline { .. } => return Text::copied(&self.as_str()[range]),
-            Repr::Shared(bytes) => return Text::shared(&self.as_str()[range], bytes),
+            Repr::Shared(bytes) => Repr::Shared(bytes.slice_ref(self.as_str()[range].as_bytes())),
         };
         Self { repr }
     }
 
     /// The same text without borrowing: it shares the buffer it is a part of, or is copied if there is none.
+    #[inline]
     pub(crate) fn into_owned(self) -> Text<'static> {
-        let repr = match self.repr {
-            Repr::Borrowed { text, buffer: Some(buffer) } => return Text::shared(text, buffer),
-            Repr::Borrowed { text, buffer: None } => return Text::copied(text),
-            Repr::Inline { len, bytes } => Repr::Inline { len, bytes },
-            Repr::Shared(bytes) => Repr::Shared(bytes),
+        let bytes = match self.repr {
+            Repr::Borrowed { text, buffer: Some(buffer) } => buffer.slice_ref(text.as_bytes()),
+            Repr::Borrowed { text, buffer: None } => Bytes::copy_from_slice(text.as_bytes()),
+            Repr::Shared(bytes) => bytes,
         };
-        Text { repr }
-    }
-
-    /// The same text without borrowing or sharing, so that it keeps nothing else alive.
-    pub(crate) fn detached(&self) -> Text<'static> {
-        Text::copied(self.as_str())
+        Text { repr: Repr::Shared(bytes) }
     }
 
     /// The characters of a string literal, with U+FFFD in place of lone surrogates.
     pub(crate) fn decoded(self) -> Cow<'a, str> {
         match self.repr {
             Repr::Borrowed { text, .. } => string::decode_lossy(text),
-            Repr::Inline { .. } | Repr::Shared(_) => Cow::Owned(string::decode_lossy(self.as_str()).into_owned()),
+            Repr::Shared(_) => Cow::Owned(string::decode_lossy(self.as_str()).into_owned()),
+        }
+    }
+
+    /// The part in `range`, which is probably short.
+    #[inline(always)]
+    pub(crate) fn short_part(&self, range: Range<usize>) -> ShortText<'a> {
+        match &self.repr {
+            Repr::Borrowed { text, .. } => ShortText::borrowed(&text[range]),
+            Repr::Shared(_) => ShortText::copied(&self.as_str()[range]),
         }
     }
 
@@ -89,39 +84,76 @@ impl<'a> Text<'a> {
     pub(crate) fn to_bytes(&self) -> Bytes {
         match &self.repr {
             Repr::Borrowed { text, buffer: Some(buffer) } => buffer.slice_ref(text.as_bytes()),
+            Repr::Borrowed { text, buffer: None } => Bytes::copy_from_slice(text.as_bytes()),
             Repr::Shared(bytes) => bytes.clone(),
-            Repr::Borrowed { .. } | Repr::Inline { .. } => Bytes::copy_from_slice(self.as_str().as_bytes()),
         }
     }
 }
 
-impl Text<'static> {
-    /// What `value` displays.
-    pub(crate) fn displayed(value: impl fmt::Display) -> Self {
-        let mut inline = Inline { len: 0, bytes: [0; INLINE] };
-        match write!(inline, "{value}") {
-            Ok(()) => Self { repr: Repr::Inline { len: inline.len, bytes: inline.bytes } },
-            Err(fmt::Error) => Self::copied(&value.to_string()),
+/// The longest [`ShortText`] that needs no allocation: what fits in 32 bytes, beside a tag and a length.
+const INLINE: usize = 30;
+
+/// A text that is probably short, and keeps no buffer alive.
+#[derive(Clone)]
+pub(crate) struct ShortText<'a> {
+    repr: ShortRepr<'a>,
+}
+
+#[derive(Clone)]
+enum ShortRepr<'a> {
+    Borrowed(&'a str),
+    /// The first `len` bytes are UTF-8.
+    Inline {
+        len: u8,
+        bytes: [u8; INLINE],
+    },
+    Allocated(Box<str>),
+}
+
+impl<'a> ShortText<'a> {
+    #[inline(always)]
+    pub(crate) const fn borrowed(text: &'a str) -> Self {
+        Self { repr: ShortRepr::Borrowed(text) }
+    }
+
+    #[inline]
+    pub(crate) fn as_str(&self) -> &str {
+        match &self.repr {
+            ShortRepr::Borrowed(text) => text,
+            // SAFETY: the field is private, and everything that fills it takes the bytes from whole `&str`s.
+            ShortRepr::Inline { len, bytes } => unsafe { std::str::from_utf8_unchecked(&bytes[..usize::from(*len)]) },
+            ShortRepr::Allocated(text) => text,
         }
     }
 
+    pub(crate) fn into_owned(self) -> ShortText<'static> {
+        match self.repr {
+            ShortRepr::Borrowed(text) => ShortText::copied(text),
+            ShortRepr::Inline { len, bytes } => ShortText { repr: ShortRepr::Inline { len, bytes } },
+            ShortRepr::Allocated(text) => ShortText { repr: ShortRepr::Allocated(text) },
+        }
+    }
+}
+
+impl ShortText<'static> {
     pub(crate) fn copied(text: &str) -> Self {
         let mut bytes = [0; INLINE];
         let repr = match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
             (Some(start), Ok(len)) => {
                 start.copy_from_slice(text.as_bytes());
-                Repr::Inline { len, bytes }
+                ShortRepr::Inline { len, bytes }
             }
-            _ => Repr::Shared(Bytes::copy_from_slice(text.as_bytes())),
+            _ => ShortRepr::Allocated(text.into()),
         };
         Self { repr }
     }
 
-    /// `text` is a part of `buffer`. A short one is copied, which is cheaper than counting another reference.
-    fn shared(text: &str, buffer: &Bytes) -> Self {
-        match text.len() {
-            ..=INLINE => Self::copied(text),
-            _ => Self { repr: Repr::Shared(buffer.slice_ref(text.as_bytes())) },
+    /// What `value` displays.
+    pub(crate) fn displayed(value: impl fmt::Display) -> Self {
+        let mut inline = Inline { len: 0, bytes: [0; INLINE] };
+        match write!(inline, "{value}") {
+            Ok(()) => Self { repr: ShortRepr::Inline { len: inline.len, bytes: inline.bytes } },
+            Err(fmt::Error) => Self::copied(&value.to_string()),
         }
     }
 }
@@ -146,46 +178,60 @@ impl fmt::Write for Inline {
 mod tests {
     use super::*;
 
+    const LENGTHS: [usize; 6] = [0, 1, INLINE - 1, INLINE, INLINE + 1, 100];
+
+    fn text(len: usize) -> String {
+        "é".repeat(len / 2) + &"x".repeat(len % 2)
+    }
+
     #[test]
     fn is_the_same_text_however_it_is_kept() {
-        for len in [0, 1, INLINE - 1, INLINE, INLINE + 1, 100] {
-            let text = "é".repeat(len / 2) + &"x".repeat(len % 2);
+        for len in LENGTHS {
+            let text = text(len);
             let buffer = Bytes::from(format!("[{text}]"));
             let inside = str::from_utf8(&buffer[1..=len]).unwrap();
-            for one in [Text::borrowed(inside, Some(&buffer)), Text::borrowed(inside, None), Text::copied(inside)] {
+            for one in [Text::borrowed(inside, Some(&buffer)), Text::borrowed(inside, None)] {
                 assert_eq!(one.as_str(), text);
                 assert_eq!(one.to_bytes(), text);
-                assert_eq!(one.detached().as_str(), text);
-                assert_eq!(one.clone().into_owned().as_str(), text);
+                assert_eq!(one.short_part(0..len).as_str(), text);
                 let (start, end) = (len / 4 * 2, len - len % 2);
                 assert_eq!(one.part(start..end).as_str(), &text[start..end]);
-                assert_eq!(one.clone().into_owned().part(start..end).into_owned().as_str(), &text[start..end]);
+                let owned = one.clone().into_owned();
+                assert_eq!(owned.as_str(), text);
+                assert_eq!(owned.to_bytes(), text);
+                assert_eq!(owned.short_part(0..len).as_str(), text);
+                assert_eq!(owned.part(start..end).into_owned().as_str(), &text[start..end]);
             }
         }
     }
 
     #[test]
-    fn shares_what_is_long_and_copies_what_is_short() {
+    fn shares_its_buffer() {
         let buffer = Bytes::from("x".repeat(100));
         let text = str::from_utf8(&buffer).unwrap();
-        let owned = |len| Text::borrowed(&text[..len], Some(&buffer)).into_owned();
-        assert!(buffer.as_ptr_range().contains(&owned(INLINE + 1).as_str().as_ptr()));
-        assert!(!buffer.as_ptr_range().contains(&owned(INLINE).as_str().as_ptr()));
-        assert!(!buffer.as_ptr_range().contains(&owned(100).detached().as_str().as_ptr()));
+        let owned = Text::borrowed(&text[10..20], Some(&buffer)).into_owned();
+        assert!(buffer.as_ptr_range().contains(&owned.as_str().as_ptr()));
+        assert!(!buffer.as_ptr_range().contains(&owned.short_part(0..10).as_str().as_ptr()));
     }
 
     #[test]
-    fn displays_what_fits_in_place_and_what_does_not() {
-        for text in [String::new(), "x".repeat(INLINE), "x".repeat(INLINE + 1)] {
-            assert_eq!(Text::displayed(&text).as_str(), text);
-            assert_eq!(Text::displayed(format_args!("{text}é{text}")).as_str(), format!("{text}é{text}"));
+    fn short_texts_are_kept_in_place() {
+        for len in LENGTHS {
+            let text = text(len);
+            let short = ShortText::borrowed(&text).into_owned();
+            assert_eq!(short.as_str(), text);
+            assert_eq!(short.clone().into_owned().as_str(), text);
+            assert_eq!(matches!(short.repr, ShortRepr::Inline { .. }), len <= INLINE);
+            assert_eq!(ShortText::displayed(&text).as_str(), text);
+            assert_eq!(ShortText::displayed(format_args!("{text}é{text}")).as_str(), format!("{text}é{text}"));
         }
-        assert_eq!(Text::displayed(i64::MIN).as_str(), i64::MIN.to_string());
+        assert_eq!(ShortText::displayed(i64::MIN).as_str(), i64::MIN.to_string());
     }
 
+    /// A message has one of each, and is moved around a lot.
     #[cfg(target_pointer_width = "64")]
     #[test]
-    fn is_small() {
-        assert_eq!(size_of::<Text<'_>>(), 40);
+    fn are_small() {
+        assert_eq!((size_of::<Text<'_>>(), size_of::<ShortText<'_>>()), (32, 32));
     }
 }

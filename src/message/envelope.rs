@@ -256,8 +256,10 @@ impl Outline {
         if !self.has(Name::Jsonrpc) {
             return Err(whole(FaultKind::MissingVersion));
         }
-        let version = self.value(Name::Jsonrpc).in_str(text);
-        if version != "\"2.0\"" && !string::says(version, "2.0") {
+        // Bytes, because slices of a `str` are checked for being whole characters, which these always are.
+        let bytes = text.as_bytes();
+        let version = self.value(Name::Jsonrpc);
+        if version.of(bytes) != b"\"2.0\"" && !string::says(version.in_str(text), "2.0") {
             return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
         }
 
@@ -273,8 +275,8 @@ impl Outline {
 
         let id = self.value(Name::Id);
         if self.has(Name::Id) {
-            let json = id.in_str(text);
-            if !has_permitted_type(json, kind, rules.permits) || scanned.has_escapes && !is_decodable(json) {
+            let json = id.of(bytes);
+            if !has_permitted_type(json, kind, rules.permits) || scanned.has_escapes && !is_decodable(id.in_str(text)) {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
         } else if matches!(kind, Kind::Result)
@@ -286,12 +288,12 @@ impl Outline {
         let method = self.value(Name::Method);
         let payload = match kind {
             Kind::Request | Kind::Notification => {
-                let literal = method.in_str(text);
-                if !literal.starts_with('"') || scanned.has_escapes && !is_decodable(literal) {
+                let is_string = method.of(bytes).first() == Some(&b'"');
+                if !is_string || scanned.has_escapes && !is_decodable(method.in_str(text)) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
                 }
                 let params = self.value(Name::Params);
-                match params.in_str(text).as_bytes().first() {
+                match params.of(bytes).first() {
                     None | Some(b'{') => params,
                     Some(b'[') if rules.permits.contains(Permits::ARRAY_PARAMS) => params,
                     Some(b'n') if rules.permits.contains(Permits::NULL_PARAMS) => Span::default(),
@@ -300,7 +302,7 @@ impl Outline {
             }
             Kind::Result => {
                 let result = self.value(Name::Result);
-                if !rules.permits.contains(Permits::ANY_RESULT) && !result.in_str(text).starts_with('{') {
+                if !rules.permits.contains(Permits::ANY_RESULT) && result.of(bytes).first() != Some(&b'{') {
                     return Err(at(FaultKind::InvalidResult, Name::Result));
                 }
                 result
@@ -321,7 +323,7 @@ impl Outline {
 /// Whether `json`, a JSON text, may be the id of a message of that kind.
 #[inline]
 pub(crate) fn is_permitted_id(json: &str, kind: Kind, rules: &Rules) -> bool {
-    has_permitted_type(json, kind, rules.permits) && is_decodable(json)
+    has_permitted_type(json.as_bytes(), kind, rules.permits) && is_decodable(json)
 }
 
 /// Whether `json` isn't a string with a lone surrogate escape.
@@ -331,9 +333,9 @@ fn is_decodable(json: &str) -> bool {
 
 /// [`is_permitted_id`], apart from the escapes of a string.
 #[inline(always)]
-fn has_permitted_type(json: &str, kind: Kind, permits: Permits) -> bool {
+fn has_permitted_type(json: &[u8], kind: Kind, permits: Permits) -> bool {
     let types = permits.id_types(kind);
-    match json.as_bytes().first() {
+    match json.first() {
         Some(b'"') => types.contains(IdTypes::STRING),
         Some(b'-' | b'0'..=b'9') => {
             types.contains(IdTypes::NUMBER) || types.contains(IdTypes::INTEGER) && is_integer(json)
@@ -359,7 +361,7 @@ fn is_error_object(json: &str) -> bool {
                 _ => NAMES.iter().position(|name| string::says(key, name)),
             };
             let fits = match name {
-                Some(0) => is_integer(value),
+                Some(0) => is_integer(value.as_bytes()),
                 Some(1) => value.starts_with('"'),
                 Some(_) => true,
                 None => return string::is_decodable(key),
@@ -371,10 +373,10 @@ fn is_error_object(json: &str) -> bool {
 
 /// Whether `json`, a JSON text, is a number without a fraction, by value.
 #[inline]
-fn is_integer(json: &str) -> bool {
-    match json.as_bytes() {
+fn is_integer(json: &[u8]) -> bool {
+    match json {
         [b'-', digits @ ..] | digits if digits.iter().all(u8::is_ascii_digit) => true,
-        [b'-' | b'0'..=b'9', ..] => Decimal::new(json.as_bytes()).is_integer(),
+        [b'-' | b'0'..=b'9', ..] => Decimal::new(json).is_integer(),
         _ => false,
     }
 }

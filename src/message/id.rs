@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::json::{self, Decimal, Text, string};
+use crate::json::{self, Decimal, ShortText, string};
 
 /// The id that ties a response to its request: a string, a number or null.
 ///
@@ -23,7 +23,7 @@ use crate::json::{self, Decimal, Text, string};
 /// assert_ne!(id, Id::from("9007199254740993"));
 /// ```
 ///
-/// Cloning or owning an id of up to 38 bytes, such as a UUID, doesn't allocate.
+/// Cloning or owning an id of up to 30 bytes doesn't allocate.
 ///
 /// With serde, an id is the string, number or null that it stands for. Inside a payload, an
 /// [`Encoder`](crate::Encoder) writes it as it is spelled:
@@ -46,23 +46,23 @@ use crate::json::{self, Decimal, Text, string};
 #[derive(Clone)]
 pub struct Id<'a> {
     /// A JSON string without lone surrogate escapes, a number or `null`.
-    json: Text<'a>,
+    json: ShortText<'a>,
 }
 
 impl<'a> Id<'a> {
     /// The id `null`.
-    pub const NULL: Id<'static> = Id { json: Text::borrowed("null", None) };
+    pub const NULL: Id<'static> = Id { json: ShortText::borrowed("null") };
 
     /// The id that `json` spells, or `None` if that isn't one string, number or null. Blanks around it are ignored.
     #[must_use]
     pub fn parse(json: &'a str) -> Option<Self> {
         let json = json.trim_matches([' ', '\t', '\r', '\n']);
         let is_json = json::explain(json.as_bytes(), 0).is_none();
-        if is_json { Self::of_json(Text::borrowed(json, None)) } else { None }
+        if is_json { Self::of_json(ShortText::borrowed(json)) } else { None }
     }
 
     /// The id that `json` spells, a JSON text without blanks around it.
-    pub(crate) fn of_json(json: Text<'a>) -> Option<Self> {
+    pub(crate) fn of_json(json: ShortText<'a>) -> Option<Self> {
         let is_id = match Kind::of(json.as_str()) {
             Kind::String => string::is_decodable(json.as_str()),
             Kind::Number | Kind::Null => true,
@@ -73,7 +73,7 @@ impl<'a> Id<'a> {
 
     /// The id that `json` spells, which has passed the rules as one.
     #[inline(always)]
-    pub(crate) fn of_permitted(json: Text<'a>) -> Self {
+    pub(crate) fn of_permitted(json: ShortText<'a>) -> Self {
         Self { json }
     }
 
@@ -132,14 +132,9 @@ impl<'a> Id<'a> {
         self.kind() == Kind::Null
     }
 
-    /// The same id with a spelling of its own, which keeps no buffer alive.
+    /// The same id with a copy of its spelling. It keeps no buffer alive.
     #[must_use]
     pub fn into_owned(self) -> Id<'static> {
-        Id { json: self.json.detached() }
-    }
-
-    /// The same id, sharing the buffer that its message shares.
-    pub(crate) fn into_shared(self) -> Id<'static> {
         Id { json: self.json.into_owned() }
     }
 
@@ -156,7 +151,7 @@ macro_rules! from_integer {
     ($($integer:ty),*) => {$(
         impl From<$integer> for Id<'static> {
             fn from(id: $integer) -> Self {
-                Self { json: Text::displayed(id) }
+                Self { json: ShortText::displayed(id) }
             }
         }
     )*};
@@ -168,14 +163,14 @@ from_integer!(i32, i64, u32, u64);
 impl From<&str> for Id<'static> {
     fn from(id: &str) -> Self {
         // `Value` writes strings as JSON.
-        Self { json: Text::displayed(serde_json::Value::from(id)) }
+        Self { json: ShortText::displayed(serde_json::Value::from(id)) }
     }
 }
 
 /// A string id.
 impl From<String> for Id<'static> {
     fn from(id: String) -> Self {
-        Self { json: Text::displayed(serde_json::Value::from(id)) }
+        Self { json: ShortText::displayed(serde_json::Value::from(id)) }
     }
 }
 
@@ -394,7 +389,7 @@ mod tests {
 
     #[test]
     fn is_made_from_strings_of_any_length() {
-        for text in ["", "a\"\n", "é😀", &"x".repeat(36), &"x".repeat(37), &"long \u{1} ".repeat(100)] {
+        for text in ["", "a\"\n", "é😀", &"x".repeat(28), &"x".repeat(29), &"long \u{1} ".repeat(100)] {
             let id = Id::from(text);
             assert_eq!(id.as_json(), serde_json::to_string(text).unwrap());
             assert_eq!(id.as_str().unwrap(), text);

@@ -43,8 +43,8 @@ pub enum Message<'a> {
 /// A call that expects one response with its id.
 #[derive(Clone)]
 pub struct Request<'a> {
+    /// With an id.
     parts: Parts<'a>,
-    id: Id<'a>,
 }
 
 /// A call that expects no response.
@@ -72,31 +72,30 @@ pub struct Notification<'a> {
 #[derive(Clone)]
 pub struct Response<'a> {
     parts: Parts<'a>,
-    id: Option<Id<'a>>,
 }
 
 impl<'a> Message<'a> {
     /// `text` starts at byte `start` of its line.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "no line is longer than 4 GiB")]
     pub(crate) fn new(text: Text<'a>, position: Position, start: usize, envelope: Envelope) -> Self {
-        let has_id = !envelope.id.is_empty();
-        let id = has_id.then(|| Id::of_permitted(text.part(envelope.id.range())));
-        let parts = Parts { text, position, start, envelope };
-        match (envelope.kind, id) {
-            (Kind::Request, Some(id)) => Self::Request(Request { parts, id }),
-            (Kind::Request | Kind::Notification, _) => Self::Notification(Notification { parts }),
-            (Kind::Result | Kind::Error, id) => Self::Response(Response { parts, id }),
+        let id = match envelope.id.is_empty() {
+            true => None,
+            false => Some(Id::of_permitted(text.short_part(envelope.id.range()))),
+        };
+        let parts = Parts { text, id, position, start: start as u32, envelope };
+        // All three are laid out alike, so this costs no more than setting a tag.
+        match envelope.kind {
+            Kind::Request => Self::Request(Request { parts }),
+            Kind::Notification => Self::Notification(Notification { parts }),
+            Kind::Result | Kind::Error => Self::Response(Response { parts }),
         }
     }
 
     /// The id of a request or a response.
     #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
-        match self {
-            Self::Request(request) => Some(&request.id),
-            Self::Notification(_) => None,
-            Self::Response(response) => response.id.as_ref(),
-        }
+        self.parts().id.as_ref()
     }
 
     /// The method of a request or a notification.
@@ -136,9 +135,9 @@ impl<'a> Message<'a> {
 
     fn parts(&self) -> &Parts<'a> {
         match self {
-            Self::Request(Request { parts, .. })
+            Self::Request(Request { parts })
             | Self::Notification(Notification { parts })
-            | Self::Response(Response { parts, .. }) => parts,
+            | Self::Response(Response { parts }) => parts,
         }
     }
 }
@@ -159,7 +158,8 @@ impl<'a> Request<'a> {
     /// ```
     #[must_use]
     pub fn id(&self) -> &Id<'a> {
-        &self.id
+        static NULL: Id<'static> = Id::NULL;
+        self.parts.id.as_ref().unwrap_or(&NULL)
     }
 
     /// The method. It borrows from the line unless it was spelled with escapes or the request is owned.
@@ -178,7 +178,7 @@ impl<'a> Request<'a> {
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
-        Request { parts: self.parts.into_owned(), id: self.id.into_shared() }
+        Request { parts: self.parts.into_owned() }
     }
 }
 
@@ -207,7 +207,7 @@ impl<'a> Response<'a> {
     /// The id of the request that it answers. Only an error may have none, and only where the rules permit that.
     #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
-        self.id.as_ref()
+        self.parts.id.as_ref()
     }
 
     /// The result or the error.
@@ -239,7 +239,7 @@ impl<'a> Response<'a> {
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> Response<'static> {
-        Response { parts: self.parts.into_owned(), id: self.id.map(Id::into_shared) }
+        Response { parts: self.parts.into_owned() }
     }
 }
 
@@ -443,9 +443,10 @@ impl Position {
 #[derive(Clone)]
 struct Parts<'a> {
     text: Text<'a>,
+    id: Option<Id<'a>>,
     position: Position,
     /// Where `text` starts in the line.
-    start: usize,
+    start: u32,
     envelope: Envelope,
 }
 
@@ -471,11 +472,11 @@ impl<'a> Parts<'a> {
 
     fn ranges(&self) -> Ranges {
         let Envelope { kind, id, method, payload, .. } = self.envelope;
-        let range = |span: Span, wanted: bool| {
-            (wanted && !span.is_empty()).then(|| self.start + span.start()..self.start + span.end())
-        };
+        let start = self.start as usize;
+        let range =
+            |span: Span, wanted: bool| (wanted && !span.is_empty()).then(|| start + span.start()..start + span.end());
         Ranges {
-            message: self.start..self.start + self.text.as_str().len(),
+            message: start..start + self.text.as_str().len(),
             id: range(id, true),
             method: range(method, true),
             params: range(payload, matches!(kind, Kind::Request | Kind::Notification)),
@@ -485,7 +486,8 @@ impl<'a> Parts<'a> {
     }
 
     fn into_owned(self) -> Parts<'static> {
-        Parts { text: self.text.into_owned(), position: self.position, start: self.start, envelope: self.envelope }
+        let Self { text, id, position, start, envelope } = self;
+        Parts { text: text.into_owned(), id: id.map(Id::into_owned), position, start, envelope }
     }
 
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

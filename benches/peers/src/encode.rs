@@ -116,9 +116,9 @@ struct Encoding {
 
 impl Write for Encoding {
     fn line(&mut self, result: &ToolResult) -> &[u8] {
-        self.encoder.buffer().clear();
+        self.encoder.clear();
         self.encoder.response(&self.id, result).expect("it serializes");
-        self.encoder.buffer()
+        self.encoder.as_bytes()
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn model() -> String {
 
 /// The implementations of wireline's scanner that run here, the best first.
 pub(crate) fn cpus() -> Vec<Cpu> {
-    Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()).collect()
+    Cpu::available().collect()
 }
 
 /// What an implementation is called here.

@@ -15,14 +15,13 @@ const CHUNK: usize = 64 << 10;
 pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     let mut all: Vec<Box<dyn Contender>> = Vec::new();
     for (place, &cpu) in cpus.iter().enumerate() {
-        let rules = Rules::json_rpc().cpu(cpu);
         let name = if cpus.len() == 1 { "wireline".to_owned() } else { format!("wireline, {}", cpu_name(cpu)) };
         let part = if place == 0 { Part::Subject } else { Part::Variant };
-        all.push(Box::new(Decoding::new(name, part, rules, Decoding::BORROWED)));
+        all.push(Box::new(Decoding::new(name, part, cpu, Decoding::BORROWED)));
         if place == 0 {
-            all.push(Box::new(Decoding::new("  in 64 KiB chunks", Part::Variant, rules, Decoding::CHUNKED)));
-            all.push(Box::new(Decoding::new("  with into_owned", Part::Variant, rules, Decoding::OWNED)));
-            all.push(Box::new(Parsing { rules }));
+            all.push(Box::new(Decoding::new("  in 64 KiB chunks", Part::Variant, cpu, Decoding::CHUNKED)));
+            all.push(Box::new(Decoding::new("  with into_owned", Part::Variant, cpu, Decoding::OWNED)));
+            all.push(Box::new(Parsing { cpu }));
         }
     }
     all
@@ -32,7 +31,7 @@ pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
 struct Decoding {
     name: String,
     part: Part,
-    rules: Rules,
+    cpu: Cpu,
     how: How,
     decoder: Decoder,
 }
@@ -49,8 +48,8 @@ impl Decoding {
     const CHUNKED: How = How { piece: CHUNK, owned: false };
     const OWNED: How = How { piece: usize::MAX, owned: true };
 
-    fn new(name: impl Into<String>, part: Part, rules: Rules, how: How) -> Self {
-        Self { name: name.into(), part, rules, how, decoder: Decoder::new(rules) }
+    fn new(name: impl Into<String>, part: Part, cpu: Cpu, how: How) -> Self {
+        Self { name: name.into(), part, cpu, how, decoder: Decoder::new(Rules::json_rpc()) }
     }
 }
 
@@ -64,12 +63,18 @@ impl Contender for Decoding {
     }
 
     fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+        self.cpu.run(|| self.decode(stream))
+    }
+}
+
+impl Decoding {
+    fn decode(&mut self, stream: &[u8]) -> Option<Tally> {
         let mut tally = Tally::default();
         for piece in stream.chunks(self.how.piece) {
             self.decoder.feed(piece);
             while let Some(frame) = self.decoder.next_frame() {
                 let Ok(frame) = frame else {
-                    self.decoder = Decoder::new(self.rules);
+                    self.decoder = Decoder::new(Rules::json_rpc());
                     return None;
                 };
                 if self.how.owned {
@@ -85,7 +90,7 @@ impl Contender for Decoding {
 
 /// [`Frame::parse`] of each line: the scanner and the rules, without the decoder's buffer and its copy.
 struct Parsing {
-    rules: Rules,
+    cpu: Cpu,
 }
 
 impl Contender for Parsing {
@@ -98,12 +103,14 @@ impl Contender for Parsing {
     }
 
     fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
-        let mut tally = Tally::default();
-        for line in lines(stream) {
-            let frame = Frame::parse(line, &self.rules).ok()?;
-            tally.count(members(black_box(&frame)));
-        }
-        Some(tally)
+        let (rules, mut tally) = (Rules::json_rpc(), Tally::default());
+        self.cpu.run(|| {
+            for line in lines(stream) {
+                let frame = Frame::parse(line, &rules).ok()?;
+                tally.count(members(black_box(&frame)));
+            }
+            Some(tally)
+        })
     }
 }
 
