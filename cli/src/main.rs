@@ -1,7 +1,13 @@
 //! `wireline`: checks, watches and measures newline-delimited JSON-RPC 2.0.
 //!
 //! Each subcommand is a module with its `Args` (help text included) and a `run` function. To add one, write the module
-//! and name it in [`Command`] and in [`main`].
+//! and name it in [`Command`] and in [`main`]. The other modules are shared:
+//!
+//! - `input`, `output`: the files and streams to read; standard output, errors and the progress bar
+//! - `rules_args`: the options that say which lines are accepted
+//! - `recording`: the file format that `tap --record` writes
+//! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
+//! - `terminal`, `units`: escaping, widths and colours; numbers with units
 
 mod check;
 mod completions;

@@ -8,7 +8,7 @@ pub(crate) use escape::{columns, escape, escape_end, escape_start};
 pub(crate) use excerpt::Excerpt;
 pub(crate) use styles::Styles;
 
-/// The width to assume where no terminal tells its own.
+/// The width to assume if there is no terminal, or its size is unknown.
 pub(crate) const DEFAULT_COLUMNS: usize = 80;
 
 /// The width of the terminal that `stream` is, or [`DEFAULT_COLUMNS`].

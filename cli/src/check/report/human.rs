@@ -69,8 +69,8 @@ impl Report for Human {
         }
         write!(text, "    {dim}reply: ")?;
         match (fault.reply(), fault.id()) {
-            (None, Some(_)) => write!(text, "none, because the line looks like a response")?,
-            (None, None) => write!(text, "none")?,
+            (None, _) if fault.is_response() => write!(text, "none, because the line looks like a response")?,
+            (None, _) => write!(text, "none, because the line has no readable id")?,
             (Some(reply), Some(id)) => write!(text, "error {} with the line's id ({})", reply.code(), type_of(id))?,
             (Some(reply), None) if reply.id().is_none() => write!(text, "error {} without an id", reply.code())?,
             (Some(reply), None) => write!(text, "error {} with id null", reply.code())?,
