@@ -1,57 +1,91 @@
-//! The command-line tool: judges recorded or live JSON-RPC traffic, line by line.
+//! `wireline`: checks, watches and measures newline-delimited JSON-RPC 2.0.
+//!
+//! Each subcommand is a module with its `Args` (help text included) and a `run` function. To add one, write the module
+//! and name it in [`Command`] and in [`main`]. The other modules are shared:
+//!
+//! - `input`, `output`: the files and streams to read; standard output, errors and the progress bar
+//! - `rules_args`: the options that say which lines are accepted
+//! - `recording`: the file format that `tap --record` writes
+//! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
+//! - `terminal`, `units`: escaping, widths and colours; numbers with units
 
-// On other systems than Unix there is no `tap`, and much that only it needs is there for nothing.
-mod args;
 mod check;
-mod colours;
-mod excerpt;
-#[cfg_attr(not(unix), allow(dead_code))]
-mod follow;
-mod generate;
-mod help;
-mod human;
-mod judge;
-mod ndjson;
+mod completions;
+mod input;
+mod man;
+mod message_kind;
 mod output;
-mod overview;
-mod pieces;
-#[cfg_attr(not(unix), allow(dead_code))]
 mod recording;
-mod report;
+mod rules_args;
+// Only `tap`, which needs Unix, looks at every message of a session one by one.
+#[cfg_attr(not(unix), allow(dead_code))]
 mod session;
-mod source;
 mod stats;
-mod summary;
-mod tally;
 #[cfg(unix)]
 mod tap;
 mod terminal;
-#[cfg(unix)]
-mod transcript;
 mod units;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Parser, Subcommand};
 
-use args::{Args, Command};
+/// The exit codes of all subcommands except `tap`, which exits as its server does.
+mod exit {
+    /// The input was read, and nothing is wrong with it.
+    pub(crate) const SUCCESS: u8 = 0;
+    /// `check` found a fault.
+    pub(crate) const FAULTS_FOUND: u8 = 1;
+    /// Something could not be read or written. Clap exits with the same code after a usage error.
+    pub(crate) const FAILURE: u8 = 2;
+}
 
-/// Every line was fine.
-const FINE: u8 = 0;
-/// Some line was not.
-const FAULTY: u8 = 1;
-/// Something could not be read or written. Wrong usage ends with the same code, by clap.
-const FAILED: u8 = 2;
+#[derive(Debug, Parser)]
+#[command(name = "wireline", version, about = env!("CARGO_PKG_DESCRIPTION"), styles = STYLES, max_term_width = 100)]
+#[command(after_help = "Run `wireline COMMAND --help` for details and examples.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Args),
+    #[cfg(unix)]
+    Tap(tap::Args),
+    Stats(stats::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
 
 fn main() -> ExitCode {
-    let code = match Args::parse().command {
+    let code = match Cli::parse().command {
         Command::Check(args) => check::run(&args),
-        // It ends as its server does, if need be by a signal.
+        // Returns an `ExitCode` of its own, because a signal may have ended the server.
         #[cfg(unix)]
         Command::Tap(args) => return tap::run(&args),
         Command::Stats(args) => stats::run(&args),
-        Command::Completions { shell } => generate::completions(shell),
-        Command::Man(args) => generate::man(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
 }

@@ -1,4 +1,4 @@
-//! Standard output, standard error, and the progress bar that must not get between them.
+//! Standard output and standard error, and the progress bar that shares the terminal with them.
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -8,82 +8,113 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::source::Source;
+use crate::exit;
+use crate::input::Source;
+use crate::units::{Bytes, Seconds};
 
-/// What is over sooner needs no progress bar.
-const SHORT: Duration = Duration::from_millis(300);
+/// How long the work takes before a progress bar appears.
+const PROGRESS_DELAY: Duration = Duration::from_millis(300);
 
-const BAR: &str = "{bar:20.cyan} {percent:>3}%  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {left}";
-const SPINNER: &str = "{spinner:.cyan} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}";
+const BAR: &str = "{bar:20.cyan} {percent:>3}%  {read} of {size}  {rate}/s  {left}";
+const SPINNER: &str = "{spinner:.cyan} {read}  {rate}/s  {time}";
 
-/// Where the report goes.
+/// Prints an error on standard error.
+pub(crate) fn report_error(message: &str) {
+    // If standard error is closed, there is nowhere left to report to.
+    let _ = writeln!(io::stderr(), "wireline: {message}");
+}
+
+/// Prints `text` on standard output and returns the exit code.
+pub(crate) fn print(text: &[u8]) -> u8 {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.flush()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) => write_failed(&error, report_error),
+    }
+}
+
+/// Reports that standard output cannot be written, and returns the exit code.
+///
+/// A closed pipe is not reported: its reader, such as `head`, has seen enough.
+fn write_failed(error: &io::Error, report: impl FnOnce(&str)) -> u8 {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        report(&format!("cannot write to standard output: {error}"));
+    }
+    exit::FAILURE
+}
+
+/// Standard output and standard error of a command that shows its progress.
 pub(crate) struct Output {
     stdout: StdoutLock<'static>,
-    /// Whether standard output is where the progress bar may be as well.
+    /// Whether standard output may be the terminal that shows the progress bar.
     is_terminal: bool,
     progress: Progress,
 }
 
 impl Output {
-    /// With progress on standard error, unless that is no terminal or nothing is to be printed.
+    /// Shows progress on standard error if that is a terminal and `quiet` is not set.
     pub(crate) fn new(sources: &[Source], quiet: bool) -> Self {
-        // Where lines are typed in, a spinner would be drawn over them.
-        let typed = io::stdin().is_terminal() && sources.iter().any(|source| matches!(source, Source::Stdin));
-        let is_wanted = !quiet && !typed && io::stderr().is_terminal();
+        // A spinner would overwrite lines that the user is typing.
+        let is_typed = io::stdin().is_terminal() && sources.iter().any(|source| matches!(source, Source::Stdin));
+        let is_wanted = !quiet && !is_typed && io::stderr().is_terminal();
         let total = sources.iter().map(Source::len).sum::<Option<u64>>().filter(|total| *total > 0);
         let stdout = io::stdout().lock();
         Self { is_terminal: stdout.is_terminal(), stdout, progress: Progress::new(total, is_wanted) }
     }
 
-    /// For those who read.
+    /// A handle to the progress bar, for the code that reads the input.
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// Takes the progress bar away for good.
+    /// Removes the progress bar for good.
     pub(crate) fn end_progress(&self) {
         self.progress.end();
     }
 
-    /// Writes whole lines to standard output at once, and leaves the text empty.
+    /// Writes whole lines to standard output without delay, and clears `text`.
     pub(crate) fn send(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
         let Self { stdout, is_terminal, progress } = self;
         progress.show_if_due();
         let mut write = || stdout.write_all(text).and_then(|()| stdout.flush());
-        // A pipe does not show it, and may take its time.
+        // Writing to a pipe may block, and does not disturb the bar: keep it visible meanwhile.
         let sent = if *is_terminal { progress.bar.suspend(write) } else { write() };
         text.clear();
         sent
     }
 
-    /// Says on standard error what went wrong.
-    pub(crate) fn complain(&self, what: &str) {
-        // If nobody hears it there is nothing left to be done.
-        self.progress.bar.suspend(|| writeln!(io::stderr(), "wireline: {what}").ok());
+    /// Prints an error on standard error, above the progress bar.
+    pub(crate) fn report_error(&self, message: &str) {
+        self.progress.bar.suspend(|| report_error(message));
+    }
+
+    /// Like the function of this name, above the progress bar.
+    pub(crate) fn write_failed(&self, error: &io::Error) -> u8 {
+        write_failed(error, |message| self.report_error(message))
     }
 }
 
-/// The progress bar, which threads move together. It is shown when it has taken long enough.
+/// A progress bar that several threads advance. It appears after [`PROGRESS_DELAY`].
 #[derive(Clone)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
-    /// Whether it is still to be shown.
+    /// Whether the bar is wanted but not shown yet.
     is_due: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// Up to a total, if that is known.
+    /// Shows a bar if the total is known, otherwise a spinner.
     fn new(total: Option<u64>, is_wanted: bool) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-        // The templates are constants, which the tests go through.
+        // The templates are constants, and a test parses them.
         if let Ok(style) = ProgressStyle::with_template(if total.is_some() { BAR } else { SPINNER }) {
-            bar.set_style(style.progress_chars("━╸─").with_key("left", write_left));
+            bar.set_style(with_keys(style).progress_chars("━╸─"));
         }
         Self { bar, started: Instant::now(), is_due: Arc::new(AtomicBool::new(is_wanted)) }
     }
 
-    /// Says that so much more has been read.
+    /// Records that `bytes` more have been read.
     pub(crate) fn advance(&self, bytes: u64) {
         self.show_if_due();
         self.bar.inc(bytes);
@@ -91,7 +122,7 @@ impl Progress {
 
     fn show_if_due(&self) {
         if self.is_due.load(Ordering::Relaxed)
-            && self.started.elapsed() >= SHORT
+            && self.started.elapsed() >= PROGRESS_DELAY
             && self.is_due.swap(false, Ordering::Relaxed)
         {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -105,12 +136,28 @@ impl Progress {
     }
 }
 
-/// How long it will take, once there is something to tell it by.
-fn write_left(state: &ProgressState, text: &mut dyn fmt::Write) {
-    if state.pos() > 0 {
-        // Whether it is shown is not its business.
-        let _ = write!(text, "{:#} left", HumanDuration(state.eta()));
-    }
+/// Defines the keys of the templates, which print the units of the rest of the tool.
+fn with_keys(style: ProgressStyle) -> ProgressStyle {
+    // Writing to the bar's string cannot fail.
+    style
+        .with_key("read", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = write!(text, "{}", Bytes(state.pos()));
+        })
+        .with_key("size", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = write!(text, "{}", Bytes(state.len().unwrap_or(0)));
+        })
+        .with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = write!(text, "{}", Bytes(state.per_sec() as u64));
+        })
+        .with_key("time", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = write!(text, "{}", Seconds(state.elapsed()));
+        })
+        .with_key("left", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            // There is no estimate before the first bytes.
+            if state.pos() > 0 {
+                let _ = write!(text, "{:#} left", HumanDuration(state.eta()));
+            }
+        })
 }
 
 #[cfg(test)]

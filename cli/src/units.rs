@@ -1,11 +1,18 @@
-//! Numbers as people read them.
+//! Numbers and units as people read and write them: SI throughout, as in `1.23 kB` and `4.56 ms`.
 
 use std::fmt;
 use std::time::Duration;
 
 use indicatif::HumanCount;
 
-/// A count, with separators: `12,345`.
+/// SI prefixes, each a thousand times the one before.
+const PREFIXES: [&str; 10] = ["n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
+
+/// Where the prefixes of nanoseconds and of whole units are in [`PREFIXES`].
+const NANO: usize = 0;
+const ONE: usize = 3;
+
+/// A count with thousands separators: `12,345`.
 pub(crate) struct Count(pub(crate) u64);
 
 impl fmt::Display for Count {
@@ -14,46 +21,80 @@ impl fmt::Display for Count {
     }
 }
 
-/// Bytes, in seven columns at the most: `182 B`, `1.23 kB`, `34.1 MB`.
-pub(crate) struct Size(pub(crate) u64);
+/// A count and its noun, in the singular or the plural: `1 line`, `2 lines`.
+pub(crate) fn counted(count: u64, singular: &str, plural: &str) -> String {
+    format!("{} {}", Count(count), if count == 1 { singular } else { plural })
+}
 
-impl fmt::Display for Size {
+/// A number of bytes, at most seven columns wide: `182 B`, `1.23 kB`, `34.1 MB`.
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl Bytes {
+    /// The average per second over `elapsed`.
+    pub(crate) fn per_second(self, elapsed: Duration) -> Self {
+        Self((self.0 as f64 / elapsed.as_secs_f64().max(1e-9)) as u64)
+    }
+}
+
+impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0 {
             bytes @ ..1000 => format!("{bytes} B"),
-            bytes => scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB", "PB", "EB"]),
+            bytes => with_prefix(bytes as f64, &PREFIXES[ONE..], "B"),
         };
         f.pad(&text)
     }
 }
 
-/// A time that passed, in seven columns at the most unless it is longer than a day: `0.25 µs`, `12.3 ms`, `98.0 s`.
-pub(crate) struct Span(pub(crate) Duration);
+/// A duration, at most seven columns wide below 100,000 seconds: `250 ns`, `12.3 ms`, `98.0 s`.
+pub(crate) struct Seconds(pub(crate) Duration);
 
-impl fmt::Display for Span {
+impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0.as_secs() {
-            ..1000 => scaled(self.0.as_nanos() as f64, &["ns", "µs", "ms", "s"]),
+            ..1000 => with_prefix(self.0.as_nanos() as f64, &PREFIXES[NANO..=ONE], "s"),
             seconds => format!("{seconds} s"),
         };
         f.pad(&text)
     }
 }
 
-/// In the largest unit that leaves something before the point, with three digits.
-fn scaled(mut value: f64, units: &[&str]) -> String {
-    let mut unit = 0;
-    // What would be rounded to 1000 is 1 of the next.
-    while value >= 999.5 && unit + 1 < units.len() {
+/// Three significant digits of `value`, which counts units with the first of `prefixes`.
+fn with_prefix(mut value: f64, prefixes: &[&str], unit: &str) -> String {
+    let mut prefixes = prefixes.iter();
+    let mut prefix = prefixes.next();
+    // 999.5 would be rounded to 1000, which is 1.00 with the next prefix.
+    while value >= 999.5
+        && let Some(next) = prefixes.next()
+    {
         value /= 1000.0;
-        unit += 1;
+        prefix = Some(next);
     }
     let decimals = match value {
         ..9.995 => 2,
         ..99.95 => 1,
         _ => 0,
     };
-    format!("{value:.decimals$} {}", units[unit])
+    format!("{value:.decimals$} {}{unit}", prefix.unwrap_or(&""))
+}
+
+/// Parses a length in bytes: `4096`, `64K`, `16M` or `1G`, where the suffixes are powers of 1024.
+///
+/// Limits on buffers are powers of two by custom, unlike everything that [`Bytes`] prints.
+pub(crate) fn parse_len(text: &str) -> Result<u64, String> {
+    const EXPECTED: &str = "expected a number of bytes, such as 4096, 64K, 16M or 1G";
+    let prefixes = &PREFIXES[ONE + 1..=ONE + 3];
+    let suffix = text.char_indices().next_back().and_then(|(at, _)| {
+        let power = prefixes.iter().position(|prefix| text[at..].eq_ignore_ascii_case(prefix))?;
+        Some((at, 10 * (power as u32 + 1)))
+    });
+    let (digits_end, shift) = suffix.unwrap_or((text.len(), 0));
+    let digits = &text[..digits_end];
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(EXPECTED.to_owned());
+    }
+    // A number too large for 64 bits is as far out of range as the largest one that fits.
+    Ok(digits.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1 << shift))
 }
 
 #[cfg(test)]
@@ -66,10 +107,12 @@ mod tests {
             assert_eq!(Count(count).to_string(), text);
         }
         assert_eq!(format!("{:>7}", Count(1000)), "  1,000");
+        assert_eq!(counted(1, "line", "lines"), "1 line");
+        assert_eq!(counted(2000, "line", "lines"), "2,000 lines");
     }
 
     #[test]
-    fn sizes() {
+    fn bytes() {
         for (bytes, text) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -82,13 +125,14 @@ mod tests {
             (34_100_000, "34.1 MB"),
             (u64::MAX, "18.4 EB"),
         ] {
-            assert_eq!(Size(bytes).to_string(), text, "{bytes}");
+            assert_eq!(Bytes(bytes).to_string(), text, "{bytes}");
         }
-        assert!((0..64).all(|shift| Size(u64::MAX >> shift).to_string().len() <= 7));
+        assert!((0..64).all(|shift| Bytes(u64::MAX >> shift).to_string().len() <= 7));
+        assert_eq!(Bytes(3_000_000).per_second(Duration::from_secs(2)).to_string(), "1.50 MB");
     }
 
     #[test]
-    fn spans() {
+    fn seconds() {
         for (nanoseconds, text) in [
             (0, "0.00 ns"),
             (250, "250 ns"),
@@ -98,7 +142,26 @@ mod tests {
             (98_000_000_000, "98.0 s"),
             (3_600_000_000_000, "3600 s"),
         ] {
-            assert_eq!(Span(Duration::from_nanos(nanoseconds)).to_string(), text);
+            assert_eq!(Seconds(Duration::from_nanos(nanoseconds)).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn lengths() {
+        for (text, len) in [
+            ("0", 0),
+            ("1", 1),
+            ("4096", 4096),
+            ("64K", 65536),
+            ("64k", 65536),
+            ("16M", 16 << 20),
+            ("1G", 1 << 30),
+            ("99999999999999999999", u64::MAX),
+        ] {
+            assert_eq!(parse_len(text), Ok(len), "{text}");
+        }
+        for text in ["", "K", "-1", "+1", "1.5M", "16MB", "16 M", "1T", "1é", "é"] {
+            assert!(parse_len(text).is_err(), "{text}");
         }
     }
 }

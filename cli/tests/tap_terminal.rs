@@ -1,13 +1,15 @@
-//! `wireline tap` and `wireline stats`, as they are seen on a terminal of 80 columns.
+//! `wireline tap` and `wireline stats` on a terminal of 80 columns.
 #![cfg(target_os = "linux")]
 
-mod pty;
+mod common;
+mod terminal;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::OnceLock;
 
-use pty::{Screen, Terminal};
+use common::{file, new_file, wireline};
+use terminal::{Screen, Terminal};
 
 /// A server that answers late, prints noise, and fails.
 const SERVER: &str = r#"
@@ -30,8 +32,8 @@ const CLIENT: &str = concat!(
     "\n",
 );
 
-/// A session as it should look, whatever the times are.
-const SESSION: &str = r#"
+/// The expected log, apart from times. The words of the fault are the library's.
+const LOG: &str = r#"
    0.002 → request      initialize #1                             88 B
            {"protocolVersion":"2025-11-25"}
    0.002 → notification notifications/initialized                 54 B
@@ -39,21 +41,19 @@ const SESSION: &str = r#"
            {"name":"\u001b[2J"}
    0.002 → request      tools/call #3                             71 B
            {"name":"slow"}
-   0.003 ← fault        line 1, column 1: expected a number, true, false or
-                        null [invalid-literal]
-                        this looks like a log line on stdout: logs belong on
-                        stderr
+   0.003 ← fault        FAULT [invalid-literal]
+                        HINT
    0.024 ← response     initialize #1                             84 B  21.8 ms
            {"protocolVersion":"2025-11-25","capabilities":{}}
    0.024 ← notification notifications/resources/list_changed/…    90 B
    0.024 ← error        tools/call #"a-string-of-an… (-32601)    94 B  21.9 ms
            {"code":-32601,"message":"no"}
-   0.024 ← response     (to nothing) #99                          39 B
+   0.024 ← response     (unmatched) #99                           39 B
            null
-                        nothing that waits for an answer has this id
+                        no pending request has this id
 ───────────────────────────────────────────────────────────────────────────────"#;
 
-/// What is said of all of it at the end.
+/// The expected overview at the end.
 const OVERVIEW: &str = r#"
 30.3 ms, 4 messages from the client (324 B), 4 from the server (323 B)
 
@@ -64,31 +64,27 @@ method                          calls errors    p50    p90    p99    max  bytes
 ← notifications/resources/…       1      –      –      –      –      –    90B
 
 1 request was never answered
-  → tools/call #3, at 0.002, 27.8 ms before the end
-1 answer to nothing that was asked
+  → tools/call #3, sent at 0.002 s, 27.8 ms before the end
+1 response matches no request
   ← #99
-1 faulty line or entry
+1 faulty line or batch entry
   ←     1 invalid-literal"#;
 
-/// What `wireline stats` adds to that, before the latencies.
+/// What `wireline stats` prints between the overview and the latencies.
 const SIZES: &str = r#"
 
-sizes of messages
+message sizes
   <    64 B █████████████▍                                   2  25.0%
   <   128 B ████████████████████████████████████████         6  75.0%"#;
 
-/// What a command writes to a terminal, with colours or without.
+/// Runs the tool on a terminal, and returns what it writes.
 fn written(args: &[&str], has_colours: bool, code: i32) -> String {
-    // Written once, as the tests run at the same time.
+    // Written once, because the tests run in parallel.
     static INPUT: OnceLock<PathBuf> = OnceLock::new();
-    let input = INPUT.get_or_init(|| {
-        let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tap_terminal-client");
-        std::fs::write(&input, CLIENT).unwrap();
-        input
-    });
+    let input = INPUT.get_or_init(|| file("tap_terminal-client.ndjson", CLIENT));
     let terminal = Terminal::open();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wireline"));
-    command.args(args).env("TERM", "xterm").env("NO_COLOR", if has_colours { "" } else { "1" });
+    let mut command = wireline(args);
+    command.env("TERM", "xterm").env("NO_COLOR", if has_colours { "" } else { "1" });
     command.stdin(std::fs::File::open(input).unwrap()).stderr(terminal.stream());
     command.stdout(if args[0] == "stats" { terminal.stream() } else { Stdio::null() });
     let (status, written) = terminal.spawn(command).finish();
@@ -96,7 +92,7 @@ fn written(args: &[&str], has_colours: bool, code: i32) -> String {
     written
 }
 
-/// Without what depends on how long things take: fractions, times, and how far they are apart.
+/// Removes everything that depends on timing: times, fractions, and the blanks around them.
 fn timeless(text: &str) -> String {
     let number_of = |word: &str| word.trim_end_matches(',').parse::<f64>().is_ok();
     let units = ["ns", "µs", "ms", "s", "ns,", "µs,", "ms,", "s,"];
@@ -106,7 +102,7 @@ fn timeless(text: &str) -> String {
         for (at, word) in words.iter().enumerate() {
             let is_before_unit = words.get(at + 1).is_some_and(|next| units.contains(next)) && number_of(word);
             let is_unit = at > 0 && units.contains(word) && number_of(words[at - 1]);
-            // As in `22.0ms`, and as in `25.0%`.
+            // Like `22.0ms` or `25.0%`.
             let digits = word.trim_end_matches(|c: char| c.is_alphabetic() || c == '%' || c == ',');
             let is_dense = number_of(digits) && (units.contains(&&word[digits.len()..]) || digits.contains('.'));
             timeless.push(if is_before_unit || is_unit || is_dense { "0" } else { word });
@@ -116,41 +112,50 @@ fn timeless(text: &str) -> String {
     text.trim().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Replaces the library's words for a fault, which are wrapped, with placeholders.
+fn without_fault_text(log: &str) -> String {
+    let (before, fault) = log.split_once("line 1, column 1: ").expect("expected a fault on line 1");
+    let (_, hint) = fault.split_once("[invalid-literal]\n").expect("expected the kind of the fault");
+    let indent = " ".repeat(24);
+    let after = hint.lines().skip_while(|line| line.starts_with(&indent)).collect::<Vec<_>>().join("\n");
+    assert!(hint.starts_with(&indent), "expected a hint: {log}");
+    format!("{before}FAULT [invalid-literal]\n{indent}HINT\n{after}")
+}
+
 #[test]
-fn a_session_reads_well() {
+fn log_is_readable() {
     let mut shown = Vec::new();
     for has_colours in [true, false] {
         let written = written(&["tap", "--show", "--", "sh", "-c", SERVER], has_colours, 3);
         let screen = Screen::of(&written);
         assert_eq!((screen.wraps, written.contains('\x1b')), (0, has_colours), "{}", screen.text());
-        let expected = [SESSION, OVERVIEW, "\nthe server ended with code 3"].concat();
-        assert_eq!(timeless(&screen.text()), timeless(&expected), "{}", screen.text());
-        // Sizes stand one below the other.
+        let expected = [LOG, OVERVIEW, "\nserver exited with code 3"].concat();
+        assert_eq!(timeless(&without_fault_text(&screen.text())), timeless(&expected), "{}", screen.text());
+        // Sizes are aligned.
         let messages = screen.lines().into_iter().filter(|line| line.contains(" B") && line.contains("0."));
         for line in messages.filter(|line| !line.contains("messages")) {
             assert_eq!(line.chars().nth(69), Some('B'), "{line}");
         }
         shown.push(written);
     }
-    // Whatever is wrong is red.
+    // Problems are red.
     for part in ["\x1b[31merror  ", "\x1b[31mline 1, column 1: ", "\x1b[31m1 request was never answered"] {
         assert!(shown[0].contains(part), "{:?}", shown[0]);
     }
 }
 
 #[test]
-fn statistics_read_well() {
-    let record = Path::new(env!("CARGO_TARGET_TMPDIR")).join("terminal.tap");
-    let _ = std::fs::remove_file(&record);
-    let name = record.to_str().unwrap();
+fn statistics_are_readable() {
+    let recording = new_file("tap_terminal.tap");
+    let name = recording.to_str().unwrap();
     written(&["tap", "-qq", "--record", name, "--", "sh", "-c", SERVER], false, 3);
     for has_colours in [true, false] {
         let written = written(&["stats", name], has_colours, 0);
         let screen = Screen::of(&written);
         assert_eq!((screen.wraps, written.contains('\x1b')), (0, has_colours), "{}", screen.text());
-        let (told, latencies) =
+        let (overview, latencies) =
             screen.text().split_once("latencies\n").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-        assert_eq!(timeless(&told), timeless(&[OVERVIEW, SIZES].concat()), "{told}");
+        assert_eq!(timeless(&overview), timeless(&[OVERVIEW, SIZES].concat()), "{overview}");
         let bars = latencies.lines().filter(|line| line.contains('█') && line.ends_with('%')).count();
         assert!((1..=2).contains(&bars), "{latencies}");
     }

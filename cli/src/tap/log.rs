@@ -1,4 +1,4 @@
-//! Where the text goes: written by a thread of its own, since nobody may be reading it.
+//! The log: standard error or a file, written by a thread of its own because the reader may be slow or absent.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -9,29 +9,30 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::relay::retry;
-use crate::terminal::columns;
+use crate::output::report_error;
+use crate::terminal::terminal_columns;
+use crate::units::counted;
 
-/// How much text may wait.
-const FULL: usize = 1 << 20;
+/// How much text may be queued.
+const MAX_QUEUED: usize = 1 << 20;
 
-/// How much is written at once: to a file, and to what may be read slowly, where each piece shows that it is.
-const PIECE: usize = 64 << 10;
-const SMALL_PIECE: usize = 4 << 10;
+/// How much to write at once: to a file, and to a reader that may be slow, whose progress then shows after each write.
+const FILE_WRITE_LEN: usize = 64 << 10;
+const STREAM_WRITE_LEN: usize = 4 << 10;
 
-/// How long nothing may be taken of what is written until it is not waited for any more: while there is a session, and at
-/// the end of it.
-const PATIENCE: Duration = Duration::from_millis(100);
-const LAST_PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for a reader that takes nothing: during the session, and at its end.
+const STALL_TIMEOUT: Duration = Duration::from_millis(100);
+const FINAL_STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long whoever reads slowly is waited for at the end of a session.
-const LONGEST: Duration = Duration::from_secs(10);
+/// How long to wait at the end of the session for a reader that takes something.
+const FINAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) struct Log {
+pub(super) struct Log {
     shared: Arc<Shared>,
-    /// A file takes everything, if not at once.
+    /// Whether it is a regular file, which is always waited for.
     is_file: bool,
-    pub(crate) is_terminal: bool,
-    pub(crate) columns: usize,
+    pub(super) is_terminal: bool,
+    pub(super) columns: usize,
 }
 
 struct Shared {
@@ -40,19 +41,18 @@ struct Shared {
 }
 
 struct State {
-    waiting: String,
-    left_out: u64,
-    /// When something was last taken.
-    taken: Instant,
+    queued: String,
+    dropped_lines: u64,
+    /// When something was last written.
+    last_progress: Instant,
     is_closed: bool,
-    /// Whether all has been written, or cannot be.
+    /// Whether everything has been written, or writing has failed.
     is_done: bool,
 }
 
 impl Log {
-    /// To a file, or to standard error.
-    pub(crate) fn start(file: Option<File>) -> io::Result<Self> {
-        let is_named = file.is_some();
+    /// Starts a log that writes to `file`, named `name` in messages, or to standard error.
+    pub(super) fn start(file: Option<File>, name: Option<String>) -> io::Result<Self> {
         let output = match file {
             Some(file) => file,
             None => rustix::io::dup(io::stderr())?.into(),
@@ -60,9 +60,9 @@ impl Log {
         let log = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
-                    waiting: String::new(),
-                    left_out: 0,
-                    taken: Instant::now(),
+                    queued: String::new(),
+                    dropped_lines: 0,
+                    last_progress: Instant::now(),
                     is_closed: false,
                     is_done: false,
                 }),
@@ -70,63 +70,63 @@ impl Log {
             }),
             is_file: output.metadata().is_ok_and(|metadata| metadata.is_file()),
             is_terminal: output.is_terminal(),
-            columns: columns(&output),
+            columns: terminal_columns(&output),
         };
         let shared = Arc::clone(&log.shared);
-        let piece = if log.is_file { PIECE } else { SMALL_PIECE };
+        let write_len = if log.is_file { FILE_WRITE_LEN } else { STREAM_WRITE_LEN };
         thread::Builder::new().spawn(move || {
-            let written = shared.write_to(output, piece);
-            if let (Err(error), true) = (written, is_named) {
-                // If nobody hears it there is nothing left to be done.
-                let _ = writeln!(io::stderr(), "wireline: cannot write to the log any more: {error}");
+            if let (Err(error), Some(name)) = (shared.write_to(output, write_len), name) {
+                report_error(&format!("cannot write to the log {name}: {error}; the session goes on without a log"));
             }
         })?;
         Ok(log)
     }
 
-    /// Takes whole lines, and leaves `text` empty. Waits for a file, and for others only as long as they take something.
-    pub(crate) fn write(&self, text: &mut String) {
+    /// Queues whole lines, and clears `text`. While the queue is full, waits for a file, and for a stream as long as its
+    /// reader takes something.
+    pub(super) fn write(&self, text: &mut String) {
         if text.is_empty() {
             return;
         }
-        let is_full = |state: &State| !state.is_done && state.waiting.len() + text.len() > FULL;
+        let is_full = |state: &State| !state.is_done && state.queued.len() + text.len() > MAX_QUEUED;
         let mut state = self.shared.lock();
-        while is_full(&state) && (self.is_file || state.taken.elapsed() < PATIENCE) {
+        while is_full(&state) && (self.is_file || state.last_progress.elapsed() < STALL_TIMEOUT) {
             state = self.shared.wait(state);
         }
         if is_full(&state) {
-            state.left_out += text.lines().count() as u64;
+            state.dropped_lines += text.lines().count() as u64;
         } else if !state.is_done {
-            state.add(text);
+            state.push(text);
         }
         drop(state);
         text.clear();
         self.shared.changed.notify_all();
     }
 
-    /// Takes the last lines, which are not left out. Waits until all has been written, as long as something is taken.
-    pub(crate) fn close(self, text: &str) {
+    /// Queues the last lines, even if the queue is full, and waits until all is written or the reader has stalled.
+    pub(super) fn close(self, text: &str) {
         let mut state = self.shared.lock();
-        state.add(text);
+        state.push(text);
         state.is_closed = true;
         let closed = Instant::now();
-        state.taken = closed;
+        state.last_progress = closed;
         self.shared.changed.notify_all();
-        let is_patient = |taken: Instant| taken.elapsed() < LAST_PATIENCE && closed.elapsed() < LONGEST;
-        while !state.is_done && (self.is_file || is_patient(state.taken)) {
+        let is_reader_alive = |last: Instant| last.elapsed() < FINAL_STALL_TIMEOUT && closed.elapsed() < FINAL_TIMEOUT;
+        while !state.is_done && (self.is_file || is_reader_alive(state.last_progress)) {
             state = self.shared.wait(state);
         }
     }
 }
 
 impl State {
-    fn add(&mut self, text: &str) {
-        if self.left_out > 0 {
-            let note = format!("wireline: {} lines left out, which came faster than they are read\n", self.left_out);
-            self.waiting.push_str(&note);
-            self.left_out = 0;
+    fn push(&mut self, text: &str) {
+        if self.dropped_lines > 0 {
+            let lines = counted(self.dropped_lines, "log line", "log lines");
+            let note = format!("wireline: dropped {lines}: the reader is too slow; --log FILE keeps every line\n");
+            self.queued.push_str(&note);
+            self.dropped_lines = 0;
         }
-        self.waiting.push_str(text);
+        self.queued.push_str(text);
     }
 }
 
@@ -135,45 +135,45 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change, but not for long.
+    /// Waits for a change, at most [`STALL_TIMEOUT`].
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
+        self.changed.wait_timeout(state, STALL_TIMEOUT).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Writes until there will be no more, or nobody wants it.
-    fn write_to(&self, mut output: File, piece: usize) -> io::Result<()> {
+    /// Writes queued text until the log is closed or writing fails.
+    fn write_to(&self, mut output: File, write_len: usize) -> io::Result<()> {
         let mut text = String::new();
         let mut written = Ok(());
         while written.is_ok() {
             let state = self.lock();
             let mut state = self
                 .changed
-                .wait_while(state, |state| state.waiting.is_empty() && !state.is_closed)
+                .wait_while(state, |state| state.queued.is_empty() && !state.is_closed)
                 .unwrap_or_else(PoisonError::into_inner);
-            if state.waiting.is_empty() {
+            if state.queued.is_empty() {
                 break;
             }
-            std::mem::swap(&mut state.waiting, &mut text);
-            state.taken = Instant::now();
+            std::mem::swap(&mut state.queued, &mut text);
+            state.last_progress = Instant::now();
             drop(state);
             self.changed.notify_all();
-            written = self.write_all(&mut output, text.as_bytes(), piece);
+            written = self.write_all(&mut output, text.as_bytes(), write_len);
             text.clear();
         }
         let mut state = self.lock();
         state.is_done = true;
-        state.waiting = String::new();
+        state.queued = String::new();
         drop(state);
         self.changed.notify_all();
         written
     }
 
-    /// Piece by piece, so that it can be seen whether something is taken.
-    fn write_all(&self, output: &mut File, mut rest: &[u8], piece: usize) -> io::Result<()> {
-        while !rest.is_empty() {
-            let len = retry(output, PollFlags::OUT, |output| output.write(&rest[..rest.len().min(piece)]))?;
-            rest = &rest[len..];
-            self.lock().taken = Instant::now();
+    /// Writes all of `text`, and notes the progress after each write.
+    fn write_all(&self, output: &mut File, mut text: &[u8], write_len: usize) -> io::Result<()> {
+        while !text.is_empty() {
+            let len = retry(output, PollFlags::OUT, |output| output.write(&text[..text.len().min(write_len)]))?;
+            text = &text[len..];
+            self.lock().last_progress = Instant::now();
         }
         Ok(())
     }

@@ -1,29 +1,32 @@
-//! `wireline tap`: stands between a client and the server that it started, and tells what passes.
+//! `wireline tap`: relays between a client and the server that it runs, and logs what passes.
 //!
 //! ```text
 //!            read               write
 //!   client ────────→ relay ──────────→ server
 //!          ←──────── relay ←──────────
-//!                    │ │ what passed, in the order in which it did
-//!                    watcher: decoders, session, recording
+//!                    │ │ events, in order
+//!                    watcher: decoders, session, recorder
 //!                      │ text
 //!                    log: standard error or a file
 //! ```
 //!
-//! The relays read, tell the watcher what they have read, and write it. They wait for nobody but the two peers; or for the
-//! watcher, if it is behind by [`BEHIND`] reads. The log is written by a thread of its own, since nobody may be reading it.
+//! A relay reads, sends an event to the watcher, and writes. It waits only for its two peers, and for the watcher if that
+//! is [`MAX_EVENTS`] behind. The log has a thread of its own, because its reader may be slow or absent.
 
+mod args;
+mod files;
 mod log;
+mod pipes;
+mod recorder;
 mod relay;
-#[cfg(target_os = "linux")]
-mod share;
 mod signals;
-mod watch;
+#[cfg(target_os = "linux")]
+mod splice;
+mod transcript;
+mod watcher;
 
-use std::fs::{File, TryLockError};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -32,219 +35,179 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
-use rustix::stdio::{dup2_stdin, dup2_stdout};
 
-use crate::args::Tap;
+pub(crate) use args::Args;
+
+use crate::output::report_error;
 use crate::session::Side;
+use crate::terminal::escape;
 use log::Log;
-use relay::{Passed, Progress, Relay, Step};
-use signals::{Server, Signals};
-use watch::Watcher;
+use relay::{Activity, ActivityMonitor, Event, Relay};
+use signals::{Signals, Target};
+use watcher::Watcher;
 
-/// By how many reads the watcher may be behind before the relays wait for it.
-const BEHIND: usize = 512;
+/// How many events may be queued for the watcher before the relays wait.
+const MAX_EVENTS: usize = 512;
 
-/// How long nothing must come from a server that has ended until it is believed. Something that it started may still have
-/// its standard output, and never write to it.
+/// How long an exited server's standard output must be silent before the tap stops reading it. A process that the server
+/// started may hold it open for ever.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The exit codes of `timeout`, `env` and other commands that run commands.
-const FAILED: u8 = 125;
-const NOT_RUN: u8 = 126;
-const NOT_FOUND: u8 = 127;
+/// The exit codes of `env`, `timeout` and other commands that run commands.
+const EXIT_TAP_FAILED: u8 = 125;
+const EXIT_CANNOT_RUN: u8 = 126;
+const EXIT_NOT_FOUND: u8 = 127;
 
-/// Runs the command, and ends as it does.
-pub(crate) fn run(args: &Tap) -> ExitCode {
+/// Runs the command, and exits as it does.
+pub(crate) fn run(args: &Args) -> ExitCode {
     match tap(args) {
-        Ok(status) => end_like(status),
-        Err(Failure { code, what }) => {
-            // If nobody hears it there is nothing left to be done.
-            let _ = writeln!(io::stderr(), "wireline: {what}");
+        Ok(status) => exit_like(status),
+        Err(Failure { code, message }) => {
+            report_error(&message);
             ExitCode::from(code)
         }
     }
 }
 
-/// Why there is no session.
+/// Why there was no session.
 struct Failure {
     code: u8,
-    what: String,
+    message: String,
 }
 
-fn failed(what: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
-    move |error| Failure { code: FAILED, what: format!("cannot {what}: {error}") }
+/// Makes a failure of an error: "cannot DO THIS: ERROR".
+fn cannot(action: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
+    move |error| Failure { code: EXIT_TAP_FAILED, message: format!("cannot {action}: {error}") }
 }
 
-fn tap(args: &Tap) -> Result<ExitStatus, Failure> {
-    let log_file = args.log.as_deref().map(append).transpose().map_err(failed("write to the log"))?;
-    let record_file = args.record.as_deref().map(recording).transpose().map_err(failed("write to the recording"))?;
-    if let (Some(log), Some(record)) = (&log_file, &record_file) {
-        refuse_one_for_both(log, record).map_err(failed("write to the recording"))?;
-    }
-    let signals = Signals::catch().map_err(failed("catch signals"))?;
+fn tap(args: &Args) -> Result<ExitStatus, Failure> {
+    let (log, recording) = open_files(args)?;
+    let signals = Signals::catch().map_err(cannot("catch signals"))?;
     let mut child = spawn(args)?;
-    let server = signals.forward_to(&child);
-    let status = attend(args, &mut child, server, log_file, record_file);
+    let target = signals.forward_to(&child);
+    let status = relay_session(args, &mut child, target, log, recording);
     if status.is_err() {
-        // Nobody would ever end it.
+        // Nobody else would end it.
         let _ = child.kill().and_then(|()| child.wait());
     }
     status
 }
 
-/// Stands between the server and its client until the server has ended.
-fn attend(
-    args: &Tap,
-    child: &mut Child,
-    server: Server,
-    log_file: Option<File>,
-    record_file: Option<File>,
-) -> Result<ExitStatus, Failure> {
-    let (stdin, stdout) = claim_stdio().map_err(failed("use standard input and output"))?;
-    let (Some(to_server), Some(from_server)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(Failure { code: FAILED, what: "expected the server to have pipes".to_owned() });
+fn open_files(args: &Args) -> Result<(Option<File>, Option<File>), Failure> {
+    let open = |path: &Option<_>, open: fn(&Path) -> io::Result<File>, action: &str| {
+        let Some(path) = path.as_deref() else { return Ok(None) };
+        open(path).map(Some).map_err(cannot(&format!("{action} {}", escaped_path(path))))
     };
-    let (to_server, from_server) = (enlarged(to_server), enlarged(from_server));
-    let (passed, to_watch) = sync_channel(BEHIND);
-    let log = Log::start(log_file).map_err(failed("start a thread"))?;
-    let mut watcher = Watcher::new(args, Instant::now(), log, record_file);
+    let log = open(&args.log, files::open_log, "open the log")?;
+    let recording = open(&args.record, files::open_recording, "record to")?;
+    if let (Some(log), Some(recording), Some(path)) = (&log, &recording, &args.record) {
+        files::ensure_distinct(log, recording).map_err(cannot(&format!("record to {}", escaped_path(path))))?;
+    }
+    Ok((log, recording))
+}
+
+fn escaped_path(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
+}
+
+fn spawn(args: &Args) -> Result<Child, Failure> {
+    let [program, arguments @ ..] = &args.command[..] else {
+        return Err(Failure { code: EXIT_TAP_FAILED, message: "expected a command to run".to_owned() });
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| {
+        let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
+        Failure { code, message: format!("cannot run {}: {error}", escape(program.as_encoded_bytes())) }
+    })
+}
+
+/// Relays between the server and its client until the server has exited.
+fn relay_session(
+    args: &Args,
+    child: &mut Child,
+    target: Target,
+    log: Option<File>,
+    recording: Option<File>,
+) -> Result<ExitStatus, Failure> {
+    const START_THREAD: &str = "start a thread";
+    let (stdin, stdout) = pipes::take_stdio().map_err(cannot("take over standard input and output"))?;
+    let (Some(to_server), Some(from_server)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(Failure { code: EXIT_TAP_FAILED, message: "the server has no pipes".to_owned() });
+    };
+    let (to_server, from_server) = (pipes::enlarged(to_server), pipes::enlarged(from_server));
+    let (events, event_receiver) = sync_channel(MAX_EVENTS);
+    let log = Log::start(log, args.log.as_deref().map(escaped_path)).map_err(cannot(START_THREAD))?;
+    let mut watcher = Watcher::new(args, Instant::now(), log, recording);
     let watching = thread::Builder::new().spawn(move || {
-        watcher.run(&to_watch);
+        watcher.run(&event_receiver);
         watcher
     });
-    let watching = watching.map_err(failed("start a thread"))?;
+    let watching = watching.map_err(cannot(START_THREAD))?;
 
-    let upward = Relay::new(Side::Client, stdin, to_server, passed.clone());
-    let downward = Relay::new(Side::Server, from_server, stdout, passed.clone());
-    let progress = downward.progress();
-    thread::Builder::new().spawn(move || upward.run()).map_err(failed("start a thread"))?;
-    let (ended, has_ended) = sync_channel(1);
+    let upstream = Relay::new(Side::Client, stdin, to_server, events.clone());
+    let downstream = Relay::new(Side::Server, from_server, stdout, events.clone());
+    let monitor = downstream.monitor();
+    thread::Builder::new().spawn(move || upstream.run()).map_err(cannot(START_THREAD))?;
+    let (done, is_done) = sync_channel(1);
     let relaying = thread::Builder::new().spawn(move || {
-        downward.run();
-        // The other end may have stopped waiting.
-        let _ = ended.send(());
+        downstream.run();
+        // Fails if nobody waits any longer.
+        let _ = done.send(());
     });
-    relaying.map_err(failed("start a thread"))?;
+    relaying.map_err(cannot(START_THREAD))?;
 
-    let status = wait(child, &server).map_err(failed("wait for the server"))?;
-    drain(&has_ended, &progress, &server);
-    // The relay of the client's bytes may be waiting for more, and is ended with the process.
-    let _ = passed.send(Passed::finished());
+    let status = wait(child, &target).map_err(cannot("wait for the server"))?;
+    drain(&is_done, &monitor, &target);
+    // The upstream relay may still be reading from the client. It ends with the process.
+    let _ = events.send(Event::session_over());
     if let Ok(watcher) = watching.join() {
         watcher.finish(status);
     }
     Ok(status)
 }
 
-fn append(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
-}
-
-/// Opens a recording, which is no other tap's, and in which a line begins.
-fn recording(path: &Path) -> io::Result<File> {
-    // Of a pipe with a name the tap must not be the reader as well: then it would not learn that there is no other.
-    let is_file = path.metadata().map_or(true, |metadata| metadata.is_file());
-    let mut file = File::options().create(true).read(is_file).append(true).open(path)?;
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(io::Error::other("another tap is writing to it"));
-    }
-    if is_file && file.seek(SeekFrom::End(-1)).is_ok() {
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            file.write_all(b"\n")?;
-        }
-    }
-    Ok(file)
-}
-
-fn refuse_one_for_both(log: &File, record: &File) -> io::Result<()> {
-    let (log, record) = (log.metadata()?, record.metadata()?);
-    match record.is_file() && (log.dev(), log.ino()) == (record.dev(), record.ino()) {
-        true => Err(io::Error::other("it is the log as well")),
-        false => Ok(()),
-    }
-}
-
-fn spawn(args: &Tap) -> Result<Child, Failure> {
-    let [program, arguments @ ..] = &args.command[..] else {
-        return Err(Failure { code: FAILED, what: "expected a command".to_owned() });
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| {
-        let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
-        Failure { code, what: format!("cannot run {}: {error}", crate::excerpt::escape(program.as_encoded_bytes())) }
-    })
-}
-
-/// Standard input and output, of which there is then no other copy in this process: to drop one is to close it.
-fn claim_stdio() -> io::Result<(File, File)> {
-    let claimed = (rustix::io::dup(io::stdin())?, rustix::io::dup(io::stdout())?);
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
-    Ok((enlarged(claimed.0), enlarged(claimed.1)))
-}
-
-/// How much a pipe is made to hold, if the system permits it: what does not fit costs two changes of threads. Not more, as a
-/// user may have only so much of that.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const PIPE: usize = 256 << 10;
-
-/// A stream to read from or write to, made large if it is a pipe.
-fn enlarged(stream: impl Into<OwnedFd>) -> File {
-    let stream = stream.into();
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        // Whoever made it larger may rely on that. And the system may not permit it: then it stays as it is.
-        if rustix::pipe::fcntl_getpipe_size(&stream).is_ok_and(|size| size < PIPE) {
-            let _ = rustix::pipe::fcntl_setpipe_size(&stream, PIPE);
-        }
-    }
-    stream.into()
-}
-
-/// Waits until the server has ended, and sends it no signal after that: its number may be another process's by then.
-fn wait(child: &mut Child, server: &Server) -> io::Result<ExitStatus> {
+/// Waits until the server has exited, and stops forwarding signals before its process id can be reused.
+fn wait(child: &mut Child, target: &Target) -> io::Result<ExitStatus> {
     let pid = rustix::process::Pid::from_child(child);
     while let Err(error) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
         if error != rustix::io::Errno::INTR {
             return Err(error.into());
         }
     }
-    server.forget();
+    target.clear();
     child.wait()
 }
 
-/// Waits until all that an ended server has left in its pipe has been passed on.
-fn drain(has_ended: &Receiver<()>, progress: &Progress, server: &Server) {
-    // However long it was silent before: what it said last may still be in the pipe. And not by the clock, since all of this
-    // process may have been stopped for a while.
-    let (mut last, mut times) = (progress.get(), 0);
-    while let Err(RecvTimeoutError::Timeout) = has_ended.recv_timeout(SILENCE / 10) {
-        let now = progress.get();
-        times = if now == last { times + 1 } else { 0 };
+/// Waits until the output that an exited server left in its pipe has been relayed.
+fn drain(is_done: &Receiver<()>, monitor: &ActivityMonitor, target: &Target) {
+    const CHECKS: u32 = 10;
+    // Counts checks instead of looking at the clock, which goes on while this process is stopped. Silence before the
+    // server exited does not count, because its last output may still be in the pipe.
+    let (mut last, mut idle_checks) = (monitor.get(), 0);
+    while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(SILENCE / CHECKS) {
+        let now = monitor.get();
+        idle_checks = if now == last { idle_checks + 1 } else { 0 };
         last = now;
-        let is_over = match now.0 {
-            Step::Reads => true,
-            // A client that wants it to end may wait for that, and read no more.
-            Step::Writes => server.is_told_to_end(),
-            Step::Tells => false,
+        let may_stop = match now.0 {
+            Activity::Reading => true,
+            // A client that wants the session to end may not read any more.
+            Activity::Writing => target.is_stop_requested(),
+            Activity::Reporting => false,
         };
-        if is_over && times >= 10 {
+        if may_stop && idle_checks >= CHECKS {
             return;
         }
     }
 }
 
-/// Ends as the server did, also by the same signal.
-fn end_like(status: ExitStatus) -> ExitCode {
+/// Ends this process as the server ended, by the same signal if it was one.
+fn exit_like(status: ExitStatus) -> ExitCode {
     if let Some(signal) = status.signal() {
+        // The server has dumped core already, if at all.
         let limit = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-        // The server has left a core already, if one is wanted.
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, limit);
         let _ = signal_hook::low_level::emulate_default_handler(signal);
         return ExitCode::from(128 + signal as u8);
     }
-    ExitCode::from(status.code().map_or(FAILED, |code| code as u8))
+    ExitCode::from(status.code().map_or(EXIT_TAP_FAILED, |code| code as u8))
 }

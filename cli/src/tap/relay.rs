@@ -1,4 +1,4 @@
-//! One direction: passes bytes on as they come.
+//! One direction of a session: passes bytes on without delay.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,143 +10,142 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::session::Side;
 
-/// How much is read at once.
-const READ: usize = 64 << 10;
+/// How much to read at once.
+const READ_LEN: usize = 64 << 10;
 
-/// What the watcher is told.
-pub(crate) struct Passed {
-    pub(crate) from: Side,
-    pub(crate) at: Instant,
-    pub(crate) what: What,
+/// What a relay sends to the watcher.
+pub(super) struct Event {
+    pub(super) from: Side,
+    pub(super) at: Instant,
+    pub(super) kind: EventKind,
 }
 
-pub(crate) enum What {
+pub(super) enum EventKind {
     Bytes(Vec<u8>),
-    /// As many bytes, which are in a pipe for the watcher to read.
+    /// Bytes that are in a pipe for the watcher to read.
     #[cfg(target_os = "linux")]
-    Shared {
+    Piped {
         pipe: Arc<File>,
         len: usize,
     },
-    /// There will be no more bytes from that side.
-    End,
-    /// There will be nothing more from either side.
-    Finished,
+    /// The side sends no more.
+    EndOfStream,
+    /// Neither side sends any more.
+    SessionOver,
 }
 
-impl Passed {
-    pub(crate) fn finished() -> Self {
-        Self { from: Side::Client, at: Instant::now(), what: What::Finished }
+impl Event {
+    pub(super) fn session_over() -> Self {
+        Self { from: Side::Client, at: Instant::now(), kind: EventKind::SessionOver }
     }
 }
 
-pub(crate) struct Relay {
+pub(super) struct Relay {
     pub(super) from: Side,
     pub(super) input: File,
     pub(super) output: File,
-    pub(super) passed: SyncSender<Passed>,
-    pub(super) progress: Progress,
+    pub(super) events: SyncSender<Event>,
+    pub(super) monitor: ActivityMonitor,
 }
 
-/// What a relay is doing, and how many steps it has taken so far.
+/// Shows what a relay is doing, and how many steps it has made so far.
 #[derive(Clone)]
-pub(crate) struct Progress(Arc<Mutex<(Step, u64)>>);
+pub(super) struct ActivityMonitor(Arc<Mutex<(Activity, u64)>>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Step {
-    /// Waits for something to read.
-    Reads,
-    /// Tells the watcher, or waits for it.
-    Tells,
-    /// Writes, or waits for whoever reads that.
-    Writes,
+pub(super) enum Activity {
+    /// Reading, or waiting for input.
+    Reading,
+    /// Sending an event, or waiting for the watcher.
+    Reporting,
+    /// Writing, or waiting for the reader of the output.
+    Writing,
 }
 
-impl Progress {
-    pub(crate) fn get(&self) -> (Step, u64) {
+impl ActivityMonitor {
+    pub(super) fn get(&self) -> (Activity, u64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set(&self, step: Step) {
+    pub(super) fn set(&self, activity: Activity) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = (step, state.1 + 1);
+        *state = (activity, state.1 + 1);
     }
 }
 
 impl Relay {
-    pub(crate) fn new(from: Side, input: File, output: File, passed: SyncSender<Passed>) -> Self {
-        Self { from, input, output, passed, progress: Progress(Arc::new(Mutex::new((Step::Reads, 0)))) }
+    pub(super) fn new(from: Side, input: File, output: File, events: SyncSender<Event>) -> Self {
+        let monitor = ActivityMonitor(Arc::new(Mutex::new((Activity::Reading, 0))));
+        Self { from, input, output, events, monitor }
     }
 
-    pub(crate) fn progress(&self) -> Progress {
-        self.progress.clone()
+    pub(super) fn monitor(&self) -> ActivityMonitor {
+        self.monitor.clone()
     }
 
-    /// Passes on until one end is closed, and then closes the other: whoever writes learns that nobody reads, and whoever
-    /// reads that there is no more.
-    pub(crate) fn run(mut self) {
+    /// Relays until one end is closed, and then closes the other, so that each peer notices.
+    pub(super) fn run(mut self) {
         #[cfg(target_os = "linux")]
-        let has_ended = self.share();
+        let is_done = self.relay_by_splicing();
         #[cfg(not(target_os = "linux"))]
-        let has_ended = false;
-        if !has_ended {
-            self.copy();
+        let is_done = false;
+        if !is_done {
+            self.relay_by_copying();
         }
-        let Self { from, input, output, passed, .. } = self;
+        let Self { from, input, output, events, .. } = self;
         drop((input, output));
-        let _ = passed.send(Passed { from, at: Instant::now(), what: What::End });
+        let _ = events.send(Event { from, at: Instant::now(), kind: EventKind::EndOfStream });
     }
 
-    /// Passes on by reading and writing.
-    fn copy(&mut self) {
-        let mut buffer = vec![0; READ];
+    fn relay_by_copying(&mut self) {
+        let mut buffer = vec![0; READ_LEN];
         loop {
-            self.progress.set(Step::Reads);
+            self.monitor.set(Activity::Reading);
             let read = retry(&mut self.input, PollFlags::IN, |input| input.read(&mut buffer));
             let at = Instant::now();
-            self.progress.set(Step::Tells);
-            // What cannot be read any more has ended, whatever the reason.
+            self.monitor.set(Activity::Reporting);
+            // A read error ends the stream like its end does.
             let Ok(len @ 1..) = read else { return };
-            self.tell(at, What::Bytes(buffer[..len].to_vec()));
+            self.report(at, EventKind::Bytes(buffer[..len].to_vec()));
             if self.write(&buffer[..len]).is_err() {
                 return;
             }
         }
     }
 
-    /// Tells the watcher, before it is passed on, so that no answer can be seen before its question. Returns whether anybody
-    /// listens; if not, the bytes are passed on all the same.
-    pub(super) fn tell(&self, at: Instant, what: What) -> bool {
-        self.passed.send(Passed { from: self.from, at, what }).is_ok()
+    /// Sends an event before the bytes are written, so that the watcher sees a request before its response. Returns
+    /// whether the watcher is alive; relaying goes on without it.
+    pub(super) fn report(&self, at: Instant, kind: EventKind) -> bool {
+        self.events.send(Event { from: self.from, at, kind }).is_ok()
     }
 
-    /// Reads and writes so many bytes, without a word.
+    /// Copies `len` bytes that have been reported already.
     #[cfg(target_os = "linux")]
-    pub(super) fn copy_rest(&mut self, len: usize) -> io::Result<()> {
+    pub(super) fn copy_reported(&mut self, len: usize) -> io::Result<()> {
         let mut buffer = vec![0; len];
-        let mut rest = &mut buffer[..];
-        while !rest.is_empty() {
-            match retry(&mut self.input, PollFlags::IN, |input| input.read(rest))? {
+        let mut unread = &mut buffer[..];
+        while !unread.is_empty() {
+            match retry(&mut self.input, PollFlags::IN, |input| input.read(unread))? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
-                read => rest = &mut rest[read..],
+                read => unread = &mut unread[read..],
             }
         }
         self.write(&buffer)
     }
 
-    fn write(&mut self, mut rest: &[u8]) -> io::Result<()> {
-        while !rest.is_empty() {
-            self.progress.set(Step::Writes);
-            match retry(&mut self.output, PollFlags::OUT, |output| output.write(rest))? {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.monitor.set(Activity::Writing);
+            match retry(&mut self.output, PollFlags::OUT, |output| output.write(bytes))? {
                 0 => return Err(ErrorKind::WriteZero.into()),
-                written => rest = &rest[written..],
+                written => bytes = &bytes[written..],
             }
         }
         Ok(())
     }
 }
 
-/// Tries again what was interrupted, and waits where whoever opened the file has asked not to be made wait.
+/// Tries again after an interruption, and waits for a non-blocking file to become ready.
 pub(super) fn retry(
     file: &mut File,
     ready: PollFlags,
@@ -156,7 +155,7 @@ pub(super) fn retry(
         match attempt(file) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                // An interruption is as good as readiness: it is tried again.
+                // If this is interrupted, the attempt is merely repeated too early.
                 let _ = poll(&mut [PollFd::new(file, ready)], None);
             }
             result => return result,

@@ -1,0 +1,74 @@
+//! The formats of a report.
+
+mod human;
+mod ndjson;
+
+use std::io;
+
+use wireline::{Fault, Frame, Message};
+
+use super::summary::Summary;
+use crate::input::Source;
+use crate::session::Side;
+
+pub(crate) use human::Human;
+pub(crate) use ndjson::Ndjson;
+
+/// A format. Its methods append whole lines to a text, or nothing.
+///
+/// Threads share it: its only state is where the lines come from.
+pub(crate) trait Report: Sync {
+    /// Sets where the lines come from.
+    fn set_source(&mut self, source: &Source);
+
+    /// Sets who sent the lines, if that is known.
+    fn set_sender(&mut self, sender: Option<Side>);
+
+    /// Reports a line that is one message.
+    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Reports a line that is a batch. Must consume all entries, because the iterator counts them.
+    fn batch<'a>(
+        &self,
+        frame: &Frame<'_>,
+        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
+        text: &mut Vec<u8>,
+    ) -> io::Result<()>;
+
+    /// Reports a faulty line. `line` is empty if the decoder did not keep it.
+    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Ends the report.
+    fn summary(&self, summary: &Summary<'_>, text: &mut Vec<u8>) -> io::Result<()>;
+}
+
+/// Reports nothing.
+pub(crate) struct Quiet;
+
+impl Report for Quiet {
+    fn set_source(&mut self, _: &Source) {}
+
+    fn set_sender(&mut self, _: Option<Side>) {}
+
+    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn batch<'a>(
+        &self,
+        _: &Frame<'_>,
+        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
+        _: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        entries.for_each(drop);
+        Ok(())
+    }
+
+    fn fault(&self, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! The report for machines: one JSON object per line of input, blank lines excepted.
+
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
+use wireline::{Fault, Frame, Id, Message};
+
+use super::Report;
+use crate::check::summary::Summary;
+use crate::input::Source;
+use crate::message_kind::MessageKind;
+use crate::session::Side;
+
+pub(crate) struct Ndjson {
+    /// Whether objects name the file that they are about.
+    with_file: bool,
+    /// The start of every object.
+    opening: Vec<u8>,
+    sender: Option<Side>,
+}
+
+impl Ndjson {
+    pub(crate) fn new(with_file: bool) -> Self {
+        Self { with_file, opening: Vec::new(), sender: None }
+    }
+
+    /// Writes the start of an object, up to the line's position.
+    fn write_position(&self, line: u64, offset: u64, len: u64, text: &mut Vec<u8>) -> io::Result<()> {
+        text.write_all(&self.opening)?;
+        if let Some(sender) = self.sender {
+            write!(text, r#""from":"{}","#, sender.name())?;
+        }
+        text.write_all(b"\"line\":")?;
+        write_json(text, &line)?;
+        text.write_all(b",\"offset\":")?;
+        write_json(text, &offset)?;
+        text.write_all(b",\"len\":")?;
+        write_json(text, &len)?;
+        text.write_all(b",")
+    }
+
+    fn write_position_of(&self, frame: &Frame<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        self.write_position(frame.line(), frame.offset(), frame.as_bytes().len() as u64, text)
+    }
+}
+
+impl Report for Ndjson {
+    fn set_source(&mut self, source: &Source) {
+        self.opening.clear();
+        self.opening.push(b'{');
+        if self.with_file {
+            let name = serde_json::Value::from(source.name());
+            self.opening.extend_from_slice(format!("\"file\":{name},").as_bytes());
+        }
+    }
+
+    fn set_sender(&mut self, sender: Option<Side>) {
+        self.sender = sender;
+    }
+
+    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        self.write_position_of(frame, text)?;
+        write_message(message, text)?;
+        text.write_all(b"}\n")
+    }
+
+    fn batch<'a>(
+        &self,
+        frame: &Frame<'_>,
+        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
+        text: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        self.write_position_of(frame, text)?;
+        write_kind(MessageKind::Batch.name(), text)?;
+        text.write_all(b",\"entries\":[")?;
+        let mut opening: &[u8] = b"{";
+        for entry in entries {
+            text.write_all(opening)?;
+            match entry {
+                Ok(message) => write_message(&message, text)?,
+                Err(fault) => write_fault(&fault, text)?,
+            }
+            opening = b"},{";
+        }
+        // An empty batch is a fault, so there was an entry.
+        text.write_all(b"}]}\n")
+    }
+
+    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
+        self.write_position(fault.line(), fault.offset(), fault.line_len(), text)?;
+        write_fault(fault, text)?;
+        text.write_all(b"}\n")
+    }
+
+    fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+    write_kind(MessageKind::of(message).name(), text)?;
+    write_id(message.id().as_ref(), text)?;
+    let method = match message {
+        Message::Request(request) => request.method(),
+        Message::Notification(notification) => notification.method(),
+        Message::Response(_) => return Ok(()),
+    };
+    text.write_all(b",\"method\":")?;
+    write_json(text, &*method)
+}
+
+fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
+    write_kind("fault", text)?;
+    write_id(fault.id(), text)?;
+    write!(text, r#","fault":"{}","code":{},"column":{}"#, fault.kind().name(), fault.code(), fault.column())?;
+    if let Some(hint) = fault.hint() {
+        write!(text, r#","hint":"{}""#, hint.name())?;
+    }
+    if let Some(reply) = fault.reply() {
+        text.write_all(b",\"reply\":")?;
+        serde_json::Serializer::new(text).collect_str(&reply)?;
+    }
+    Ok(())
+}
+
+fn write_kind(name: &str, text: &mut Vec<u8>) -> io::Result<()> {
+    text.write_all(b"\"kind\":\"")?;
+    text.write_all(name.as_bytes())?;
+    text.write_all(b"\"")
+}
+
+/// Writes an id exactly as it was spelled in the message.
+fn write_id(id: Option<&Id<'_>>, text: &mut Vec<u8>) -> io::Result<()> {
+    let Some(id) = id else { return Ok(()) };
+    text.write_all(b",\"id\":")?;
+    text.write_all(id.as_json().as_bytes())
+}
+
+fn write_json<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) -> io::Result<()> {
+    Ok(serde_json::to_writer(text, value)?)
+}

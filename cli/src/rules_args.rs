@@ -1,0 +1,66 @@
+//! The options that say which lines are accepted, shared by all commands that read traffic.
+
+use clap::ValueEnum;
+use wireline::Rules;
+
+use crate::units::parse_len;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesArgs {
+    /// Protocol whose rules apply
+    #[arg(long, value_enum, default_value_t = Dialect::JsonRpc)]
+    rules: Dialect,
+
+    /// Longest accepted line in bytes; a suffix K, M or G multiplies by a power of 1024
+    #[arg(long, value_name = "BYTES", value_parser = parse_max_len, default_value = "16M")]
+    max_len: usize,
+
+    /// Deepest accepted nesting of objects and arrays, from 1 to 1024
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), default_value_t = 128)]
+    max_depth: u16,
+}
+
+impl RulesArgs {
+    pub(crate) fn rules(&self) -> Rules {
+        let rules = match self.rules {
+            Dialect::JsonRpc => Rules::json_rpc(),
+            Dialect::Mcp => Rules::mcp(),
+            Dialect::Acp => Rules::acp(),
+        };
+        rules.max_line_len(self.max_len).max_depth(self.max_depth.into())
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Dialect {
+    /// JSON-RPC 2.0 as specified
+    JsonRpc,
+    /// Model Context Protocol: string or integer ids, objects as params and results, no batches
+    Mcp,
+    /// Agent Client Protocol: string, integer or null ids
+    Acp,
+}
+
+const MAX_LEN_LIMIT: u64 = 4 << 30;
+
+fn parse_max_len(text: &str) -> Result<usize, String> {
+    match parse_len(text)? {
+        len @ 1..=MAX_LEN_LIMIT => Ok(usize::try_from(len).unwrap_or(usize::MAX)),
+        _ => Err("expected a length from 1 byte to 4G".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_len_is_bounded() {
+        for (text, len) in [("1", 1), ("16M", 16 << 20), ("4G", usize::try_from(4_u64 << 30).unwrap_or(usize::MAX))] {
+            assert_eq!(parse_max_len(text), Ok(len), "{text}");
+        }
+        for text in ["0", "0M", "5G", "4294967297"] {
+            assert!(parse_max_len(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The end of a transcript, and most of `wireline stats`: how much was sent, the table of methods, and the problems.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use super::pending::{MAX_ID_LEN, MAX_PENDING};
+use super::{Sample, SentId, Session, method_table};
+use crate::terminal::{Styles, escape_start};
+use crate::units::{Bytes, Count, Seconds, counted};
+
+/// The width that the method of an unanswered request is cut to.
+const METHOD_COLUMNS: usize = 22;
+
+/// Describes a session that lasted `elapsed`, if that is known, in lines of at most `width` columns.
+pub(crate) fn overview(session: &Session, elapsed: Option<Duration>, width: usize, styles: Styles) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_traffic(&mut text, session, elapsed, styles);
+    if !session.methods.is_empty() {
+        text.push('\n');
+        let _ = method_table::write(&mut text, session, width, styles);
+    }
+    let mut verdict = String::new();
+    let _ = write_problems(&mut verdict, session, styles);
+    if verdict.is_empty() {
+        let _ = write_all_clear(&mut verdict, session, styles);
+    }
+    if !verdict.is_empty() {
+        text.push('\n');
+        text.push_str(&verdict);
+    }
+    text
+}
+
+fn write_traffic(text: &mut String, session: &Session, elapsed: Option<Duration>, styles: Styles) -> fmt::Result {
+    let Styles { strong, .. } = styles;
+    let [client, server] = &session.traffic;
+    if session.has_unknown_senders() {
+        let messages = counted(client.messages + server.messages, "message", "messages");
+        let size = Bytes(client.bytes + server.bytes);
+        return writeln!(text, "{strong}{messages}, {size}{strong:#}");
+    }
+    write!(text, "{strong}")?;
+    if let Some(elapsed) = elapsed {
+        write!(text, "{}, ", Seconds(elapsed))?;
+    }
+    write!(text, "{} from the client ({}), ", counted(client.messages, "message", "messages"), Bytes(client.bytes))?;
+    writeln!(text, "{} from the server ({}){strong:#}", Count(server.messages), Bytes(server.bytes))
+}
+
+fn write_problems(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
+    let Styles { bad, .. } = styles;
+    write_unanswered(text, session, styles)?;
+    if session.cancelled > 0 {
+        writeln!(text, "{} cancelled", counted(session.cancelled, "request was", "requests were"))?;
+    }
+    for (sample, singular, plural) in [
+        (&session.unmatched, "response matches no request", "responses match no request"),
+        (&session.reused, "request reuses the id of a pending one", "requests reuse the id of a pending one"),
+    ] {
+        if sample.count > 0 {
+            writeln!(text, "{bad}{}{bad:#}", counted(sample.count, singular, plural))?;
+            writeln!(text, "  {}", first_ids(sample, session.has_unknown_senders()))?;
+        }
+    }
+    if session.untracked > 0 {
+        let requests = counted(session.untracked, "request was", "requests were");
+        writeln!(text, "{requests} not tracked, so responses to them count as unmatched")?;
+        let limit = Count(MAX_PENDING as u64);
+        writeln!(text, "  (limits: {limit} pending requests per side, ids of {})", Bytes(MAX_ID_LEN as u64))?;
+    }
+    let faults: u64 = session.traffic.iter().map(|traffic| traffic.faults).sum();
+    if faults > 0 {
+        let what = counted(faults, "faulty line or batch entry", "faulty lines or batch entries");
+        writeln!(text, "{bad}{what}{bad:#}")?;
+        for (from, kind, count) in session.faults() {
+            let arrow = if session.has_unknown_senders() { ' ' } else { from.arrow() };
+            writeln!(text, "  {arrow} {:>5} {}", Count(count), kind.name())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_unanswered(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
+    let Styles { bad, dim, .. } = styles;
+    let unanswered = &session.unanswered;
+    if unanswered.count == 0 {
+        return Ok(());
+    }
+    let what = match session.has_unknown_senders() {
+        true => {
+            counted(unanswered.count, "request has no response in the input", "requests have no response in the input")
+        }
+        false => counted(unanswered.count, "request was never answered", "requests were never answered"),
+    };
+    writeln!(text, "{bad}{what}{bad:#}")?;
+    for request in &unanswered.first {
+        let method = &session.methods[request.method];
+        let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
+        write!(text, "  {arrow} {} {}", escape_start(method.name.as_bytes(), METHOD_COLUMNS), request.id)?;
+        if let Some((sent, before_end)) = request.times {
+            let sent = sent.as_secs_f64();
+            write!(text, "{dim}, sent at {sent:.3} s, {} before the end{dim:#}", Seconds(before_end))?;
+        }
+        writeln!(text)?;
+    }
+    if unanswered.more() > 0 {
+        writeln!(text, "    and {} more", Count(unanswered.more()))?;
+    }
+    Ok(())
+}
+
+/// Writes that there are no problems, unless there are no messages either.
+fn write_all_clear(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
+    let Styles { good, .. } = styles;
+    if session.traffic.iter().all(|traffic| traffic.messages == 0) {
+        return Ok(());
+    }
+    let has_requests = session.methods.iter().any(|method| method.requests > 0);
+    let answered = if has_requests { ", every request was answered" } else { "" };
+    writeln!(text, "{good}no faults{answered}{good:#}")
+}
+
+fn first_ids<const MAX: usize>(sample: &Sample<SentId, MAX>, has_unknown_senders: bool) -> String {
+    let ids: Vec<String> = sample
+        .first
+        .iter()
+        .map(|SentId { from, id }| {
+            let id = if id.is_empty() { "without an id" } else { id };
+            if has_unknown_senders { id.to_owned() } else { format!("{} {id}", from.arrow()) }
+        })
+        .collect();
+    let rest = if sample.more() > 0 { ", …" } else { "" };
+    format!("{}{rest}", ids.join(", "))
+}

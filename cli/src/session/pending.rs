@@ -1,0 +1,187 @@
+//! The requests of one side that have no response yet.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use wireline::Id;
+
+use super::methods::{MethodIndex, ResponseInfo};
+
+/// How many requests of each side are tracked at a time, and how many early responses.
+pub(super) const MAX_PENDING: usize = 1 << 16;
+
+/// The longest id that is tracked, in bytes.
+pub(super) const MAX_ID_LEN: usize = 1024;
+
+#[derive(Default)]
+pub(super) struct PendingRequests {
+    /// For each id, the oldest request.
+    oldest: HashMap<Id<'static>, PendingRequest>,
+    /// Younger requests with an id that is in `oldest`.
+    reused: HashMap<Id<'static>, VecDeque<PendingRequest>>,
+    reused_len: usize,
+    /// Responses that came before their requests.
+    early: HashMap<Id<'static>, Vec<ResponseInfo>>,
+    early_len: usize,
+    /// Faulty lines without an id, to which an error without an id may respond.
+    faulty_lines: u64,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct PendingRequest {
+    /// The position among all requests of the session.
+    pub(super) number: u64,
+    pub(super) method: MethodIndex,
+    pub(super) at: Option<Duration>,
+    pub(super) is_cancelled: bool,
+}
+
+/// What became of a request that was added.
+pub(super) struct Added {
+    pub(super) outcome: Outcome,
+    /// Whether an older request with the same id is pending.
+    pub(super) reuses_id: bool,
+}
+
+pub(super) enum Outcome {
+    Pending,
+    /// Its response came before it.
+    Answered(ResponseInfo),
+    /// It is beyond the limits, so its response will not be recognised.
+    Untracked,
+}
+
+/// What is left when a session ends.
+pub(super) struct Unmatched {
+    /// In the order in which they were sent.
+    pub(super) requests: Vec<(Id<'static>, PendingRequest)>,
+    /// The ids of early responses, once for each response.
+    pub(super) responses: Vec<Id<'static>>,
+}
+
+impl PendingRequests {
+    pub(super) fn add(&mut self, id: &Id<'_>, request: PendingRequest) -> Added {
+        if !is_trackable(id) {
+            return Added { outcome: Outcome::Untracked, reuses_id: false };
+        }
+        if let Some(response) = self.take_early(id) {
+            return Added { outcome: Outcome::Answered(response), reuses_id: false };
+        }
+        let reuses_id = self.oldest.contains_key(id);
+        if self.oldest.len() + self.reused_len >= MAX_PENDING {
+            return Added { outcome: Outcome::Untracked, reuses_id };
+        }
+        let id = id.clone().into_owned();
+        if reuses_id {
+            self.reused.entry(id).or_default().push_back(request);
+            self.reused_len += 1;
+        } else {
+            self.oldest.insert(id, request);
+        }
+        Added { outcome: Outcome::Pending, reuses_id }
+    }
+
+    /// Removes the oldest request with this id.
+    pub(super) fn take(&mut self, id: &Id<'_>) -> Option<PendingRequest> {
+        if !is_trackable(id) {
+            return None;
+        }
+        let id = id.clone().into_owned();
+        let oldest = self.oldest.remove(&id)?;
+        if let Some(reused) = self.reused.get_mut(&id) {
+            let next = reused.pop_front();
+            if reused.is_empty() {
+                self.reused.remove(&id);
+            }
+            if let Some(next) = next {
+                self.reused_len -= 1;
+                self.oldest.insert(id, next);
+            }
+        }
+        Some(oldest)
+    }
+
+    /// Marks the oldest request with this id as cancelled.
+    pub(super) fn cancel(&mut self, id: &Id<'static>) {
+        if let Some(request) = self.oldest.get_mut(id) {
+            request.is_cancelled = true;
+        }
+    }
+
+    /// Keeps a response whose request may follow. Returns whether there was room.
+    pub(super) fn keep_early(&mut self, id: &Id<'_>, response: ResponseInfo) -> bool {
+        if self.early_len >= MAX_PENDING || !is_trackable(id) {
+            return false;
+        }
+        self.early.entry(id.clone().into_owned()).or_default().push(response);
+        self.early_len += 1;
+        true
+    }
+
+    fn take_early(&mut self, id: &Id<'_>) -> Option<ResponseInfo> {
+        // The lookup needs an owned id, so skip it in the usual case.
+        if self.early_len == 0 {
+            return None;
+        }
+        let Entry::Occupied(mut responses) = self.early.entry(id.clone().into_owned()) else { return None };
+        let response = responses.get_mut().pop();
+        if responses.get().is_empty() {
+            responses.remove();
+        }
+        self.early_len -= usize::from(response.is_some());
+        response
+    }
+
+    pub(super) fn add_faulty_line(&mut self) {
+        self.faulty_lines += 1;
+    }
+
+    /// Matches an error without an id to a faulty line, if there is one.
+    pub(super) fn take_faulty_line(&mut self) -> bool {
+        let is_there = self.faulty_lines > 0;
+        self.faulty_lines -= u64::from(is_there);
+        is_there
+    }
+
+    /// Empties it at the end of a session.
+    pub(super) fn take_unmatched(&mut self) -> Unmatched {
+        let Self { oldest, reused, early, .. } = std::mem::take(self);
+        let reused =
+            reused.into_iter().flat_map(|(id, requests)| requests.into_iter().map(move |one| (id.clone(), one)));
+        let mut requests: Vec<_> = oldest.into_iter().chain(reused).collect();
+        requests.sort_by_key(|(_, request)| request.number);
+        let mut responses: Vec<_> =
+            early.into_iter().flat_map(|(id, responses)| std::iter::repeat_n(id, responses.len())).collect();
+        responses.sort_by(|a, b| a.as_json().cmp(b.as_json()));
+        Unmatched { requests, responses }
+    }
+}
+
+fn is_trackable(id: &Id<'_>) -> bool {
+    id.as_json().len() <= MAX_ID_LEN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Side;
+    use super::super::methods::Methods;
+    use super::*;
+
+    #[test]
+    fn matched_entries_leave_nothing_behind() {
+        let mut pending = PendingRequests::default();
+        let method = Methods::default().index_of(Side::Client, "m");
+        let (id, response) = (Id::from(1), ResponseInfo { is_error: false, len: 1 });
+        for number in 0..3 {
+            pending.add(&id, PendingRequest { number, method, at: None, is_cancelled: false });
+        }
+        let order: Vec<_> = std::iter::from_fn(|| pending.take(&id)).map(|request| request.number).collect();
+        assert_eq!(order, [0, 1, 2]);
+        assert!(pending.keep_early(&id, response));
+        let added = pending.add(&id, PendingRequest { number: 3, method, at: None, is_cancelled: false });
+        assert!(matches!(added.outcome, Outcome::Answered(_)));
+        let PendingRequests { oldest, reused, reused_len, early, early_len, .. } = pending;
+        assert_eq!((oldest.len(), reused.len(), reused_len, early.len(), early_len), (0, 0, 0, 0, 0));
+    }
+}

@@ -1,0 +1,144 @@
+use wireline::{Frame, Rules};
+
+use super::methods::{MAX_METHODS, MAX_NAME_COLUMNS, OTHERS};
+use super::pending::{MAX_ID_LEN, MAX_PENDING};
+use super::*;
+use Side::{Client, Server};
+
+/// Sends a line, a millisecond after the one before. Returns the role of the message.
+fn send(session: &mut Session, from: Side, line: &str) -> Option<Role> {
+    let sent_before = session.traffic.iter().map(|traffic| traffic.messages + traffic.faults).sum();
+    let at = Some(Duration::from_millis(sent_before));
+    match Frame::parse(line.as_bytes(), &Rules::json_rpc()) {
+        Ok(Frame::Message(message)) => Some(session.add_message(from, &message, at)),
+        Ok(Frame::Batch(_)) => panic!("expected a message"),
+        Err(fault) => {
+            session.add_fault(from, &fault, at);
+            None
+        }
+    }
+}
+
+fn request(id: &str, method: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#)
+}
+
+fn result(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+}
+
+fn error(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#)
+}
+
+/// Asserts that a message responds to a method after some milliseconds.
+#[track_caller]
+fn assert_response(session: &Session, role: Option<Role>, method: &str, milliseconds: u64) {
+    let Some(Role::Response { method: index, latency }) = role else { panic!("expected a response, not {role:?}") };
+    assert_eq!(session.methods[index].name, method);
+    assert_eq!(latency, Some(Duration::from_millis(milliseconds)));
+}
+
+fn requests_and_errors(session: &Session) -> Vec<(u64, u64)> {
+    session.methods.iter().map(|method| (method.requests, method.errors)).collect()
+}
+
+const CALL: Option<Role> = Some(Role::Call { reuses_id: false });
+const UNMATCHED: Option<Role> = Some(Role::UnmatchedResponse);
+
+#[test]
+fn responses_are_matched_by_id_and_side() {
+    let mut session = Session::new();
+    assert_eq!(send(&mut session, Client, &request("1", "a")), CALL);
+    assert_eq!(send(&mut session, Server, &request("1", "b")), CALL);
+    assert_eq!(send(&mut session, Client, &request("\"1\"", "a")), CALL);
+    let role = send(&mut session, Server, &result("1.0"));
+    assert_response(&session, role, "a", 3);
+    let role = send(&mut session, Client, &error("1"));
+    assert_response(&session, role, "b", 3);
+    assert_eq!(send(&mut session, Server, &error("1")), UNMATCHED);
+    assert_eq!(requests_and_errors(&session), [(2, 0), (1, 1)]);
+    session.end(Some(Duration::from_millis(9)));
+    let [unanswered] = &session.unanswered.first[..] else { panic!("expected one") };
+    assert_eq!(unanswered.id, "#\"1\"");
+    assert_eq!(unanswered.times, Some((Duration::from_millis(2), Duration::from_millis(7))));
+    assert_eq!(session.unmatched.first, [SentId { from: Server, id: "#1".to_owned() }]);
+}
+
+#[test]
+fn reused_id_is_noticed() {
+    let mut session = Session::new();
+    send(&mut session, Client, &request("1", "a"));
+    assert_eq!(send(&mut session, Client, &request("1", "b")), Some(Role::Call { reuses_id: true }));
+    let role = send(&mut session, Server, &result("1"));
+    assert_response(&session, role, "a", 2);
+    let role = send(&mut session, Server, &result("1"));
+    assert_response(&session, role, "b", 2);
+    assert_eq!(send(&mut session, Server, &result("1")), UNMATCHED);
+    assert_eq!(send(&mut session, Client, &request("1", "a")), CALL);
+    session.end(None);
+    assert_eq!((session.reused.count, session.unmatched.count, session.unanswered.count), (1, 1, 1));
+}
+
+#[test]
+fn faulty_lines_are_requests_and_responses_too() {
+    let mut session = Session::new();
+    // With an id, and without.
+    send(&mut session, Client, r#"{"jsonrpc":"2.0","id":7,"method":7}"#);
+    let role = send(&mut session, Server, &error("7"));
+    assert_response(&session, role, UNREADABLE, 1);
+    send(&mut session, Client, "oops");
+    assert_eq!(send(&mut session, Server, &error("null")), Some(Role::ResponseToFault));
+    assert_eq!(send(&mut session, Server, &error("null")), UNMATCHED);
+    // A faulty response counts as an error, and its request as answered.
+    send(&mut session, Client, &request("8", "a"));
+    send(&mut session, Server, r#"{"jsonrpc":"2.0","id":8,"result":1,"error":2}"#);
+    session.end(None);
+    assert_eq!((requests_and_errors(&session)[1], session.unanswered.count), ((1, 1), 0));
+    assert_eq!(session.faults().len(), 3);
+}
+
+#[test]
+fn cancelled_requests_need_no_response() {
+    for (method, params) in [
+        ("notifications/cancelled", r#"{"requestId":"a"}"#),
+        ("$/cancel_request", r#"{"requestId":"\u0061"}"#),
+        ("$/cancelRequest", r#"{"id":"a"}"#),
+    ] {
+        let mut session = Session::new();
+        send(&mut session, Client, &request("\"a\"", "m"));
+        send(&mut session, Client, &format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
+        session.end(None);
+        assert_eq!((session.cancelled, session.unanswered.count), (1, 0), "{method}");
+    }
+}
+
+#[test]
+fn one_stream_of_both_sides() {
+    let mut session = Session::new();
+    session.set_one_stream(true);
+    send(&mut session, Client, &request("1", "a"));
+    let role = send(&mut session, Client, &result("1"));
+    assert_response(&session, role, "a", 1);
+    // In any order, and with the same ids from both sides.
+    for line in [error("2"), result("3"), request("2", "b"), request("4", "a"), request("4", "a"), result("4")] {
+        send(&mut session, Client, &line);
+    }
+    session.end(None);
+    assert_eq!(requests_and_errors(&session), [(3, 0), (1, 1)]);
+    assert_eq!((session.unanswered.count, session.reused.count), (1, 0));
+    assert_eq!(session.unmatched.first, [SentId { from: Client, id: "#3".to_owned() }]);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut session = Session::new();
+    for number in 0..MAX_PENDING + 10 {
+        send(&mut session, Client, &request(&number.to_string(), &format!("m{}", number % 1000)));
+    }
+    assert_eq!((session.methods.iter().count(), session.untracked), (MAX_METHODS + 1, 10));
+    assert_eq!(session.methods.iter().last().map(|method| method.name.as_str()), Some(OTHERS));
+    send(&mut session, Server, &request(&format!("\"{}\"", "x".repeat(MAX_ID_LEN)), &"y".repeat(1000)));
+    assert_eq!(session.untracked, 11);
+    assert_eq!(session.methods.iter().last().unwrap().name.chars().count(), MAX_NAME_COLUMNS);
+}

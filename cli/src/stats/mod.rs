@@ -1,0 +1,153 @@
+//! `wireline stats`: methods, latencies and sizes of recorded or plain traffic.
+
+mod histogram;
+
+use std::io::{self, BufRead, IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::exit;
+use crate::input::{Input, READ_LEN, Source, read_retrying};
+use crate::output::{Output, Progress};
+use crate::recording::{Content, Reader, SessionEvent};
+use crate::rules_args::RulesArgs;
+use crate::session::{Follower, Side, overview};
+use crate::terminal::{Styles, terminal_columns};
+use crate::units::{Bytes, Seconds};
+
+/// Show methods, latencies and sizes of recorded or plain traffic
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = NOTES)]
+pub(crate) struct Args {
+    /// Files to read; `-` or no file means standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    rules: RulesArgs,
+}
+
+const ABOUT: &str = "\
+Shows how often each method was called, with its errors, latencies and sizes. Then lists requests that were never \
+answered and responses that match no request.
+
+A recording written by `wireline tap --record` contains the time and the sender of every line. Plain traffic, one \
+message per line, contains neither. Requests and responses are then matched by id across all files, whatever their \
+order, and latencies are not available. The two directions of a session may be separate files.";
+
+const NOTES: &str = "\
+Exit codes:
+  0  everything was read, faulty or not
+  2  usage error, or something could not be read or written
+
+Examples:
+  wireline tap --quiet --record session.tap -- my-server
+  wireline stats session.tap";
+
+/// Reads the sources that `args` name, prints the statistics and returns the exit code.
+pub(crate) fn run(args: &Args) -> u8 {
+    let sources = Source::all(&args.files);
+    let mut output = Output::new(&sources, false);
+    let mut reading =
+        Reading { follower: Follower::new(args.rules.rules()), elapsed: Duration::ZERO, progress: output.progress() };
+    let mut code = exit::SUCCESS;
+    for source in &sources {
+        if let Err(error) = reading.read(source) {
+            output.report_error(&format!("cannot read {}: {error}", source.escaped_name()));
+            code = exit::FAILURE;
+        }
+    }
+    reading.follower.end_session(None);
+    output.end_progress();
+    match output.send(&mut reading.text().into_bytes()) {
+        Ok(()) => code,
+        Err(error) => output.write_failed(&error),
+    }
+}
+
+struct Reading {
+    follower: Follower,
+    /// The total duration of all recorded sessions.
+    elapsed: Duration,
+    progress: Progress,
+}
+
+impl Reading {
+    fn text(&self) -> String {
+        let session = &self.follower.session;
+        let styles = Styles::detect(io::stdout().is_terminal());
+        let elapsed = Some(self.elapsed).filter(|elapsed| !elapsed.is_zero());
+        let overview = overview(session, elapsed, terminal_columns(io::stdout()), styles);
+        let sizes = histogram::draw("message sizes", session.sizes(), |bytes| Bytes(bytes).to_string(), styles);
+        let nanoseconds = |nanoseconds| Seconds(Duration::from_nanos(nanoseconds)).to_string();
+        let latencies = histogram::draw("latencies", &session.latencies(), nanoseconds, styles);
+        let sections: Vec<String> = [overview, sizes, latencies].into_iter().filter(|text| !text.is_empty()).collect();
+        sections.join("\n")
+    }
+
+    fn read(&mut self, source: &Source) -> io::Result<()> {
+        let input = source.open()?;
+        let is_recording = matches!(input, Input::Recording(_));
+        if is_recording {
+            // A recording does not answer the requests of plain files before it.
+            self.follower.end_session(None);
+        }
+        self.follower.session.set_one_stream(!is_recording);
+        match input {
+            Input::File { mut file, .. } => self.read_plain(&mut file),
+            Input::Stream(mut stream) => self.read_plain(&mut stream),
+            Input::Recording(input) => self.read_recording(input),
+        }
+    }
+
+    fn read_plain(&mut self, input: &mut impl Read) -> io::Result<()> {
+        let mut buffer = vec![0; READ_LEN];
+        loop {
+            let len = read_retrying(input, &mut buffer)?;
+            if len == 0 {
+                self.follower.end_stream(Side::Client, None, |_, _| {});
+                self.follower.start_streams();
+                return Ok(());
+            }
+            self.follower.add_bytes(Side::Client, &buffer[..len], None, |_, _| {});
+            self.progress.advance(len as u64);
+        }
+    }
+
+    fn read_recording(&mut self, input: impl BufRead) -> io::Result<()> {
+        let mut reader = Reader::new(input);
+        // When the session started, in seconds since 1970, and its duration so far.
+        let (mut start, mut at) = (None, Duration::ZERO);
+        let read = loop {
+            let before = reader.offset;
+            let entry = match reader.next() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            self.progress.advance(reader.offset - before);
+            if let Content::Event(SessionEvent::Start) = entry.content {
+                self.end_session(at);
+                start = None;
+            }
+            let start = *start.get_or_insert(entry.time);
+            at = Duration::try_from_secs_f64(entry.time - start).unwrap_or_default();
+            if let Content::Bytes { from, bytes, is_last } = entry.content {
+                self.follower.add_bytes(from, &bytes, Some(at), |_, _| {});
+                if is_last {
+                    self.follower.end_stream(from, Some(at), |_, _| {});
+                }
+            }
+        };
+        self.end_session(at);
+        read
+    }
+
+    fn end_session(&mut self, at: Duration) {
+        for from in Side::BOTH {
+            self.follower.end_stream(from, Some(at), |_, _| {});
+        }
+        self.follower.end_session(Some(at));
+        self.elapsed = self.elapsed.saturating_add(at);
+    }
+}

@@ -1,0 +1,82 @@
+//! The arguments and the help text of `wireline tap`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::rules_args::RulesArgs;
+
+/// Run a server and log what passes between it and its client
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = NOTES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) rules: RulesArgs,
+
+    /// Append the session to this file, for `wireline check` and `wireline stats` to read
+    #[arg(long, value_name = "FILE")]
+    pub(super) record: Option<PathBuf>,
+
+    /// Append the log to this file instead of writing it to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(super) log: Option<PathBuf>,
+
+    /// Show the start of params, results and errors, with control characters escaped
+    #[arg(long)]
+    pub(super) show: bool,
+
+    /// Log only problems and the table at the end; pass it twice to log nothing
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(super) quiet: u8,
+
+    /// Server to run, and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    pub(super) command: Vec<OsString>,
+}
+
+const ABOUT: &str = "\
+Runs a server that speaks JSON-RPC over its standard input and output, relays between it and its client, and logs every \
+message.
+
+Put `wireline tap --` in front of the server's command in the configuration of any client. Bytes pass in both \
+directions unchanged and without delay, valid or not, and so do standard error, signals and the exit code. The log goes \
+to standard error, one line per message: time, direction (→ from the client, ← from the server), kind, method, id, size, \
+and the latency of a response. Faulty lines are logged with the position of the fault and the likely mistake. The log \
+ends with a table of all methods and a list of unanswered requests.
+
+The log never shows message contents unless you pass --show.";
+
+const NOTES: &str = "\
+Exit codes:
+  The exit code of the server. If a signal ended the server, the tap ends by the same signal, or exits with 128 plus its \
+number. Otherwise:
+  2    usage error
+  125  the tap could not start, for example because a file could not be opened
+  126  COMMAND could not be run
+  127  COMMAND was not found
+
+Slow readers:
+  The session never waits for whoever reads standard error. Lines that are not read in time are dropped, and the log \
+says how many. At the end, the tap waits up to 10 s for the reader. A log file and a recording are always complete: for \
+them the session waits for the disk if it must. A named pipe as log or recording is opened once it has a reader.
+
+Signals:
+  SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are forwarded to the server unless they are ignored. While the \
+tap is in the foreground of a terminal, SIGINT and SIGQUIT are not forwarded, because Ctrl-C and Ctrl-\\ signal the \
+server as well.
+
+After the server has exited:
+  Its remaining output is relayed to the end. If another process still holds the server's standard output, the tap stops \
+after 1 s of silence. A client that reads nothing for 1 s is given up only if the tap has received SIGINT, SIGQUIT or \
+SIGTERM.
+
+Examples:
+  Watch what a client and a server say to each other:
+    wireline tap -- my-server
+
+  Configure a client that hides the standard error of its servers:
+    { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"session.log\", \"--\", \"my-server\"] }
+
+  Record a session and examine it later:
+    wireline tap --quiet --record session.tap -- my-server
+    wireline stats session.tap
+    wireline check --rules mcp --show session.tap";

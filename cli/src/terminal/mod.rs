@@ -1,0 +1,25 @@
+//! Text for a terminal: its width, its styles, and how untrusted bytes are escaped.
+
+mod escape;
+mod excerpt;
+mod styles;
+
+pub(crate) use escape::{columns, escape, escape_end, escape_start};
+pub(crate) use excerpt::Excerpt;
+pub(crate) use styles::Styles;
+
+/// The width to assume if there is no terminal, or its size is unknown.
+pub(crate) const DEFAULT_COLUMNS: usize = 80;
+
+/// The width of the terminal that `stream` is, or [`DEFAULT_COLUMNS`].
+#[cfg(unix)]
+pub(crate) fn terminal_columns(stream: impl std::os::fd::AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(stream);
+    // A terminal that does not know its size reports 0.
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(DEFAULT_COLUMNS)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn terminal_columns<T>(_: T) -> usize {
+    DEFAULT_COLUMNS
+}
