@@ -74,13 +74,6 @@ impl<'a, R: Report> LineReporter<'a, R> {
 }
 
 /// Reads once, at most `max_len` bytes, into the decoder's buffer. Returns 0 at the end of the input.
-///
-/// The buffer is zeroed before the read, which costs less than copying from a buffer of our own.
 pub(crate) fn read_into(input: &mut (impl Read + ?Sized), decoder: &mut Decoder, max_len: usize) -> io::Result<usize> {
-    let buffer = decoder.spare(max_len);
-    let start = buffer.len();
-    buffer.resize(start + max_len.min(buffer.capacity() - start), 0);
-    let read = read_retrying(input, &mut buffer[start..]);
-    buffer.truncate(start + *read.as_ref().unwrap_or(&0));
-    read
+    decoder.read_with(max_len, |room| read_retrying(input, room))
 }

@@ -146,7 +146,7 @@ impl<R: Report> Checker<R> {
             };
             let (offset, incomplete) = (&mut offsets[from as usize], &mut incomplete[from as usize]);
             let mut decoder =
-                incomplete.take().unwrap_or_else(|| Decoder::new(self.rules).resume(reader.line_number, *offset));
+                incomplete.take().unwrap_or_else(|| Decoder::new(self.rules).starting_at(reader.line_number, *offset));
             decoder.feed(&bytes);
             *offset += bytes.len() as u64;
             counts.bytes += bytes.len() as u64;
@@ -186,7 +186,7 @@ fn check_stream(
     send: &mut SendText<'_>,
 ) -> Result<(), Failure> {
     let mut reporter = LineReporter::new(report, counts, send);
-    let mut decoder = Decoder::new(rules).retain(2 * READ_LEN);
+    let mut decoder = Decoder::new(rules).keep_capacity(2 * READ_LEN);
     loop {
         let len = read_into(input, &mut decoder, READ_LEN).map_err(Failure::Read)?;
         if len == 0 {

@@ -149,7 +149,7 @@ impl Session {
             }
             Message::Response(response) => {
                 let info = ResponseInfo { is_error: response.error().is_some(), len };
-                self.match_response(from, response.id().as_ref(), info, at)
+                self.match_response(from, response.id(), info, at)
             }
         }
     }
@@ -303,5 +303,5 @@ fn cancelled_id(message: &Message<'_>) -> Option<Id<'static>> {
         "$/cancelRequest" => "/id",
         _ => return None,
     };
-    Some(Id::parse(notification.params()?.pointer(pointer)?.as_str())?.into_owned())
+    Some(Id::parse(notification.params()?.pointer(pointer)?.as_json())?.into_owned())
 }

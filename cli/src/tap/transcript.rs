@@ -77,7 +77,7 @@ impl Transcript {
         is_entry: bool,
         at: Duration,
     ) {
-        let (mut note, mut latency) = (displayed_id(message.id().as_ref()), None);
+        let (mut note, mut latency) = (displayed_id(message.id()), None);
         let (method, payload) = match message {
             Message::Request(request) => (request.method().into_owned(), request.params()),
             Message::Notification(notification) => (notification.method().into_owned(), notification.params()),

@@ -143,6 +143,7 @@ pub(crate) struct Scanned {
 
 /// The implementations of the scanner, by what they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "__kernels"), allow(unreachable_pub))]
 pub enum Cpu {
     /// AVX-512, F and BW.
     Avx512,
@@ -154,6 +155,7 @@ pub enum Cpu {
     Portable,
 }
 
+#[cfg_attr(not(feature = "__kernels"), allow(unreachable_pub))]
 impl Cpu {
     /// All there are, the best first.
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];

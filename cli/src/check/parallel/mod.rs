@@ -31,7 +31,7 @@ use wireline::{Decoder, Rules};
 
 use super::Failure;
 use super::counts::Counts;
-use super::line_reporter::{LineReporter, SendText, read_into};
+use super::line_reporter::{LineReporter, SendText};
 use super::report::Report;
 use crate::input::{READ_LEN, read_retrying};
 
@@ -100,7 +100,7 @@ impl ParallelCheck<'_> {
                 scope.spawn(|| {
                     // One buffer per thread: allocating one per segment would double the time.
                     let mut buffer = vec![0; self.segment_len];
-                    let mut decoder = Decoder::new(self.rules).retain(4 * READ_LEN);
+                    let mut decoder = Decoder::new(self.rules).keep_capacity(4 * READ_LEN);
                     // One thread waits for a segment with the lock held, and the others wait for the lock.
                     let next = || segments.lock().ok()?.recv().ok();
                     while let Some(segment) = next().filter(|_| !is_cancelled.load(Ordering::Relaxed)) {
@@ -195,7 +195,8 @@ impl ParallelCheck<'_> {
         let lines_start = if is_first { Some(0) } else { memchr::memchr(b'\n', bytes).map(|at| at + 1) };
         if let Some(start) = lines_start {
             // Nothing is left in the decoder: the previous segment's last line was complete.
-            *decoder = std::mem::replace(decoder, Decoder::new(self.rules)).resume(first_line, offset + start as u64);
+            *decoder =
+                std::mem::replace(decoder, Decoder::new(self.rules)).starting_at(first_line, offset + start as u64);
             for chunk in bytes[start..].chunks(READ_LEN) {
                 decoder.feed(chunk);
                 reporter.report_lines(decoder).ok()?;
@@ -205,18 +206,17 @@ impl ParallelCheck<'_> {
                 if is_cancelled.load(Ordering::Relaxed) {
                     return None;
                 }
-                match read_into(&mut input, decoder, LINE_END_LEN) {
+                // The rest of the line, which belongs to this segment. What follows it is the next segment's.
+                let read = decoder.read_with(LINE_END_LEN, |room| {
+                    let len = read_retrying(&mut input, room)?;
+                    let line_feed = memchr::memchr(b'\n', &room[..len]);
+                    is_complete = line_feed.is_some();
+                    Ok(line_feed.map_or(len, |at| at + 1))
+                });
+                match read {
                     Err(error) => end = Some(End::Failed(error)),
                     Ok(0) => end = Some(End::File),
-                    Ok(len) => {
-                        let buffer = decoder.spare(0);
-                        let new_bytes = buffer.len() - len;
-                        if let Some(at) = memchr::memchr(b'\n', &buffer[new_bytes..]) {
-                            buffer.truncate(new_bytes + at + 1);
-                            is_complete = true;
-                        }
-                        reporter.report_lines(decoder).ok()?;
-                    }
+                    Ok(_) => reporter.report_lines(decoder).ok()?,
                 }
             }
             if matches!(end, Some(End::File)) {

@@ -99,7 +99,7 @@ impl Report for Ndjson {
 
 fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     write_kind(MessageKind::of(message).name(), text)?;
-    write_id(message.id().as_ref(), text)?;
+    write_id(message.id(), text)?;
     let method = match message {
         Message::Request(request) => request.method(),
         Message::Notification(notification) => notification.method(),
