@@ -1,0 +1,38 @@
+//! Why a message was not sent.
+
+use std::io;
+
+use wireline::EncodeError;
+
+/// An error from sending a message or closing a transport.
+///
+/// Only [`Io`](Self::Io) is about the connection. After the other two it goes on: a call that was not sent fails at
+/// once, and in place of an answer the peer gets an internal error with the same id.
+///
+/// rmcp wraps it in a [`DynamicTransportError`](rmcp::transport::DynamicTransportError):
+///
+/// ```
+/// use rmcp::ServiceError;
+/// use wireline_rmcp::SendError;
+///
+/// fn was_refused(error: &ServiceError) -> bool {
+///     match error {
+///         ServiceError::TransportSend(error) => matches!(error.error.downcast_ref(), Some(SendError::Refused(_))),
+///         _ => false,
+///     }
+/// }
+/// ```
+// Non-exhaustive: another way to fail must not break those who match on these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The message breaks the transport's [rules](wireline::Rules), for example the line limit.
+    #[error("message refused: {0}")]
+    Refused(EncodeError),
+    /// The message could not be serialized.
+    #[error("message not serialized: {0}")]
+    Serialize(serde_json::Error),
+    /// The writer failed, or the transport is closed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
