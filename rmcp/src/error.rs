@@ -6,8 +6,8 @@ use wireline::EncodeError;
 
 /// An error from sending a message or closing a transport.
 ///
-/// Only [`Io`](Self::Io) is about the connection. After the other two it goes on: a call that was not sent fails at
-/// once, and in place of an answer the peer gets an internal error with the same id.
+/// Only [`Io`](Self::Io) is about the connection. A refused message does not end it: if it is a call, that fails at once;
+/// if it is an answer, the peer gets an internal error with the same id.
 ///
 /// rmcp wraps it in a [`DynamicTransportError`](rmcp::transport::DynamicTransportError):
 ///
@@ -26,12 +26,10 @@ use wireline::EncodeError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The message breaks the transport's [rules](wireline::Rules), for example the line limit.
+    /// The message could not be encoded: it breaks the transport's [rules](wireline::Rules), for example the line
+    /// limit, or does not serialize.
     #[error("message refused: {0}")]
     Refused(EncodeError),
-    /// The message could not be serialized.
-    #[error("message not serialized: {0}")]
-    Serialize(serde_json::Error),
     /// The writer failed, or the transport is closed.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -8,6 +8,9 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::bytes::BytesMut;
 use wireline::{EncodeError, Encoder, Rules};
 
+/// Room for a usual message, so that a buffer need not grow step by step.
+const USUAL: usize = 512;
+
 /// A buffer that grew beyond this is freed once it has been written.
 const KEPT: usize = 64 << 10;
 
@@ -50,11 +53,16 @@ impl<W> Outbox<W> {
     }
 
     /// Appends the line that `write` encodes, or nothing.
+    ///
+    /// The lock is taken only for copying the line, because a message may take long to serialize.
     pub(crate) fn append(
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
-        write(&mut Encoder::append_to(&mut self.shared.lines(), self.rules))
+        let mut line = BytesMut::with_capacity(USUAL);
+        write(&mut Encoder::append_to(&mut line, self.rules))?;
+        self.shared.lines().extend_from_slice(&line);
+        Ok(())
     }
 }
 
@@ -90,7 +98,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
 impl<W> Shared<W> {
     fn lines(&self) -> MutexGuard<'_, BytesMut> {
-        // An encoder that panics leaves the buffer unchanged.
+        // Nothing panics while a line is half appended.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

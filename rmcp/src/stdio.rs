@@ -1,28 +1,27 @@
 //! Standard input and output.
 //!
-//! Each stream has a thread of its own that does the blocking calls, rather than tokio's pool. A runtime waits for its
-//! pool when it is dropped, so with `tokio::io::stdin` a server that wants to exit hangs until the client sends one
-//! more line. The threads also work for whatever the client has put there (a pipe, a socket, a file, a terminal) and
-//! leave the descriptors in blocking mode, which matters because other processes may share them.
+//! On Linux a pipe is opened once more through `/proc`, in non-blocking mode, so that tokio can wait for it along with
+//! everything else. The new descriptor has flags of its own: the original one, which other processes may share, stays
+//! in blocking mode.
+//!
+//! Everything else (a socket, which is what Node.js clients provide, a file, a terminal, another system) is read and
+//! written by a thread of its own. tokio's blocking pool would do as well, except that a runtime waits for its pool when
+//! it is dropped: with `tokio::io::stdin` a server that wants to exit hangs until the client sends one more line.
 
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::mem;
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc as blocking;
-use std::task::{Context, Poll, ready};
-use std::thread;
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::mpsc;
-use tokio_util::bytes::Bytes;
+#[cfg(target_os = "linux")]
+use tokio::net::unix::pipe;
 use wireline::stdio::claim;
 
 use crate::LineTransport;
 
-/// The most that is read or written at once: what a pipe holds on Linux.
-const CHUNK: usize = 64 << 10;
+mod thread;
 
 /// Creates a transport on the process's standard input and output.
 ///
@@ -49,9 +48,12 @@ const CHUNK: usize = 64 << 10;
 ///
 /// # Errors
 ///
-/// Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) on a second call, because a thread that waits for
-/// standard input cannot be stopped and would take the next line away from the second transport. Fails as well if
-/// standard output or stderr is closed, or if a thread cannot be started.
+/// Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard input or output has been claimed before. Fails
+/// as well if standard output or stderr is closed, or if a thread cannot be started.
+///
+/// # Panics
+///
+/// Panics outside of a tokio runtime with I/O enabled.
 pub fn stdio() -> io::Result<LineTransport<Stdin, Stdout>> {
     let stdout = Stdout::claim()?;
     let stdin = Stdin::claim()?;
@@ -59,120 +61,93 @@ pub fn stdio() -> io::Result<LineTransport<Stdin, Stdout>> {
 }
 
 /// The reader of a [`stdio`] transport.
-pub struct Stdin {
-    /// One chunk waits here at most, and the thread holds another.
-    chunks: mpsc::Receiver<io::Result<Bytes>>,
-    /// What has not been read of the last chunk.
-    rest: Bytes,
+pub struct Stdin(StdinKind);
+
+enum StdinKind {
+    #[cfg(target_os = "linux")]
+    Pipe(pipe::Receiver),
+    Thread(thread::Reader),
 }
 
 impl Stdin {
     fn claim() -> io::Result<Self> {
+        // For good: a thread that waits for standard input cannot be stopped, and would take the next line.
         static CLAIMED: AtomicBool = AtomicBool::new(false);
 
         if CLAIMED.swap(true, Ordering::Relaxed) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "standard input is already claimed"));
         }
-        let (sender, chunks) = mpsc::channel(1);
-        thread::Builder::new()
-            .name("stdin".into())
-            .spawn(move || read_chunks(&sender))
-            .inspect_err(|_| CLAIMED.store(false, Ordering::Relaxed))?;
-        Ok(Self { chunks, rest: Bytes::new() })
-    }
-}
-
-fn read_chunks(chunks: &mpsc::Sender<io::Result<Bytes>>) {
-    let mut stdin = io::stdin().lock();
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        let chunk = match stdin.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(len) => Ok(Bytes::copy_from_slice(&buffer[..len])),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => Err(error),
-        };
-        let failed = chunk.is_err();
-        if chunks.blocking_send(chunk).is_err() || failed {
-            return;
+        #[cfg(target_os = "linux")]
+        if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
+            return Ok(Self(StdinKind::Pipe(pipe)));
         }
-    }
-}
-
-impl AsyncRead for Stdin {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.rest.is_empty() {
-            match ready!(self.chunks.poll_recv(cx)) {
-                Some(chunk) => self.rest = chunk?,
-                None => return Poll::Ready(Ok(())),
-            }
-        }
-        let len = self.rest.len().min(buf.remaining());
-        buf.put_slice(&self.rest.split_to(len));
-        Poll::Ready(Ok(()))
+        Ok(Self(StdinKind::Thread(thread::Reader::new(|| io::stdin().lock())?)))
     }
 }
 
 /// The writer of a [`stdio`] transport.
-///
-/// A write completes when its bytes are on their way to the thread, a flush when the thread has written them. An error
-/// is therefore returned by the call after the write that failed.
-pub struct Stdout {
-    /// To the thread; `None` once shut down.
-    chunks: Option<blocking::Sender<Vec<u8>>>,
-    /// From the thread: each chunk's outcome, and the chunk itself to be used again.
-    written: mpsc::UnboundedReceiver<(io::Result<()>, Vec<u8>)>,
-    /// The chunk, unless the thread has it.
-    chunk: Option<Vec<u8>>,
+pub struct Stdout(StdoutKind);
+
+enum StdoutKind {
+    #[cfg(target_os = "linux")]
+    Pipe(pipe::Sender),
+    Thread(thread::Writer),
 }
 
 impl Stdout {
     fn claim() -> io::Result<Self> {
-        let mut stdout = claim()?;
-        let (chunks, receiver) = blocking::channel::<Vec<u8>>();
-        let (sender, written) = mpsc::unbounded_channel();
-        thread::Builder::new().name("stdout".into()).spawn(move || {
-            for chunk in receiver {
-                let outcome = stdout.write_all(&chunk).and_then(|()| stdout.flush());
-                // Nobody is left to hear of it if the transport was dropped.
-                let _ = sender.send((outcome, chunk));
-            }
-            // Dropping it would let stray prints reach a client that still reads.
-            mem::forget(stdout);
-        })?;
-        Ok(Self { chunks: Some(chunks), written, chunk: Some(Vec::new()) })
-    }
-
-    /// Waits until the thread has written its chunk.
-    fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.chunk.is_some() {
-            return Poll::Ready(Ok(()));
+        let stdout = claim()?;
+        #[cfg(target_os = "linux")]
+        if let Ok(pipe) = reopen(&stdout) {
+            std::mem::forget(stdout); // dropping it would undo the redirection
+            return Ok(Self(StdoutKind::Pipe(pipe)));
         }
-        let (outcome, mut chunk) = ready!(self.written.poll_recv(cx)).ok_or(io::ErrorKind::BrokenPipe)?;
-        chunk.clear();
-        self.chunk = Some(chunk);
-        Poll::Ready(outcome)
+        Ok(Self(StdoutKind::Thread(thread::Writer::new(stdout)?)))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn reopen(stdout: &wireline::stdio::Stdout) -> io::Result<pipe::Sender> {
+    use std::os::fd::{AsFd, AsRawFd};
+
+    let descriptor = stdout.as_fd().as_raw_fd();
+    pipe::OpenOptions::new().open_sender(format!("/proc/self/fd/{descriptor}"))
+}
+
+/// Calls a method of the stream inside.
+macro_rules! inner {
+    ($kind:ident($stream:ident) in $this:expr => $call:expr) => {
+        match &mut $this.get_mut().0 {
+            #[cfg(target_os = "linux")]
+            $kind::Pipe(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            $kind::Thread(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for Stdin {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        inner!(StdinKind(stdin) in self => stdin.poll_read(cx, buf))
     }
 }
 
 impl AsyncWrite for Stdout {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_written(cx))?;
-        let bytes = &bytes[..bytes.len().min(CHUNK)];
-        let mut chunk = mem::take(&mut self.chunk).unwrap_or_default();
-        chunk.extend_from_slice(bytes);
-        let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(chunk).is_ok());
-        Poll::Ready(if sent { Ok(bytes.len()) } else { Err(io::ErrorKind::BrokenPipe.into()) })
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        inner!(StdoutKind(stdout) in self => stdout.poll_write(cx, bytes))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        inner!(StdoutKind(stdout) in self => stdout.poll_flush(cx))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let written = ready!(self.poll_written(cx));
-        self.chunks = None;
-        Poll::Ready(written)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        inner!(StdoutKind(stdout) in self => stdout.poll_shutdown(cx))
     }
 }
 

@@ -249,12 +249,8 @@ fn append<Req, Resp, Not, W>(
 where
     JsonRpcMessage<Req, Resp, Not>: serde::Serialize,
 {
-    let refused = match serde_json::to_vec(message) {
-        Ok(text) => match outbox.append(|encoder| encoder.raw(&text)) {
-            Ok(()) => return Ok(()),
-            Err(error) => SendError::Refused(error),
-        },
-        Err(error) => SendError::Serialize(error),
+    let Err(refused) = outbox.append(|encoder| encoder.message(message)) else {
+        return Ok(());
     };
     let answered = match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
@@ -269,5 +265,5 @@ where
         // Fails only if the line limit is too small for any answer with this id.
         let _ = outbox.append(|encoder| encoder.error(&id, &RpcError::internal()));
     }
-    Err(refused)
+    Err(SendError::Refused(refused))
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use serde_json::json;
 use support::{Probe, Tools, call};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
-use wireline_rmcp::{ChildProcess, Incident, stdio};
+use wireline_rmcp::{ChildProcess, Incident, LineTransport, stdio};
 
 /// Far more than any of these takes, so that a hang fails instead of lasting.
 const HANG: Duration = Duration::from_secs(30);
@@ -27,11 +27,14 @@ async fn main() {
         Some("--list") => {}
         _ if cfg!(not(unix)) => {}
         _ => {
-            stray_prints_stay_out_of_the_protocol().await;
-            large_messages_pass().await;
-            the_last_line_is_answered_before_the_exit().await;
-            a_server_can_exit_while_its_input_is_open().await;
-            println!("test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out");
+            for streams in [Streams::Pipes, Streams::Sockets] {
+                stray_prints_stay_out_of_the_protocol(streams).await;
+                large_messages_pass(streams).await;
+                the_last_line_is_answered_before_the_exit(streams).await;
+                a_server_can_exit_while_its_input_is_open(streams).await;
+            }
+            the_child_process_transport_gets_along_with_it().await;
+            println!("test result: ok. 9 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out");
         }
     }
 }
@@ -59,75 +62,122 @@ async fn serve() {
 /// The program `quit`: ends while its input is open.
 async fn quit() {
     let service = Tools.serve(stdio().unwrap()).await.unwrap();
-    eprintln!("quitting");
     service.cancel().await.unwrap();
 }
 
+/// What the server finds on its standard input and output. Only pipes can be opened once more.
+#[derive(Clone, Copy, Debug)]
+enum Streams {
+    Pipes,
+    Sockets,
+}
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
 fn program(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg(name);
+    command.arg(name).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
 
-async fn stray_prints_stay_out_of_the_protocol() {
-    let mut server = ChildProcess::spawn(program("serve").stderr(Stdio::piped())).unwrap().on_incident({
-        let mut faults = 0;
-        move |incident| match incident {
-            Incident::Fault(_) => {
-                faults += 1;
-                assert_eq!(faults, 1, "only `before` is on stdout: {incident}");
-            }
-            Incident::Exited(status) => assert!(status.success()),
-            other => panic!("{other}"),
+fn start(name: &str, streams: Streams) -> (Child, Reader, Writer) {
+    let mut command = program(name);
+    match streams {
+        Streams::Pipes => {
+            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            let (stdout, stdin) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+            (child, Box::new(stdout), Box::new(stdin))
         }
+        #[cfg(unix)]
+        Streams::Sockets => {
+            use std::os::fd::OwnedFd;
+            use tokio::net::UnixStream;
+
+            let [(near_in, far_in), (near_out, far_out)] = [UnixStream::pair().unwrap(), UnixStream::pair().unwrap()];
+            let blocking = |stream: UnixStream| {
+                let stream = stream.into_std().unwrap();
+                stream.set_nonblocking(false).unwrap();
+                Stdio::from(OwnedFd::from(stream))
+            };
+            let child = command.stdin(blocking(far_in)).stdout(blocking(far_out)).spawn().unwrap();
+            (child, Box::new(near_out), Box::new(near_in))
+        }
+        #[cfg(not(unix))]
+        Streams::Sockets => unreachable!(),
+    }
+}
+
+/// What a server prints on its stderr until it exits successfully.
+async fn printed(mut child: Child) -> String {
+    let mut text = String::new();
+    let mut stderr = child.stderr.take().unwrap();
+    timeout(HANG, stderr.read_to_string(&mut text)).await.unwrap().unwrap();
+    let status = timeout(HANG, child.wait()).await.unwrap().unwrap();
+    assert!(status.success(), "{status}: {text}");
+    text
+}
+
+async fn stray_prints_stay_out_of_the_protocol(streams: Streams) {
+    let (child, reader, writer) = start("serve", streams);
+    let printed = tokio::spawn(printed(child));
+    let mut faults = 0;
+    let transport = LineTransport::new(reader, writer).on_incident(move |incident| {
+        faults += 1;
+        assert!(matches!(incident, Incident::Fault(_)) && faults == 1, "only `before` is on stdout: {incident}");
     });
-    let mut stderr = server.take_stderr().unwrap();
-    let printed = tokio::spawn(async move {
-        let mut text = String::new();
-        stderr.read_to_string(&mut text).await.unwrap();
-        text
-    });
-    let client = timeout(HANG, ().serve(server)).await.unwrap().unwrap();
+    let client = timeout(HANG, ().serve(transport)).await.unwrap().unwrap();
     for n in 0..200 {
         assert_eq!(call(&client, "sum", json!({"a": n, "b": 1})).await.unwrap(), (n + 1).to_string());
     }
     timeout(HANG, client.cancel()).await.unwrap().unwrap();
-    let printed = timeout(HANG, printed).await.unwrap().unwrap();
-    assert!(printed.starts_with("not flushed before "), "{printed}");
+    let printed = printed.await.unwrap();
+    assert!(printed.starts_with("not flushed before "), "{streams:?}: {printed}");
     for stray in ["during", "from a child process", "after"] {
-        assert!(printed.contains(stray), "{stray}: {printed}");
+        assert!(printed.contains(stray), "{streams:?}, {stray}: {printed}");
     }
-    assert!(!printed.contains("panicked"), "{printed}");
 }
 
-async fn large_messages_pass() {
-    let server = ChildProcess::spawn(program("serve").stderr(Stdio::null())).unwrap().on_incident(|_| {});
-    let client = timeout(HANG, ().serve(server)).await.unwrap().unwrap();
+async fn large_messages_pass(streams: Streams) {
+    let (child, reader, writer) = start("serve", streams);
+    let printed = tokio::spawn(printed(child));
+    let client = timeout(HANG, ().serve(LineTransport::new(reader, writer))).await.unwrap().unwrap();
     let text = "wire line ".repeat(500_000);
     assert_eq!(call(&client, "length", json!({"text": text})).await.unwrap(), "5000000");
     assert_eq!(call(&client, "repeat", json!({"text": text, "times": 1})).await.unwrap(), text);
     timeout(HANG, client.cancel()).await.unwrap().unwrap();
+    printed.await.unwrap();
 }
 
-async fn the_last_line_is_answered_before_the_exit() {
-    let mut child =
-        program("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+async fn the_last_line_is_answered_before_the_exit(streams: Streams) {
+    let (child, reader, writer) = start("serve", streams);
+    let printed = tokio::spawn(printed(child));
+    let mut reader = BufReader::new(reader);
     let mut before = String::new();
-    stdout.read_line(&mut before).await.unwrap();
+    reader.read_line(&mut before).await.unwrap();
     assert_eq!(before, "before\n");
-    let probe = Probe::on(stdout, child.stdin.take().unwrap()).await.unwrap();
+    let probe = Probe::on(reader, writer).await.unwrap();
     let end = probe.end_with(br#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#);
     let lines = timeout(HANG, end).await.unwrap().unwrap();
-    assert_eq!(lines, [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#]);
-    assert!(timeout(HANG, child.wait()).await.unwrap().unwrap().success());
+    assert_eq!(lines, [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#], "{streams:?}");
+    printed.await.unwrap();
 }
 
 /// With tokio's own stdin it would wait for one more line.
-async fn a_server_can_exit_while_its_input_is_open() {
-    let mut child = program("quit").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let stdin = child.stdin.take().unwrap();
-    let probe = Probe::on(child.stdout.take().unwrap(), stdin).await.unwrap();
-    assert!(timeout(HANG, child.wait()).await.unwrap().unwrap().success());
+async fn a_server_can_exit_while_its_input_is_open(streams: Streams) {
+    let (child, reader, writer) = start("quit", streams);
+    let probe = Probe::on(reader, writer).await.unwrap();
+    assert_eq!(printed(child).await, "", "{streams:?}");
     drop(probe);
+}
+
+async fn the_child_process_transport_gets_along_with_it() {
+    let server = ChildProcess::spawn(program("serve").stderr(Stdio::null())).unwrap().on_incident(|incident| {
+        if let Incident::Exited(status) = incident {
+            assert!(status.success(), "{status}");
+        }
+    });
+    let client = timeout(HANG, ().serve(server)).await.unwrap().unwrap();
+    assert_eq!(call(&client, "sum", json!({"a": 1, "b": 2})).await.unwrap(), "3");
+    timeout(HANG, client.cancel()).await.unwrap().unwrap();
 }

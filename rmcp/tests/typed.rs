@@ -1,5 +1,4 @@
-//! The transport decodes each message as the kind that wireline found. The outcome is that of rmcp's own decoding, which
-//! tries the kinds one after the other.
+//! The transport decodes messages without rmcp's `Deserialize` for `JsonRpcMessage`. The outcome is the same.
 
 use rmcp::service::{RxJsonRpcMessage, ServiceRole};
 use rmcp::transport::Transport;
@@ -21,6 +20,18 @@ const TO_SERVERS: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":9,"method":"x/custom","params":{"deep":{"er":[1,2,{"x":"\u00e9"}]}},"extra":1}"#,
     // The params of a known method, but not for it.
     r#"{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":1}}"#,
+    // Members that might be taken for the params' own, and values that must not be taken for the envelope's.
+    r#"{"jsonrpc":"2.0","id":14,"method":"tools/list","cursor":"outside","_meta":{"progressToken":1},"params":{}}"#,
+    r#"{"jsonrpc":"2.0","id":15,"method":"x/y","params":{"id":16,"method":"ping","jsonrpc":"1.0"}}"#,
+    r#"{"jsonrpc":"2.0","id":"\u0061\n","method":"server/discover"}"#,
+    r#"{"jsonrpc":"2.0","id":17,"method":"resources/list"}"#,
+    r#"{"jsonrpc":"2.0","id":18,"method":"resources/templates/list","params":{}}"#,
+    r#"{"jsonrpc":"2.0","id":19,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#,
+    r#"{"jsonrpc":"2.0","id":20,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#,
+    r#"{"jsonrpc":"2.0","id":21,"method":"prompts/list"}"#,
+    r#"{"jsonrpc":"2.0","id":22,"method":"tasks/get","params":{"taskId":"t"}}"#,
+    r#"{"jsonrpc":"2.0","id":23,"method":"tasks/cancel","params":{"taskId":"t"}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed","_meta":{"a":1}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"r"}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":0.5,"total":1}}"#,
