@@ -48,18 +48,18 @@ async fn main() -> Result<(), Error> {
 
     println!("Receiving, in ns per message");
     header(&["rmcp", "wireline"]);
-    receiving::<RoleServer>("tools/call, 120 bytes", &tool_call(1), rounds).await;
-    receiving::<RoleServer>("tools/call, 64 KiB", &tool_call(1 << 13), rounds).await;
-    receiving::<RoleClient>("result, 90 bytes", &tool_result(1), rounds).await;
-    receiving::<RoleClient>("result, 64 KiB of text with escapes", &tool_result(1 << 12), rounds).await;
-    receiving::<RoleClient>("tools/list, 100 tools", &tool_list(), rounds).await;
+    receiving::<RoleServer>("tools/call", &tool_call(1), rounds).await;
+    receiving::<RoleServer>("tools/call", &tool_call(1 << 13), rounds).await;
+    receiving::<RoleClient>("result, text with escapes", &tool_result(1), rounds).await;
+    receiving::<RoleClient>("result, text with escapes", &tool_result(1 << 12), rounds).await;
+    receiving::<RoleClient>("result, 100 tools", &tool_list(), rounds).await;
 
     println!("\nSending, in ns per message");
     header(&["rmcp", "wireline"]);
-    sending::<RoleClient>("tools/call, 120 bytes", &tool_call(1), rounds).await?;
-    sending::<RoleServer>("result, 90 bytes", &tool_result(1), rounds).await?;
-    sending::<RoleServer>("result, 64 KiB of text with escapes", &tool_result(1 << 12), rounds).await?;
-    sending::<RoleServer>("tools/list, 100 tools", &tool_list(), rounds).await?;
+    sending::<RoleClient>("tools/call", &tool_call(1), rounds).await?;
+    sending::<RoleServer>("result, text with escapes", &tool_result(1), rounds).await?;
+    sending::<RoleServer>("result, text with escapes", &tool_result(1 << 12), rounds).await?;
+    sending::<RoleServer>("result, 100 tools", &tool_list(), rounds).await?;
 
     println!("\nTool calls from an rmcp client, one after the other, in ns per call");
     header(&["rmcp", "wireline"]);
@@ -105,7 +105,7 @@ async fn receiving<Role: ServiceRole>(name: &str, message: &Value, rounds: u32) 
         best[0] = best[0].min(receive_all::<Role>(stock(stream.as_bytes(), sink()), count).await);
         best[1] = best[1].min(receive_all::<Role>(LineTransport::new(stream.as_bytes(), sink()), count).await);
     }
-    row(name, &best, count);
+    row(&format!("{name}, {} bytes", line.len()), &best, count);
 }
 
 async fn receive_all<Role: ServiceRole>(mut transport: impl Transport<Role>, count: usize) -> Duration {
@@ -120,14 +120,15 @@ async fn receive_all<Role: ServiceRole>(mut transport: impl Transport<Role>, cou
 }
 
 async fn sending<Role: ServiceRole>(name: &str, message: &Value, rounds: u32) -> Result<(), Error> {
-    let count = (BYTES / message.to_string().len()).max(1);
+    let len = message.to_string().len() + 1;
+    let count = (BYTES / len).max(1);
     let message: TxJsonRpcMessage<Role> = serde_json::from_value(message.clone())?;
     let mut best = [Duration::MAX; 2];
     for _ in 0..rounds {
         best[0] = best[0].min(send_all::<Role>(stock(tokio::io::empty(), sink()), &message, count).await?);
         best[1] = best[1].min(send_all::<Role>(LineTransport::new(tokio::io::empty(), sink()), &message, count).await?);
     }
-    row(name, &best, count);
+    row(&format!("{name}, {len} bytes"), &best, count);
     Ok(())
 }
 
