@@ -1,39 +1,44 @@
-//! The requests that we sent and that have not been answered.
+//! Requests that were sent and not answered yet.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rmcp::model::{CancelledNotification, JsonRpcMessage, RequestId};
+use rmcp::model::{JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 
-/// Which requests are open. Clones share it.
+/// The ids of the calls in flight. Clones share the set.
 ///
-/// rmcp matches responses to requests itself. What it cannot do is match a line that is no response, because it never
-/// gets to see it. For those the transport makes up an error, and only for calls that are really open: a response to
-/// nothing may end a session that is being initialized.
-#[derive(Clone, Default)]
+/// rmcp matches responses to calls itself, but it never sees a malformed response. The transport turns those into
+/// errors, and must do so only for calls that are really open: during initialization rmcp takes an unexpected response
+/// for the end of the session.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     open: Arc<Mutex<HashSet<RequestId>>>,
 }
 
 impl Calls {
-    /// A message is about to be sent: a request opens a call, and a cancellation closes one.
-    pub(crate) fn sending<Role: ServiceRole>(&self, message: &TxJsonRpcMessage<Role>) {
+    /// Records a message that is about to be sent: a request opens a call, a cancellation closes one.
+    pub(crate) fn sending<Role: ServiceRole>(&self, message: TxJsonRpcMessage<Role>) -> TxJsonRpcMessage<Role> {
         match message {
             JsonRpcMessage::Request(request) => {
                 self.open().insert(request.id.clone());
+                JsonRpcMessage::Request(request)
             }
-            JsonRpcMessage::Notification(notification) => {
-                let cancelled: Result<CancelledNotification, _> = notification.notification.clone().try_into();
-                if let Some(id) = cancelled.ok().and_then(|cancelled| cancelled.params.request_id) {
-                    self.close(&id);
+            // `TryInto` hands a notification of another kind back, so nothing is cloned.
+            JsonRpcMessage::Notification(JsonRpcNotification { notification, .. }) => match notification.try_into() {
+                Ok(cancelled) => {
+                    if let Some(id) = &cancelled.params.request_id {
+                        self.close(id);
+                    }
+                    JsonRpcMessage::notification(cancelled.into())
                 }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+                Err(notification) => JsonRpcMessage::notification(notification),
+            },
+            answer => answer,
         }
     }
 
-    /// A message was received: a response closes its call.
+    /// Records a message that was received: a response closes its call.
     pub(crate) fn received<Role: ServiceRole>(&self, message: &RxJsonRpcMessage<Role>) {
         let answered = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -45,13 +50,13 @@ impl Calls {
         }
     }
 
-    /// Closes a call. False if it was not open.
+    /// Closes a call. Returns false if it was not open.
     pub(crate) fn close(&self, id: &RequestId) -> bool {
         self.open().remove(id)
     }
 
     fn open(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        // No call that holds the lock leaves the set half changed.
+        // Nothing panics while the set is half changed.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
-//! Ids: wireline keeps their spelling, rmcp their value.
+//! Conversions between wireline's ids, which keep their spelling, and rmcp's, which keep their value.
 
 use rmcp::model::RequestId;
 use wireline::Id;
 
-/// The id as rmcp has it, or `None` if it is one that rmcp has no type for: an integer beyond 64 bits.
+/// Returns `None` for an id that rmcp cannot represent, which is an integer beyond 64 bits.
 pub(crate) fn to_rmcp(id: &Id<'_>) -> Option<RequestId> {
     match id.as_str() {
         Some(text) => Some(RequestId::String(text.into())),
@@ -11,7 +11,6 @@ pub(crate) fn to_rmcp(id: &Id<'_>) -> Option<RequestId> {
     }
 }
 
-/// The id as wireline has it.
 pub(crate) fn from_rmcp(id: &RequestId) -> Id<'static> {
     match id {
         RequestId::Number(number) => Id::from(*number),

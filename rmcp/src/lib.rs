@@ -1,39 +1,79 @@
-//! rmcp over wireline: a transport for the Rust SDK of the Model Context Protocol whose lines are bounded, judged and
-//! answered by [`wireline`].
+//! A stdio transport for [`rmcp`], the Rust SDK of the Model Context Protocol, that survives and answers malformed lines.
 //!
+//! | you write | you need |
+//! |---|---|
+//! | a server on standard input and output | [`stdio`] |
+//! | a client that starts its server | [`ChildProcess`] |
+//! | either, over a socket or anything else | [`LineTransport`] |
+//!
+//! A server:
+//!
+//! ```no_run
+//! use rmcp::{ServerHandler, ServiceExt};
+//!
+//! struct Server;
+//! impl ServerHandler for Server {}
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     Server.serve(wireline_rmcp::stdio()?).await?.waiting().await?;
+//!     Ok(())
+//! }
 //! ```
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!
+//! A client:
+//!
+//! ```no_run
 //! use rmcp::ServiceExt;
-//! use wireline_rmcp::{LineTransport, demo::Tools};
+//! use tokio::process::Command;
+//! use wireline_rmcp::ChildProcess;
 //!
-//! let (near, far) = tokio::io::duplex(4096);
-//! let (reader, writer) = tokio::io::split(far);
-//! let server = tokio::spawn(Tools::default().serve(LineTransport::new(reader, writer)));
-//!
-//! let (reader, writer) = tokio::io::split(near);
-//! let client = ().serve(LineTransport::new(reader, writer)).await?;
-//! assert_eq!(client.list_all_tools().await?.len(), 3);
-//! # client.cancel().await?;
-//! # server.await??.waiting().await?;
-//! # Ok(())
-//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let client = ().serve(ChildProcess::spawn(&mut Command::new("my-server"))?).await?;
+//!     println!("{:?}", client.list_all_tools().await?);
+//!     client.cancel().await?;
+//!     Ok(())
+//! }
 //! ```
 //!
-//! How it is put together, for authors of other SDKs:
+//! Lines are framed and validated by [`wireline`], which recovers the id of a malformed or oversized line, so that the
+//! error reaches the caller who waits for it. See [`LineTransport`] for what happens to which line.
 //!
-//! - [`LineTransport`] (`transport.rs`) reads frames, and decides what becomes of each line.
-//! - `outbox.rs` has the writer that concurrent sends share.
-//! - `calls.rs` knows which requests of ours are open, so that a faulty response fails its call.
-//! - `ids.rs` translates ids.
-//! - [`demo`] is what the demo and the tests share: a server with tools, and a peer that says what it likes.
+//! # Crate features
+//!
+//! Both are on by default.
+//!
+//! - **`stdio`**: the function [`stdio`].
+//! - **`child-process`**: the type [`ChildProcess`]. Enables tokio's `process`.
 
-#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// The overview links to everything, whichever features are on.
+#![cfg_attr(not(all(feature = "child-process", feature = "stdio")), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout))]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod calls;
-pub mod demo;
+#[cfg(feature = "child-process")]
+mod child_process;
+mod error;
 mod ids;
+mod incident;
 mod outbox;
+#[cfg(feature = "stdio")]
+mod stdio;
 mod transport;
+mod typed;
 
-pub use transport::{Incident, LineTransport};
+#[cfg(feature = "child-process")]
+pub use child_process::ChildProcess;
+pub use error::SendError;
+pub use incident::Incident;
+#[cfg(feature = "stdio")]
+pub use stdio::{Stdin, Stdout, stdio};
+pub use transport::LineTransport;
+/// The codec under the transport, whose [`Rules`](wireline::Rules) and [`Fault`](wireline::Fault) are part of this API.
+pub use wireline;

@@ -1,86 +1,109 @@
-//! Frames in, rmcp's messages out; and back.
+//! The transport over any reader and writer.
 
+use std::fmt;
 use std::future::Future;
-use std::io;
-use std::marker::PhantomData;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use rmcp::model::{ErrorData, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
 use wireline::codec::Codec;
 use wireline::io::SendError;
 use wireline::{Fault, Frame, Id, Message, RpcError, Rules};
 
 use crate::calls::Calls;
+use crate::error::SendError;
 use crate::ids;
+use crate::incident::{self, Incident};
 use crate::outbox::Outbox;
+use crate::typed;
 
-/// rmcp's [`Transport`] over a reader and a writer, for clients and servers.
+/// How long closing waits for a peer that does not read what is left to write.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An rmcp [`Transport`] over any reader and writer, for clients and servers.
 ///
-/// - A line that is no message is answered as [`Fault::reply`] advises, and the next one is read.
-/// - So is a request that is valid, but that rmcp's types do not take: by its id.
-/// - A response that is faulty, or that rmcp's types do not take, fails the call it belongs to, which would wait for it
-///   forever.
-/// - What is sent is judged by the same rules. A message that breaks them is not sent; where it was an answer, the peer
-///   is told by an internal error.
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use rmcp::{ServerHandler, ServiceExt};
+/// use wireline_rmcp::LineTransport;
 ///
-/// While an answer to a bad line is being written, nothing more is read: a peer that sends bad lines and never reads
-/// the answers is made to wait, and costs no memory.
-pub struct LineTransport<Role, R, W> {
+/// struct Server;
+/// impl ServerHandler for Server {}
+///
+/// let (near, far) = tokio::io::duplex(4096);
+/// let (reader, writer) = tokio::io::split(far);
+/// let server = tokio::spawn(Server.serve(LineTransport::new(reader, writer)));
+/// let (reader, writer) = tokio::io::split(near);
+/// let client = ().serve(LineTransport::new(reader, writer)).await?;
+/// assert!(client.list_all_tools().await?.is_empty());
+/// # client.cancel().await?;
+/// # server.await??.waiting().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// No line ends the session:
+///
+/// - A malformed request is answered with an error under its id wherever that can be recovered, as [`Fault::reply`]
+///   advises. So is a valid request that does not fit rmcp's types.
+/// - A malformed response fails the call it belongs to. Otherwise the call would wait forever.
+/// - A message that breaks the rules is not sent. If it is an answer, an internal error with its id is sent instead.
+///
+/// While the answer to a malformed line is being written, nothing more is read. A peer that sends such lines and never
+/// reads the answers is held up by backpressure, and costs no memory.
+pub struct LineTransport<R, W> {
     frames: FramedRead<R, Codec>,
     outbox: Outbox<W>,
     calls: Calls,
-    /// Whether a bad line was answered, and the answer may not have been written yet.
+    /// Whether the outbox may hold an answer to a malformed line that has not been written.
     answered: bool,
     on_incident: Box<dyn FnMut(Incident<'_>) + Send>,
-    role: PhantomData<fn() -> Role>,
 }
 
-/// What did not become a message, for logs and counters.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Incident<'a> {
-    /// A line that is no message. Nothing of its words is in the fault.
-    Fault(&'a Fault),
-    /// A message that is valid but that rmcp's types do not take. The error may quote the peer's words.
-    Misfit {
-        /// The number of the line.
-        line: u64,
-        /// What rmcp's types said.
-        error: &'a serde_json::Error,
-    },
-    /// The reader failed, which ends the connection.
-    Read(&'a io::Error),
-}
-
-impl<Role, R, W> LineTransport<Role, R, W>
+impl<R, W> LineTransport<R, W>
 where
     R: AsyncRead,
-    W: AsyncWrite + Unpin,
+    W: AsyncWrite,
 {
-    /// A transport by [`Rules::mcp`].
+    /// Creates a transport with [`Rules::mcp`], which limit a line to 16 MiB.
     pub fn new(reader: R, writer: W) -> Self {
-        Self::with_rules(reader, writer, Rules::mcp())
-    }
-
-    /// A transport by other rules, such as those with another line limit. There are no batches, whatever they say: rmcp
-    /// has no type for one.
-    pub fn with_rules(reader: R, writer: W, rules: Rules) -> Self {
-        let rules = rules.batches(false);
+        let rules = Rules::mcp();
         Self {
             frames: FramedRead::new(reader, Codec::new(rules)),
             outbox: Outbox::new(writer, rules),
             calls: Calls::default(),
             answered: false,
-            on_incident: Box::new(|_| {}),
-            role: PhantomData,
+            on_incident: Box::new(incident::log),
         }
     }
 
-    /// Calls `report` for each line that did not become a message.
+    /// Sets the rules for both directions, for example another line limit.
+    ///
+    /// ```
+    /// # use tokio::io::{empty, sink};
+    /// use wireline_rmcp::LineTransport;
+    /// use wireline_rmcp::wireline::Rules;
+    ///
+    /// let transport = LineTransport::new(empty(), sink()).rules(Rules::mcp().max_line_len(1 << 20));
+    /// # let _ = transport;
+    /// ```
+    ///
+    /// Batches stay off whatever the rules say, because rmcp has no type for them.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        let rules = rules.batches(false);
+        self.frames = self.frames.map_decoder(|_| Codec::new(rules));
+        self.outbox.set_rules(rules);
+        self
+    }
+
+    /// Calls `report` for each [`Incident`], instead of logging it with [`tracing`].
     #[must_use]
     pub fn on_incident(mut self, report: impl FnMut(Incident<'_>) + Send + 'static) -> Self {
         self.on_incident = Box::new(report);
@@ -88,7 +111,7 @@ where
     }
 }
 
-impl<Role, R, W> Transport<Role> for LineTransport<Role, R, W>
+impl<Role, R, W> Transport<Role> for LineTransport<R, W>
 where
     Role: ServiceRole,
     R: AsyncRead + Send + Unpin,
@@ -100,7 +123,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<Role>,
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
-        self.calls.sending::<Role>(&message);
+        let message = self.calls.sending::<Role>(message);
         let (outbox, calls) = (self.outbox.clone(), self.calls.clone());
         async move {
             let appended = append(&message, &outbox, &calls);
@@ -109,20 +132,19 @@ where
         }
     }
 
-    /// Safe to cancel, as rmcp does whenever something else happens first: what was read of a line stays in the decoder,
-    /// and what was answered in the outbox.
+    /// Cancel-safe, as rmcp needs it to be: a partial line stays in the decoder, an unwritten answer in the outbox.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
             if self.answered {
-                // Where an answer cannot be written, neither can what rmcp sends next, and that will be told.
+                // If this fails, so does whatever rmcp sends next, and that error is reported.
                 let _ = self.outbox.flush().await;
                 self.answered = false;
             }
             let message = match self.frames.next().await? {
-                Ok(Ok(frame)) => self.decode(&frame),
-                Ok(Err(fault)) => self.fault(&fault),
+                Ok(Ok(frame)) => self.accept::<Role>(&frame),
+                Ok(Err(fault)) => self.reject::<Role>(&fault),
                 Err(error) => {
-                    (self.on_incident)(Incident::Read(&error));
+                    self.report(Incident::Read(&error));
                     return None;
                 }
             };
@@ -133,29 +155,32 @@ where
     }
 
     async fn close(&mut self) -> Result<(), SendError> {
-        Ok(self.outbox.close().await?)
+        match timeout(CLOSE_TIMEOUT, self.outbox.close()).await {
+            Ok(closed) => Ok(closed?),
+            Err(elapsed) => Err(SendError::Io(elapsed.into())),
+        }
     }
 }
 
-/// What is to be done about lines. Each gives the message for rmcp, if there is one, and may append an answer.
-impl<Role: ServiceRole, R, W> LineTransport<Role, R, W> {
-    fn decode(&mut self, frame: &Frame<'_>) -> Option<RxJsonRpcMessage<Role>> {
+/// What becomes of a line: a message for rmcp, or an answer in the outbox, or neither.
+impl<R, W> LineTransport<R, W> {
+    fn accept<Role: ServiceRole>(&mut self, frame: &Frame<'_>) -> Option<RxJsonRpcMessage<Role>> {
         let Frame::Message(message) = frame else {
-            return None; // the rules have no batches
+            return None; // unreachable: the rules allow no batches
         };
-        match serde_json::from_slice(message.as_bytes()) {
+        match typed::decode::<Role>(message) {
             Ok(typed) => {
                 self.calls.received::<Role>(&typed);
                 Some(typed)
             }
             Err(error) => {
-                (self.on_incident)(Incident::Misfit { line: frame.line(), error: &error });
-                self.misfit(message)
+                self.report(Incident::Mismatch { line: frame.line(), error: &error });
+                self.mismatch::<Role>(message)
             }
         }
     }
 
-    fn misfit(&mut self, message: &Message<'_>) -> Option<RxJsonRpcMessage<Role>> {
+    fn mismatch<Role: ServiceRole>(&mut self, message: &Message<'_>) -> Option<RxJsonRpcMessage<Role>> {
         match message {
             Message::Request(request) => {
                 let id = request.id();
@@ -163,37 +188,60 @@ impl<Role: ServiceRole, R, W> LineTransport<Role, R, W> {
                     Some(_) => RpcError::invalid_params("Invalid params"),
                     None => RpcError::invalid_request("Invalid Request"),
                 };
-                self.answered = self.outbox.append(|encoder| encoder.error(&id, &error)).is_ok();
+                self.answered |= self.outbox.append(|encoder| encoder.error(&id, &error)).is_ok();
                 None
             }
-            Message::Response(response) => self.fail_call(&response.id()?, "expected a response of a known type"),
+            Message::Response(response) => self.fail_call::<Role>(&response.id()?, "not of a type that rmcp knows"),
             Message::Notification(_) => None,
         }
     }
 
-    fn fault(&mut self, fault: &Fault) -> Option<RxJsonRpcMessage<Role>> {
-        (self.on_incident)(Incident::Fault(fault));
+    fn reject<Role: ServiceRole>(&mut self, fault: &Fault) -> Option<RxJsonRpcMessage<Role>> {
+        self.report(Incident::Fault(fault));
         match (fault.reply(), fault.id()) {
             (Some(reply), _) => {
-                self.answered = self.outbox.append(|encoder| encoder.error_reply(&reply)).is_ok();
+                self.answered |= self.outbox.append(|encoder| encoder.error_reply(&reply)).is_ok();
                 None
             }
-            // With an id, but not to be answered: a response.
-            (None, Some(id)) => self.fail_call(id, &fault.kind().to_string()),
+            // A line with an id that must not be answered is a response.
+            (None, Some(id)) => self.fail_call::<Role>(id, &fault.kind().to_string()),
             (None, None) => None,
         }
     }
 
-    /// The error that stands for a response which cannot be used, if a call is waiting for that.
-    fn fail_call(&mut self, id: &Id<'_>, reason: &str) -> Option<RxJsonRpcMessage<Role>> {
+    /// Returns an error in place of an unusable response, if a call is waiting for it.
+    fn fail_call<Role: ServiceRole>(&mut self, id: &Id<'_>, reason: &str) -> Option<RxJsonRpcMessage<Role>> {
         let id = ids::to_rmcp(id).filter(|id| self.calls.close(id))?;
         let error = ErrorData::internal_error(format!("unusable response: {reason}"), None);
         Some(JsonRpcMessage::error(error, Some(id)))
     }
+
+    pub(crate) fn report(&mut self, incident: Incident<'_>) {
+        (self.on_incident)(incident);
+    }
 }
 
-/// Appends a message, or, if it is an answer that the rules do not permit, an internal error in its place. That it was
-/// refused is the result all the same.
+#[cfg(feature = "child-process")]
+impl<R, W> LineTransport<R, W> {
+    pub(crate) fn reader_mut(&mut self) -> &mut R {
+        self.frames.get_mut()
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox<W> {
+        &self.outbox
+    }
+}
+
+impl<R: fmt::Debug, W> fmt::Debug for LineTransport<R, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineTransport")
+            .field("reader", self.frames.get_ref())
+            .field("rules", &self.outbox.rules())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Appends a message, or an internal error in place of an answer that is refused. The refusal is returned either way.
 fn append<Req, Resp, Not, W>(
     message: &JsonRpcMessage<Req, Resp, Not>,
     outbox: &Outbox<W>,
@@ -202,12 +250,8 @@ fn append<Req, Resp, Not, W>(
 where
     JsonRpcMessage<Req, Resp, Not>: serde::Serialize,
 {
-    let refused = match serde_json::to_vec(message) {
-        Ok(text) => match outbox.append(|encoder| encoder.raw(&text)) {
-            Ok(()) => return Ok(()),
-            Err(error) => SendError::Encode(error),
-        },
-        Err(error) => SendError::Io(error.into()),
+    let Err(refused) = outbox.append(|encoder| encoder.message(message)) else {
+        return Ok(());
     };
     let answered = match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
@@ -219,7 +263,8 @@ where
         JsonRpcMessage::Notification(_) => None,
     };
     if let Some(id) = answered.map(ids::from_rmcp) {
-        outbox.append(|encoder| encoder.error(&id, &RpcError::internal()))?;
+        // Fails only if the line limit is too small for any answer with this id.
+        let _ = outbox.append(|encoder| encoder.error(&id, &RpcError::internal()));
     }
-    Err(refused)
+    Err(SendError::Refused(refused))
 }

@@ -1,70 +1,73 @@
-//! What becomes of bad lines: over this transport, and over rmcp's own.
+//! How bad lines are taken, over this transport and over rmcp's own.
+
+#[path = "../examples/support/mod.rs"]
+mod support;
 
 use serde_json::Value;
-use wireline_rmcp::demo::{BAD_RESPONSES, Kind, Outcome, Probe, Seen, answered_with, bad_lines};
+use support::{BAD_RESPONSES, Kind, Outcome, Probe, Seen, answered_with, bad_lines};
 
 const MAX_LINE_LEN: usize = 4096;
 
-/// What the server says to a bad line.
+/// A server's answer to a bad line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Says {
+enum Answer {
     Nothing,
-    /// The result of the request, as if it were sound.
+    /// The request's result, as if the line were valid.
     Result,
-    /// An error by the request's id.
+    /// An error with the request's id.
     Error(i64),
     /// An error without an id.
     ErrorWithoutId(i64),
 }
 
-use Says::*;
+use Answer::*;
 
-/// What each does, in the order of the cases: this transport, rmcp's own.
-const EXPECTED: &[(&str, Says, Says)] = &[
+/// In the order of the cases: this transport's answer, and that of rmcp's own.
+const EXPECTED: &[(&str, Answer, Answer)] = &[
     ("noise", Nothing, Nothing),
     ("invalid UTF-8", Error(-32700), Nothing),
     ("byte order mark", Error(-32700), Result),
     ("cut off", Error(-32700), Nothing),
     ("NaN", Error(-32700), Nothing),
-    ("comma too many", Error(-32700), Nothing),
+    ("trailing comma", Error(-32700), Nothing),
     ("two messages", Error(-32700), Nothing),
     ("no version", Error(-32600), ErrorWithoutId(-32600)),
     ("no method", Error(-32600), ErrorWithoutId(-32600)),
-    ("method is a number", Error(-32600), ErrorWithoutId(-32600)),
-    ("params is a string", Error(-32600), ErrorWithoutId(-32600)),
+    ("numeric method", Error(-32600), ErrorWithoutId(-32600)),
+    ("string params", Error(-32600), ErrorWithoutId(-32600)),
     ("method twice", Error(-32600), ErrorWithoutId(-32600)),
-    ("a batch", Nothing, ErrorWithoutId(-32600)),
+    ("batch", Nothing, ErrorWithoutId(-32600)),
     ("id beyond 64 bits", Error(-32600), ErrorWithoutId(-32600)),
-    ("half a surrogate", Error(-32602), Nothing),
+    ("lone surrogate", Error(-32602), Nothing),
     ("number out of range", Error(-32602), Nothing),
     ("result without id", Nothing, ErrorWithoutId(-32600)),
-    ("beyond the limit, id first", Error(-32600), Nothing),
-    ("beyond the limit, id last", Error(-32600), Nothing),
+    ("over the limit, id first", Error(-32600), Nothing),
+    ("over the limit, id last", Error(-32600), Nothing),
 ];
 
 #[tokio::test]
 async fn lines_from_a_client() {
     let cases = bad_lines(MAX_LINE_LEN);
     assert_eq!(cases.len(), EXPECTED.len());
-    // One session for all: no line ends it, or has an effect on what becomes of the next. That is so for both.
+    // One session for all: no line ends it or affects the next, over either transport.
     let mut wireline = Probe::start(Kind::Wireline, MAX_LINE_LEN).await.unwrap();
     let mut stock = Probe::start(Kind::Stock, MAX_LINE_LEN).await.unwrap();
     for (case, &(name, by_wireline, by_stock)) in cases.iter().zip(EXPECTED) {
         assert_eq!(case.name, name);
-        assert_eq!(said(&wireline.tell(&case.line).await.unwrap(), name), by_wireline, "{name}");
-        assert_eq!(said(&stock.tell(&case.line).await.unwrap(), name), by_stock, "{name}, by rmcp");
+        assert_eq!(answer(&wireline.tell(&case.line).await.unwrap(), name), by_wireline, "{name}");
+        assert_eq!(answer(&stock.tell(&case.line).await.unwrap(), name), by_stock, "{name}, by rmcp");
     }
 }
 
-fn said(seen: &Seen, name: &str) -> Says {
+fn answer(seen: &Seen, name: &str) -> Answer {
     assert!(seen.survived, "{name}");
     let [line] = &seen.answers[..] else {
         assert!(seen.answers.is_empty(), "{name}: {:?}", seen.answers);
         return Nothing;
     };
     let id = if name == "id beyond 64 bits" { r#""id":18446744073709551616,"# } else { r#""id":7,"# };
-    let answer: Value = serde_json::from_str(line).unwrap();
-    match (answer["error"]["code"].as_i64(), answer.get("id")) {
+    let value: Value = serde_json::from_str(line).unwrap();
+    match (value["error"]["code"].as_i64(), value.get("id")) {
         (None, _) => Result,
         (Some(code), None) => ErrorWithoutId(code),
         (Some(code), Some(_)) => {
@@ -74,12 +77,12 @@ fn said(seen: &Seen, name: &str) -> Says {
     }
 }
 
-/// A response that cannot be used fails its call. Over rmcp's own transport most such calls wait forever: at least, they
-/// still do when the call behind them has been answered.
+/// An unusable response fails its call. Over rmcp's own transport most such calls are still waiting when the next call
+/// has been answered.
 #[tokio::test]
 async fn lines_from_a_server() {
     let long = format!(r#"{{"jsonrpc":"2.0","result":{{"x":"{}"}},"id":ID}}"#, "x".repeat(MAX_LINE_LEN));
-    let cases = BAD_RESPONSES.iter().copied().chain([("beyond the limit", &*long)]);
+    let cases = BAD_RESPONSES.iter().copied().chain([("over the limit", &*long)]);
     for (name, response) in cases {
         let outcome = answered_with(Kind::Wireline, MAX_LINE_LEN, response).await.unwrap();
         assert!(
@@ -88,7 +91,7 @@ async fn lines_from_a_server() {
         );
 
         let outcome = answered_with(Kind::Stock, MAX_LINE_LEN, response).await.unwrap();
-        let fails = name == "a result that is a list";
+        let fails = name == "array result";
         assert!(matches!(outcome, Outcome::Failed(_)) == fails, "{name}, by rmcp: {outcome:?}");
         assert!(matches!(outcome, Outcome::Waiting) != fails, "{name}, by rmcp: {outcome:?}");
     }

@@ -1,4 +1,4 @@
-//! How much memory a line beyond the limit takes.
+//! The memory that a line over the limit takes.
 
 use allocation_counter::measure;
 use rmcp::RoleServer;
@@ -12,15 +12,15 @@ const MAX_LINE_LEN: usize = 64 << 10;
 const SENT: usize = 32 << 20;
 const ALLOWED: u64 = 512 << 10;
 
-/// The peak of what is allocated while 32 MiB come in without a line end. rmcp's own transport is bounded as well.
+/// The peak of allocated memory while 32 MiB arrive without a line ending. It is bounded for rmcp's own transport too.
 #[test]
-fn a_line_beyond_the_limit_takes_no_more_memory_than_the_limit() {
+fn memory_is_bounded_by_the_line_limit() {
     let rules = Rules::mcp().max_line_len(MAX_LINE_LEN);
-    let wireline = peak(|reader| LineTransport::with_rules(reader, sink(), rules));
+    let wireline = peak(|reader| LineTransport::new(reader, sink()).rules(rules));
     assert!(wireline < ALLOWED, "{wireline} bytes");
     let stock = peak(|reader| AsyncRwTransport::new(reader, sink()).with_max_line_length(MAX_LINE_LEN));
-    assert!(stock < ALLOWED, "{stock} bytes, by rmcp");
-    println!("peak, in bytes: {wireline}; by rmcp: {stock}");
+    assert!(stock < ALLOWED, "{stock} bytes, rmcp");
+    println!("peak in bytes: wireline {wireline}, rmcp {stock}");
 }
 
 fn peak<T: Transport<RoleServer>>(transport: impl FnOnce(DuplexStream) -> T) -> u64 {

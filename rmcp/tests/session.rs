@@ -1,17 +1,17 @@
-//! A client and a server of rmcp's, over this transport.
+//! Sessions of an rmcp client with an rmcp server over this transport.
 
-use std::process::Stdio;
+#[path = "../examples/support/mod.rs"]
+mod support;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use rmcp::service::{QuitReason, RunningService, ServiceError};
 use rmcp::{RoleClient, RoleServer, ServiceExt};
 use serde_json::json;
+use support::{Kind, Probe, Tools, call};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
-use tokio::time::timeout;
 use wireline::Rules;
-use wireline_rmcp::demo::{Kind, Probe, Tools, call};
 use wireline_rmcp::{Incident, LineTransport};
 
 type Client = RunningService<RoleClient, ()>;
@@ -19,9 +19,9 @@ type Server = RunningService<RoleServer, Tools>;
 
 async fn connect(near: DuplexStream, far: DuplexStream, rules: Rules) -> (Client, Server) {
     let (reader, writer) = split(far);
-    let server = tokio::spawn(Tools.serve(LineTransport::with_rules(reader, writer, rules)));
+    let server = tokio::spawn(Tools.serve(LineTransport::new(reader, writer).rules(rules)));
     let (reader, writer) = split(near);
-    let client = ().serve(LineTransport::with_rules(reader, writer, rules)).await.unwrap();
+    let client = ().serve(LineTransport::new(reader, writer).rules(rules)).await.unwrap();
     (client, server.await.unwrap().unwrap())
 }
 
@@ -48,9 +48,8 @@ async fn lists_and_calls_tools() {
     end(client, server).await;
 }
 
-/// The other way round: a server asks, and a client answers.
 #[tokio::test]
-async fn servers_may_ask() {
+async fn a_server_calls_its_client() {
     let (client, server) = session(Rules::mcp()).await;
     server.send_request(ping()).await.unwrap();
     end(client, server).await;
@@ -83,9 +82,9 @@ async fn five_megabytes_there_and_back() {
     end(client, server).await;
 }
 
-/// A call that is too long is not sent, an answer that is too long is replaced, and both callers are told.
+/// A call over the limit is not sent, an answer over the limit is replaced, and either way the call fails.
 #[tokio::test]
-async fn what_is_too_long_to_be_sent_fails_its_call() {
+async fn a_message_over_the_limit_fails_its_call() {
     let (client, server) = session(Rules::mcp().max_line_len(4096)).await;
     let sent = call(&client, "length", json!({"text": "x".repeat(4096)})).await;
     assert!(matches!(sent, Err(ServiceError::TransportSend(_))), "{sent:?}");
@@ -96,30 +95,14 @@ async fn what_is_too_long_to_be_sent_fails_its_call() {
 }
 
 #[tokio::test]
-async fn a_child_process() {
-    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_wireline-rmcp"))
-        .arg("serve")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let transport = LineTransport::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
-    let client = ().serve(transport).await.unwrap();
-    assert_eq!(call(&client, "sum", json!({"a": 1, "b": 2})).await.unwrap(), "3");
-    client.cancel().await.unwrap();
-    assert!(timeout(Duration::from_secs(10), child.wait()).await.unwrap().unwrap().success());
-}
-
-#[tokio::test]
 async fn the_end_of_the_stream() {
-    // The server goes away: the client's calls fail.
+    // When the server goes away, calls fail.
     let (client, server) = session(Rules::mcp()).await;
     server.cancel().await.unwrap();
     assert!(call(&client, "sum", json!({"a": 1, "b": 2})).await.is_err());
     assert!(matches!(client.waiting().await.unwrap(), QuitReason::Closed));
 
-    // A last line without an end is a line, and answered. rmcp's own transport drops it.
+    // An unterminated last line is answered. rmcp's own transport drops it.
     let last = br#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
     for (kind, expected) in [(Kind::Wireline, 1), (Kind::Stock, 0)] {
         let answers = Probe::start(kind, 4096).await.unwrap().end_with(last).await.unwrap();
@@ -127,7 +110,7 @@ async fn the_end_of_the_stream() {
     }
 }
 
-/// Both directions go through somebody who adds a bad line after every good one.
+/// A relay adds a bad line after every good one, in both directions.
 #[tokio::test]
 async fn bad_lines_between_good_ones() {
     let (near, near_far) = duplex(4096);
@@ -142,14 +125,14 @@ async fn bad_lines_between_good_ones() {
     let counted = faults.clone();
     let (reader, writer) = split(far);
     let transport = LineTransport::new(reader, writer).on_incident(move |incident| {
-        assert!(matches!(incident, Incident::Fault(_) | Incident::Misfit { .. }));
+        assert!(matches!(incident, Incident::Fault(_) | Incident::Mismatch { .. }));
         counted.fetch_add(1, Ordering::Relaxed);
     });
     let server = tokio::spawn(Tools.serve(transport));
     let (reader, writer) = split(near);
     let client = ().serve(LineTransport::new(reader, writer)).await.unwrap();
-    // rmcp's client gives up on a session when an answer to something else comes before it is initialized. So only
-    // from here on there are bad lines that are answered.
+    // Only now add lines that get an answer: an rmcp client that is not initialized yet ends the session when it
+    // receives an answer to anything but its initialize request.
     armed.store(true, Ordering::Relaxed);
     for n in 0..100 {
         assert_eq!(call(&client, "sum", json!({"a": n, "b": 1})).await.unwrap(), (n + 1).to_string());

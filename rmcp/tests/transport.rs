@@ -1,5 +1,7 @@
-//! The transport alone: receives that are cancelled, sends that are dropped, sessions that are not initialized yet.
+//! The transport without a session: cancelled receives, dropped sends, refused messages.
 
+use std::future::Future;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -11,15 +13,30 @@ use tokio::io::{
     AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
 };
 use tokio::time::timeout;
-use wireline_rmcp::LineTransport;
+use wireline_rmcp::{LineTransport, SendError};
 
-type Server = LineTransport<RoleServer, ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>;
+type Server = LineTransport<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>;
 
-/// A server's transport on a stream that takes so many bytes at a time, and the other end of that.
+/// A server's transport on a stream that buffers `room` bytes, and the client's end of it.
 fn server(room: usize) -> (Server, DuplexStream) {
     let (near, far) = duplex(room);
     let (reader, writer) = split(far);
     (LineTransport::new(reader, writer), near)
+}
+
+async fn receive(transport: &mut Server) -> Option<RxJsonRpcMessage<RoleServer>> {
+    Transport::<RoleServer>::receive(transport).await
+}
+
+fn send(
+    transport: &mut Server,
+    message: TxJsonRpcMessage<RoleServer>,
+) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
+    Transport::<RoleServer>::send(transport, message)
+}
+
+async fn close(transport: &mut Server) -> Result<(), SendError> {
+    Transport::<RoleServer>::close(transport).await
 }
 
 fn id_of(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
@@ -33,10 +50,10 @@ fn result(id: i64, text: &str) -> TxJsonRpcMessage<RoleServer> {
     serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {"text": text}})).unwrap()
 }
 
-/// Requests and bad lines come in, and their answers go out, a few bytes at a time, while `receive` is cancelled over and
-/// over.
+/// Requests and bad lines arrive, and their answers leave, a few bytes at a time, while `receive` is cancelled again and
+/// again.
 #[tokio::test]
-async fn receives_may_be_cancelled() {
+async fn receive_is_cancel_safe() {
     let (mut transport, near) = server(5);
     let (from_server, mut to_server) = split(near);
     let writer = tokio::spawn(async move {
@@ -61,27 +78,27 @@ async fn receives_may_be_cancelled() {
     loop {
         tokio::select! {
             biased;
-            message = transport.receive() => match message {
+            message = receive(&mut transport) => match message {
                 Some(message) => received.push(id_of(&message).unwrap().clone()),
                 None => break,
             },
             () = tokio::task::yield_now() => cancelled += 1,
         }
     }
-    transport.close().await.unwrap();
+    close(&mut transport).await.unwrap();
     writer.await.unwrap();
     assert!(cancelled > 100, "{cancelled}");
     assert_eq!(received, (0..20).map(RequestId::Number).collect::<Vec<_>>());
     assert_eq!(reader.await.unwrap(), (0..20).map(|id| json!(format!("bad {id}"))).collect::<Vec<_>>());
 }
 
-/// A send that is dropped in the middle of its line does not get into the next one.
+/// A send that is dropped halfway through its line does not tear it.
 #[tokio::test]
-async fn sends_may_be_dropped() {
+async fn a_dropped_send_leaves_a_whole_line() {
     let (mut transport, near) = server(16);
-    let dropped = timeout(Duration::from_millis(20), transport.send(result(1, "a text that does not fit")));
+    let dropped = timeout(Duration::from_millis(20), send(&mut transport, result(1, "a text that does not fit")));
     assert!(dropped.await.is_err());
-    let sent = tokio::spawn(transport.send(result(2, "b")));
+    let sent = tokio::spawn(send(&mut transport, result(2, "b")));
     let mut lines = BufReader::new(near).lines();
     for id in [1, 2] {
         let line = lines.next_line().await.unwrap().unwrap();
@@ -90,46 +107,79 @@ async fn sends_may_be_dropped() {
     sent.await.unwrap().unwrap();
 }
 
-/// A receive that is cancelled while it writes an answer stands in nobody's way, whether it is called again or not.
+/// A receive that is cancelled while it writes an answer does not block sends, even if it is not called again.
 #[tokio::test]
-async fn an_answer_that_was_cancelled_keeps_nobody_waiting() {
+async fn a_cancelled_answer_blocks_nobody() {
     let (mut transport, near) = server(80);
     let (from_server, mut to_server) = split(near);
     to_server.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",}\n").await.unwrap();
-    assert!(timeout(Duration::from_millis(20), transport.receive()).await.is_err());
+    assert!(timeout(Duration::from_millis(20), receive(&mut transport)).await.is_err());
 
     let reader = tokio::spawn(async move {
         let mut said = String::new();
         BufReader::new(from_server).read_to_string(&mut said).await.unwrap();
         said
     });
-    timeout(Duration::from_secs(10), transport.send(result(2, "b"))).await.unwrap().unwrap();
-    timeout(Duration::from_secs(10), transport.close()).await.unwrap().unwrap();
+    timeout(Duration::from_secs(10), send(&mut transport, result(2, "b"))).await.unwrap().unwrap();
+    timeout(Duration::from_secs(10), close(&mut transport)).await.unwrap().unwrap();
     let said = reader.await.unwrap();
     let ids: Vec<_> = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
     assert_eq!(ids, [1, 2]);
 }
 
-/// An answer that the rules do not permit is replaced, and nothing is sent once the transport is closed.
+/// An answer that breaks the rules is replaced, and nothing is sent once the transport is closed.
 #[tokio::test]
-async fn what_breaks_the_rules_is_not_sent() {
+async fn refused_answers_are_replaced() {
     let (mut transport, near) = server(4096);
     let list = json!({"jsonrpc": "2.0", "id": 3, "result": [1, 2]});
-    assert!(transport.send(serde_json::from_value(list).unwrap()).await.is_err());
-    transport.close().await.unwrap();
-    assert!(transport.send(result(4, "too late")).await.is_err());
+    let refused = send(&mut transport, serde_json::from_value(list).unwrap()).await;
+    assert!(matches!(refused, Err(SendError::Refused(_))), "{refused:?}");
+    close(&mut transport).await.unwrap();
+    let late = send(&mut transport, result(4, "too late")).await;
+    assert!(matches!(late, Err(SendError::Io(_))), "{late:?}");
 
     let mut said = String::new();
     BufReader::new(near).read_to_string(&mut said).await.unwrap();
     assert_eq!(said, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32603,\"message\":\"Internal error\"}}\n");
 }
 
-/// A faulty response to nothing is nothing: rmcp takes a response before the session is initialized for its end.
+/// A malformed response that no call waits for is skipped: during initialization rmcp would end the session over it.
 #[tokio::test]
-async fn a_faulty_response_to_nothing_is_passed_over() {
+async fn an_unexpected_malformed_response_is_skipped() {
     let (mut transport, mut near) = server(4096);
     near.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":NaN}\n").await.unwrap();
     near.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.unwrap();
-    let message = transport.receive().await.unwrap();
+    let message = receive(&mut transport).await.unwrap();
     assert_eq!(id_of(&message), Some(&RequestId::Number(2)));
+}
+
+/// Closing is bounded, even if the peer does not read what is left to write.
+#[tokio::test(start_paused = true)]
+async fn close_gives_up_on_a_peer_that_does_not_read() {
+    let (mut transport, near) = server(16);
+    assert!(
+        timeout(Duration::from_millis(20), send(&mut transport, result(1, "more than sixteen bytes"))).await.is_err()
+    );
+    let closed = timeout(Duration::from_secs(60), close(&mut transport)).await.unwrap();
+    assert!(matches!(&closed, Err(SendError::Io(error)) if error.kind() == ErrorKind::TimedOut), "{closed:?}");
+    drop(near);
+}
+
+/// A call is forgotten once it is cancelled, so a malformed response to it is no longer passed on.
+#[tokio::test]
+async fn cancelled_calls_are_forgotten() {
+    for cancel in [false, true] {
+        let (mut transport, mut near) = server(4096);
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        send(&mut transport, serde_json::from_value(request).unwrap()).await.unwrap();
+        if cancel {
+            let params = json!({"requestId": 1});
+            let notification = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            send(&mut transport, serde_json::from_value(notification).unwrap()).await.unwrap();
+        }
+        near.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":NaN}\n").await.unwrap();
+        near.shutdown().await.unwrap();
+        let received = receive(&mut transport).await;
+        assert_eq!(received.is_none(), cancel, "{received:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! A peer that says what it likes, and sees what comes of it.
+//! A client that sends any bytes and records what comes back.
 
 use std::io;
 
@@ -11,40 +11,35 @@ use tokio::io::{
     split,
 };
 use wireline::Rules;
+use wireline_rmcp::LineTransport;
 
 use super::Tools;
-use crate::LineTransport;
 
-/// Whose transport is on the other side.
+/// Whose transport the rmcp side uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// rmcp's own.
     Stock,
-    /// This crate's.
     Wireline,
 }
 
-/// The client's side of a session, in bytes.
+/// The client's side of a session.
 pub struct Probe<R = ReadHalf<DuplexStream>, W = WriteHalf<DuplexStream>> {
     lines: Lines<BufReader<R>>,
     writer: W,
 }
 
-/// What came of a line.
+/// How a server took a line.
 #[derive(Debug)]
 pub struct Seen {
-    /// The lines that the server said before it went on to the next request.
+    /// The lines that it sent before it answered the next request.
     pub answers: Vec<String>,
     /// Whether it answered the next request.
     pub survived: bool,
 }
 
 impl Probe {
-    /// Starts a server, and a session with it.
-    ///
-    /// # Errors
-    ///
-    /// The session could not be started.
+    /// Starts a server and a session with it.
     pub async fn start(kind: Kind, max_line_len: usize) -> io::Result<Self> {
         let (near, far) = duplex(64 << 10);
         let (reader, writer) = split(far);
@@ -53,7 +48,7 @@ impl Probe {
                 serve(AsyncRwTransport::<RoleServer, _, _>::new(reader, writer).with_max_line_length(max_line_len));
             }
             Kind::Wireline => {
-                serve(LineTransport::with_rules(reader, writer, Rules::mcp().max_line_len(max_line_len)));
+                serve(LineTransport::new(reader, writer).rules(Rules::mcp().max_line_len(max_line_len)));
             }
         }
         let (reader, writer) = split(near);
@@ -63,7 +58,7 @@ impl Probe {
 
 fn serve(transport: impl Transport<RoleServer> + 'static) {
     tokio::spawn(async {
-        // Where it does not start, the probe will see that there is nobody.
+        // If it does not start, the probe sees the end of the stream.
         if let Ok(server) = Tools.serve(transport).await {
             drop(server.waiting().await);
         }
@@ -75,11 +70,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    /// Starts a session with a server that runs already.
-    ///
-    /// # Errors
-    ///
-    /// The session could not be started.
+    /// Starts a session with a server that is running already.
     pub async fn on(reader: R, writer: W) -> io::Result<Self> {
         let mut probe = Self { lines: BufReader::new(reader).lines(), writer };
         let params = json!({
@@ -88,22 +79,18 @@ where
             "clientInfo": {"name": "probe", "version": "0"},
         });
         let initialize = json!({"jsonrpc": "2.0", "id": "start", "method": "initialize", "params": params});
-        probe.say(initialize.to_string().as_bytes()).await?;
-        probe.hear().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        probe.say(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+        probe.send(initialize.to_string().as_bytes()).await?;
+        probe.next_line().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        probe.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
         Ok(probe)
     }
 
-    /// Says a line, then asks something sound, and reports what comes until that is answered.
-    ///
-    /// # Errors
-    ///
-    /// The stream failed.
+    /// Sends a line and then a valid request, and collects what comes back until that is answered.
     pub async fn tell(&mut self, line: &[u8]) -> io::Result<Seen> {
-        self.say(line).await?;
-        self.say(br#"{"jsonrpc":"2.0","id":"next","method":"ping"}"#).await?;
+        self.send(line).await?;
+        self.send(br#"{"jsonrpc":"2.0","id":"next","method":"ping"}"#).await?;
         let mut answers = Vec::new();
-        while let Some(answer) = self.hear().await? {
+        while let Some(answer) = self.next_line().await? {
             if answer.contains(r#""id":"next""#) {
                 return Ok(Seen { answers, survived: true });
             }
@@ -112,36 +99,25 @@ where
         Ok(Seen { answers, survived: false })
     }
 
-    /// Says a line.
-    ///
-    /// # Errors
-    ///
-    /// The server does not listen.
-    pub async fn say(&mut self, line: &[u8]) -> io::Result<()> {
+    pub async fn send(&mut self, line: &[u8]) -> io::Result<()> {
         self.writer.write_all(line).await?;
         self.writer.write_all(b"\n").await?;
         self.writer.flush().await
     }
 
-    /// The next line that the server says, or `None` when it has ended.
-    ///
-    /// # Errors
-    ///
-    /// The stream failed.
-    pub async fn hear(&mut self) -> io::Result<Option<String>> {
+    /// The next line from the server, or `None` at the end of the stream.
+    pub async fn next_line(&mut self) -> io::Result<Option<String>> {
         self.lines.next_line().await
     }
 
-    /// Says bytes as they are, and nothing after them. The result is what the server says until it ends.
-    ///
-    /// # Errors
-    ///
-    /// The stream failed.
-    pub async fn end_with(mut self, bytes: &[u8]) -> io::Result<Vec<String>> {
-        self.writer.write_all(bytes).await?;
-        self.writer.shutdown().await?;
+    /// Sends bytes without a line ending, ends the stream, and returns all that the server still sends.
+    pub async fn end_with(self, bytes: &[u8]) -> io::Result<Vec<String>> {
+        let Self { mut lines, mut writer } = self;
+        writer.write_all(bytes).await?;
+        writer.shutdown().await?;
+        drop(writer); // shutting down does not close the pipe to a child process
         let mut answers = Vec::new();
-        while let Some(answer) = self.hear().await? {
+        while let Some(answer) = lines.next_line().await? {
             answers.push(answer);
         }
         Ok(answers)

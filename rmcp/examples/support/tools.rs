@@ -1,4 +1,4 @@
-//! A server with three tools, by rmcp's macros.
+//! An rmcp server with three tools.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolRequestParams, ServerCapabilities, ServerConfig};
@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The server.
 #[derive(Clone, Debug, Default)]
 pub struct Tools;
 
@@ -36,12 +35,12 @@ impl Tools {
         a.saturating_add(b).to_string()
     }
 
-    #[tool(description = "How many bytes a text has")]
+    #[tool(description = "The length of a text in bytes")]
     fn length(&self, Parameters(Length { text }): Parameters<Length>) -> String {
         text.len().to_string()
     }
 
-    #[tool(description = "A text, many times over")]
+    #[tool(description = "A text, repeated")]
     fn repeat(&self, Parameters(Repeat { text, times }): Parameters<Repeat>) -> String {
         text.repeat(times)
     }
@@ -54,11 +53,7 @@ impl ServerHandler for Tools {
     }
 }
 
-/// Calls a tool. The result is the text of its answer.
-///
-/// # Errors
-///
-/// What rmcp says.
+/// Calls a tool and returns the text of its answer.
 pub async fn call(client: &Peer<RoleClient>, tool: &'static str, arguments: Value) -> Result<String, ServiceError> {
     let mut params = CallToolRequestParams::new(tool);
     if let Value::Object(arguments) = arguments {

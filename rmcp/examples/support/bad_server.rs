@@ -1,4 +1,4 @@
-//! A client of rmcp's whose server answers badly.
+//! An rmcp client whose server answers badly.
 
 use std::io;
 use std::pin::pin;
@@ -11,35 +11,27 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
 use tokio::time::timeout;
 use wireline::Rules;
+use wireline_rmcp::LineTransport;
 
 use super::{Kind, call};
-use crate::LineTransport;
 
-/// How long a call is waited for after the one behind it has been answered.
+/// How long to wait for a call after the next one was answered.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a call came to.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How a call ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was answered.
     Answered(String),
-    /// It failed.
     Failed(ServiceError),
-    /// It goes on waiting, although the call behind it has been answered.
+    /// It is still waiting, although the next call was answered.
     Waiting,
 }
 
-/// Makes a call that the server answers with `response`, where `ID` stands for the call's id, and another one that is
-/// answered as it should be.
-///
-/// # Errors
-///
-/// The session could not be started, or the other call failed.
-pub async fn answered_with(
-    kind: Kind,
-    max_line_len: usize,
-    response: &str,
-) -> Result<Outcome, Box<dyn std::error::Error + Send + Sync>> {
+/// Makes a call that the server answers with `response`, where `ID` stands for the call's id, and a second call that
+/// gets a valid answer.
+pub async fn answered_with(kind: Kind, max_line_len: usize, response: &str) -> Result<Outcome> {
     let (near, far) = duplex(64 << 10);
     let server = tokio::spawn(serve_badly(far, response.to_owned()));
     let client = connect(kind, max_line_len, near).await?;
@@ -68,22 +60,18 @@ pub async fn answered_with(
     })
 }
 
-async fn connect(
-    kind: Kind,
-    max_line_len: usize,
-    stream: DuplexStream,
-) -> Result<RunningService<RoleClient, ()>, Box<dyn std::error::Error + Send + Sync>> {
+async fn connect(kind: Kind, max_line_len: usize, stream: DuplexStream) -> Result<RunningService<RoleClient, ()>> {
     let (reader, writer) = split(stream);
     Ok(match kind {
         Kind::Stock => ().serve(AsyncRwTransport::new(reader, writer).with_max_line_length(max_line_len)).await?,
         Kind::Wireline => {
             let rules = Rules::mcp().max_line_len(max_line_len);
-            ().serve(LineTransport::with_rules(reader, writer, rules)).await?
+            ().serve(LineTransport::new(reader, writer).rules(rules)).await?
         }
     })
 }
 
-/// Waits for both calls, then answers the first by `response` and the second soundly.
+/// Waits for both calls, then answers the first with `response` and the second correctly.
 async fn serve_badly(stream: DuplexStream, response: String) -> io::Result<()> {
     let (reader, mut writer) = split(stream);
     let mut lines = BufReader::new(reader).lines();

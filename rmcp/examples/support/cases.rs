@@ -1,19 +1,18 @@
-//! Lines that get into sessions and should not.
+//! Bad lines, from clients and from servers.
 
 /// A bad line.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is.
     pub name: &'static str,
-    /// The line, without its end.
+    /// The line without its line ending.
     pub line: Vec<u8>,
 }
 
-/// Bad lines from a client, the last of them longer than `max_line_len`. The id, where there is one, is 7, or too large.
+/// Bad lines from a client, the last two longer than `max_line_len`. The id is 7 wherever there is one that fits.
 pub fn bad_lines(max_line_len: usize) -> Vec<Case> {
     let mut cases: Vec<Case> = BAD_LINES.iter().map(|&(name, line)| Case { name, line: line.to_vec() }).collect();
-    cases.push(Case { name: "beyond the limit, id first", line: oversized(max_line_len, true) });
-    cases.push(Case { name: "beyond the limit, id last", line: oversized(max_line_len, false) });
+    cases.push(Case { name: "over the limit, id first", line: oversized(max_line_len, true) });
+    cases.push(Case { name: "over the limit, id last", line: oversized(max_line_len, false) });
     cases
 }
 
@@ -23,16 +22,16 @@ const BAD_LINES: &[(&str, &[u8])] = &[
     ("byte order mark", b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}"),
     ("cut off", br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"su"#),
     ("NaN", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":NaN}}"#),
-    ("comma too many", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":1,}}"#),
+    ("trailing comma", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":1,}}"#),
     ("two messages", br#"{"jsonrpc":"2.0","id":7,"method":"ping"}{"jsonrpc":"2.0","id":8,"method":"ping"}"#),
     ("no version", br#"{"id":7,"method":"ping"}"#),
     ("no method", br#"{"jsonrpc":"2.0","id":7}"#),
-    ("method is a number", br#"{"jsonrpc":"2.0","id":7,"method":1}"#),
-    ("params is a string", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#),
+    ("numeric method", br#"{"jsonrpc":"2.0","id":7,"method":1}"#),
+    ("string params", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#),
     ("method twice", br#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}"#),
-    ("a batch", br#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#),
+    ("batch", br#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#),
     ("id beyond 64 bits", br#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"ping"}"#),
-    ("half a surrogate", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\ud800"}}"#),
+    ("lone surrogate", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\ud800"}}"#),
     ("number out of range", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":1e999}}"#),
     ("result without id", br#"{"jsonrpc":"2.0","result":{}}"#),
 ];
@@ -47,12 +46,12 @@ fn oversized(max_line_len: usize, id_first: bool) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What a server may answer a call with that is of no use, with `ID` for the id.
+/// Unusable answers to a call, where `ID` stands for its id.
 pub const BAD_RESPONSES: &[(&str, &str)] = &[
     ("NaN in a result", r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[],"x":NaN}}"#),
-    ("a result that is a list", r#"{"jsonrpc":"2.0","id":ID,"result":[]}"#),
+    ("array result", r#"{"jsonrpc":"2.0","id":ID,"result":[]}"#),
     ("result and error", r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"m"}}"#),
     ("no version", r#"{"id":ID,"result":{"content":[]}}"#),
-    ("an error code beyond 32 bits", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":2147483648,"message":"m"}}"#),
-    ("an error without a message", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":1}}"#),
+    ("error code beyond 32 bits", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":2147483648,"message":"m"}}"#),
+    ("error without message", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":1}}"#),
 ];
