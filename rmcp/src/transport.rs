@@ -12,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
 use wireline::codec::Codec;
-use wireline::io::SendError;
 use wireline::{Fault, Frame, Id, Message, RpcError, Rules};
 
 use crate::calls::Calls;
@@ -184,14 +183,14 @@ impl<R, W> LineTransport<R, W> {
         match message {
             Message::Request(request) => {
                 let id = request.id();
-                let error = match ids::to_rmcp(&id) {
+                let error = match ids::to_rmcp(id) {
                     Some(_) => RpcError::invalid_params("Invalid params"),
                     None => RpcError::invalid_request("Invalid Request"),
                 };
-                self.answered |= self.outbox.append(|encoder| encoder.error(&id, &error)).is_ok();
+                self.answered |= self.outbox.append(|encoder| encoder.error(id, &error)).is_ok();
                 None
             }
-            Message::Response(response) => self.fail_call::<Role>(&response.id()?, "not of a type that rmcp knows"),
+            Message::Response(response) => self.fail_call::<Role>(response.id()?, "not of a type that rmcp knows"),
             Message::Notification(_) => None,
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn decode<Role: ServiceRole>(message: &Message<'_>) -> Result<RxJsonR
 }
 
 fn with_result<'r>(response: &'r Response<'_>) -> Option<(Result<RequestId, Error>, wireline::RawJson<'r>)> {
-    Some((id(&response.id()?), response.result()?))
+    Some((id(response.id()?), response.result()?))
 }
 
 /// Unlike `ids::to_rmcp`, which compares by value, this accepts only the spellings that rmcp accepts.
