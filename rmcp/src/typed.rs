@@ -12,7 +12,7 @@ use wireline::{Id, Message, Response};
 pub(crate) fn decode<Role: ServiceRole>(message: &Message<'_>) -> Result<RxJsonRpcMessage<Role>, Error> {
     Ok(match message {
         // rmcp's requests and notifications have `method` and `params`, and ignore the rest of the envelope.
-        Message::Request(request) => JsonRpcMessage::request(message.raw().deserialize()?, id(&request.id())?),
+        Message::Request(request) => JsonRpcMessage::request(message.raw().deserialize()?, id(request.id())?),
         Message::Notification(_) => JsonRpcMessage::notification(message.raw().deserialize()?),
         Message::Response(response) => match with_result(response) {
             Some((id, result)) => JsonRpcMessage::response(result.deserialize()?, id?),

@@ -325,7 +325,8 @@ mod tests {
 
     #[test]
     fn whatever_happens_to_lent_room_leaves_the_tail_alone() {
-        let misuses: [(fn(&mut BytesMut), &[u8]); 5] = [
+        type Misuse = fn(&mut BytesMut);
+        let misuses: [(Misuse, &[u8]); 5] = [
             (|room| room.extend_from_slice(b"def"), b"abcdef"),
             (|room| room.clear(), b"abc"),
             (|room| *room = BytesMut::from(&b"xyz"[..]), b"abcxyz"),

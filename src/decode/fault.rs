@@ -111,6 +111,19 @@ impl Fault {
         self.id.as_ref()
     }
 
+    /// The rule that the line breaks, with the types and limits in force, in words.
+    ///
+    /// ```
+    /// use wireline::{Frame, Rules};
+    ///
+    /// let fault = Frame::parse(b"[]", &Rules::mcp()).unwrap_err();
+    /// assert_eq!(fault.reason().to_string(), "batches are not allowed under MCP rules");
+    /// ```
+    #[must_use]
+    pub fn reason(&self) -> impl fmt::Display + '_ {
+        Reason(self)
+    }
+
     /// A guess at the mistake, if the line looks like something that is often sent by accident.
     ///
     /// ```
@@ -187,14 +200,23 @@ impl Fault {
     }
 }
 
-/// The place and the rule, with the types and limits in force.
+/// The place and the [reason](Fault::reason).
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: ", self.line, self.column)?;
-        let Rules { dialect, limits, permits, .. } = &self.rules;
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.reason())
+    }
+}
+
+/// See [`Fault::reason`].
+struct Reason<'a>(&'a Fault);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = self.0;
+        let Rules { dialect, limits, permits, .. } = &fault.rules;
         let dialect = dialect.name;
-        match (self.kind, self.detail) {
-            (_, Detail::NotJson) => f.write_str(match self.rules.batches {
+        match (fault.kind, fault.detail) {
+            (_, Detail::NotJson) => f.write_str(match fault.rules.batches {
                 true => "not JSON: expected an object or an array",
                 false => "not JSON: expected an object",
             }),
@@ -212,7 +234,7 @@ impl fmt::Display for Fault {
             (FaultKind::BatchTooLong, _) => write!(f, "batch has more than {} entries", limits.max_batch_len),
             (FaultKind::TooDeep, _) => write!(f, "brackets are nested deeper than {}", limits.max_depth),
             (FaultKind::LineTooLong, _) => {
-                write!(f, "line of {} bytes exceeds the limit of {}", self.line_len, limits.max_line_len)
+                write!(f, "line of {} bytes exceeds the limit of {}", fault.line_len, limits.max_line_len)
             }
             (kind, _) => fmt::Display::fmt(&kind, f),
         }

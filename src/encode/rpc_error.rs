@@ -121,7 +121,7 @@ impl fmt::Debug for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("RpcError");
         f.field("code", &self.code).field("message", &self.message);
-        f.field("data", &self.data.as_ref().map(|data| data.len())).finish()
+        f.field("data", &self.data.as_ref().map(BytesMut::len)).finish()
     }
 }
 

@@ -53,13 +53,13 @@ impl Report for Human {
 
     fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
         let Self { source, styles: Styles { strong, bad, dim, accent, .. }, .. } = self;
-        let (kind, name) = (fault.kind(), fault.kind().name());
+        let (reason, name) = (fault.reason(), fault.kind().name());
         let position = format_args!("{source}:{}:{}:", fault.line(), fault.column());
         let sender = self.sender.map_or_else(String::new, |side| format!(" {}:", side.name()));
-        writeln!(text, "{strong}{position}{strong:#}{sender} {kind} {bad}[{name}]{bad:#}")?;
+        writeln!(text, "{strong}{position}{strong:#}{sender} {reason} {bad}[{name}]{bad:#}")?;
 
         // How much of an oversized line is left depends on how it was read.
-        if self.show && kind != FaultKind::LineTooLong {
+        if self.show && fault.kind() != FaultKind::LineTooLong {
             let Excerpt { text: excerpt, caret } = Excerpt::new(line, fault.column());
             writeln!(text, "    {dim}|{dim:#} {excerpt}")?;
             writeln!(text, "    {dim}|{dim:#} {:caret$}{bad}^{bad:#}", "")?;
