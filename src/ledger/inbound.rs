@@ -32,7 +32,7 @@ const ID_BYTES: usize = 1024;
 /// // The same id once more, before it is answered.
 /// let refusal = owed.admit(&request).unwrap_err();
 /// assert_eq!(refusal, Refusal::Duplicate);
-/// encoder.error(&request.id(), &refusal.error())?;
+/// encoder.error(request.id(), &refusal.error())?;
 ///
 /// // Whoever was to answer has failed, and dropped the ticket on the way.
 /// drop(ticket);

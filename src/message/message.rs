@@ -358,7 +358,7 @@ pub(crate) trait HasEnvelope {
 /// assert_eq!(&line[ranges.method.unwrap()], br#""b""#);
 /// assert_eq!(&line[ranges.params.unwrap()], b"[1]");
 /// assert_eq!(&line[ranges.id.unwrap()], b"2");
-/// assert_eq!(ranges.message, 33..84);
+/// assert_eq!(ranges.message, 33..83);
 /// # Ok::<(), wireline::Fault>(())
 /// ```
 ///
