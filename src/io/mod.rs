@@ -1,6 +1,6 @@
 //! Adapters for `std::io`: frames from a reader, lines to a writer, and a blocking server.
 //!
-//! [`serve`] is all that a simple server needs. [`FrameReader`] and [`FrameWriter`] are for servers with threads: one
+//! [`serve()`] is all that a simple server needs. [`FrameReader`] and [`FrameWriter`] are for servers with threads: one
 //! reads, and clones of the other write.
 
 mod reader;
