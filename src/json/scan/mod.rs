@@ -4,14 +4,18 @@
 //! through a rejected text byte by byte and says what is wrong with it. The two are written independently and held to
 //! each other, and to serde_json, by tests.
 
-mod blocks;
 mod carry;
 mod cpu;
 mod grammar;
+mod group;
 pub(super) mod nesting;
 mod numbers;
 mod outermost;
+mod pack;
+mod pairs;
+mod pass;
 mod strings;
+mod text;
 
 pub(crate) use super::explain::{Defect, Flaw, explain};
 pub(crate) use nesting::DEEPEST;
@@ -159,7 +163,9 @@ pub(crate) enum Scanner {
     #[cfg(target_arch = "x86_64")]
     Avx512(cpu::avx512::Avx512),
     #[cfg(target_arch = "x86_64")]
-    Avx2(cpu::avx2::Avx2),
+    Avx2(cpu::avx2::Avx2<true>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2WithoutGather(cpu::avx2::Avx2<false>),
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     Neon(cpu::neon::Neon),
     Portable(cpu::portable::Portable),
@@ -206,6 +212,8 @@ impl Scanner {
             Self::Avx512(avx512) => avx512.scan(input, max_depth, members),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.scan(input, max_depth, members),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2WithoutGather(avx2) => avx2.scan(input, max_depth, members),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Self::Neon(neon) => neon.scan(input, max_depth, members),
             Self::Portable(portable) => portable.scan(input, max_depth, members),

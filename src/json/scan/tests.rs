@@ -25,7 +25,10 @@ impl Members for Collected {
 
 /// The implementations that run here.
 fn scanners() -> impl Iterator<Item = Scanner> {
-    Cpu::ALL.into_iter().filter_map(Scanner::new)
+    let by_cpu = Cpu::ALL.into_iter().filter_map(Scanner::new);
+    #[cfg(target_arch = "x86_64")]
+    let by_cpu = by_cpu.chain(cpu::avx2::Avx2::detect().map(Scanner::Avx2WithoutGather));
+    by_cpu
 }
 
 fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Collected) {

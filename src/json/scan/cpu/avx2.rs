@@ -3,15 +3,22 @@
 
 use std::arch::x86_64::*;
 
-use super::super::blocks::{self, Rejected};
+use super::super::pack::bytes::Bytes;
+use super::super::pack::planes::{Bits, Gather, Planes};
+use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{
+    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks, pairs,
+    scatter,
+};
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
+///
+/// `GATHERS` says whether PEXT and PDEP are used. They are there in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Avx2(());
+pub(crate) struct Avx2<const GATHERS: bool>(());
 
-impl Avx2 {
+impl<const GATHERS: bool> Avx2<GATHERS> {
     pub(in crate::json::scan) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("pclmulqdq")
@@ -30,8 +37,17 @@ impl Avx2 {
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
         #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-        fn scan<M: Members>(cpu: Avx2, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
-            blocks::scan(cpu, input, max_depth, members)
+        fn scan<const GATHERS: bool, M: Members>(
+            cpu: Avx2<GATHERS>,
+            input: Input<'_>,
+            max_depth: u32,
+            members: &mut M,
+        ) -> Result<Scanned, Rejected> {
+            if GATHERS {
+                pass::scan::<_, Planes, _>(Avx2::<true>(cpu.0), input, max_depth, members)
+            } else {
+                pass::scan::<_, Bytes, _>(cpu, input, max_depth, members)
+            }
         }
         // SAFETY: `self` exists only if the CPU has these features.
         unsafe { scan(self, input, max_depth, members) }
@@ -47,7 +63,7 @@ macro_rules! with_avx2 {
     };
 }
 
-impl Masks for Avx2 {
+impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_avx2!({
@@ -78,19 +94,54 @@ impl Masks for Avx2 {
     }
 
     #[inline(always)]
+    fn quotes(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            equal(low, high, b'"')
+        })
+    }
+
+    #[inline(always)]
+    fn spaces(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            equal(low, high, b' ')
+        })
+    }
+
+    #[inline(always)]
+    fn white(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            let white = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
+            join(in_table(low, low, white), in_table(high, high, white))
+        })
+    }
+
+    #[inline(always)]
+    fn structural(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            let bit5 = _mm256_set1_epi8(0x20);
+            let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
+            let (low, high) =
+                (in_table(low, _mm256_or_si256(low, bit5), marks), in_table(high, _mm256_or_si256(high, bit5), marks));
+            join(low, high)
+        })
+    }
+
+    #[inline(always)]
     fn structure(self, block: &Block) -> StructureMasks {
         with_avx2!({
             let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
             let (folded_low, folded_high) = (_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5));
-            let blanks = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
             StructureMasks {
                 open: equal(folded_low, folded_high, b'{'),
                 close: equal(folded_low, folded_high, b'}'),
                 curly: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
                 colon: equal(low, high, b':'),
                 comma: equal(low, high, b','),
-                blank: join(in_table(low, blanks), in_table(high, blanks)),
             }
         })
     }
@@ -104,14 +155,20 @@ impl Masks for Avx2 {
     }
 
     #[inline(always)]
-    fn numbers(self, block: &Block) -> NumberMasks {
+    fn decimals(self, block: &Block) -> DecimalMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            DecimalMasks { minus: equal(low, high, b'-'), dot: equal(low, high, b'.') }
+        })
+    }
+
+    #[inline(always)]
+    fn exponents(self, block: &Block) -> ExponentMasks {
         with_avx2!({
             let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
-            NumberMasks {
-                minus: equal(low, high, b'-'),
+            ExponentMasks {
                 plus: equal(low, high, b'+'),
-                dot: equal(low, high, b'.'),
                 exponent: equal(_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5), b'e'),
             }
         })
@@ -173,6 +230,44 @@ impl Masks for Avx2 {
         with_avx2!({
             let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1));
             _mm_cvtsi128_si64(product).cast_unsigned()
+        })
+    }
+
+    #[inline(always)]
+    fn scatter(self, bits: u64, mask: u64) -> u64 {
+        if GATHERS { with_avx2!(_pdep_u64(bits, mask)) } else { scatter(bits, mask) }
+    }
+
+    #[inline(always)]
+    fn pairs(self, open: u64, close: u64) -> (u64, u64) {
+        if GATHERS {
+            // Among brackets alone, what is not closing is opening.
+            let brackets = open | close;
+            let closing = with_avx2!(_pext_u64(close, brackets));
+            let pairs = !closing & closing >> 1;
+            (self.scatter(pairs, brackets), self.scatter(pairs << 1, brackets))
+        } else {
+            pairs(open, close)
+        }
+    }
+}
+
+impl Gather for Avx2<true> {
+    #[inline(always)]
+    fn gather(self, bits: u64, mask: u64) -> u64 {
+        with_avx2!(_pext_u64(bits, mask))
+    }
+
+    #[inline(always)]
+    fn shapes(self, block: &Block) -> Bits {
+        with_avx2!({
+            let (low, high) = load(block);
+            let (low, high) = (shapes(low), shapes(high));
+            Bits {
+                bracket: join(low, high),
+                after: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
+                kind: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
+            }
         })
     }
 }
@@ -238,16 +333,37 @@ unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
     }
 }
 
-/// All ones in each byte that stands in the table at its low nibble. An index with its top bit set gives zero, so bytes
-/// beyond ASCII match nothing: they are not zero themselves.
+/// All ones in each byte of `v` that is what the table has at the low nibble of `index`. An index with its top bit set gives
+/// zero, so bytes beyond ASCII match nothing: they are not zero themselves.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
-unsafe fn in_table(v: __m256i, table: __m256i) -> __m256i {
+unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
-    unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, v), v) }
+    unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, index), v) }
+}
+
+/// In each byte, the three bits of [`Bits`], from the top: of brackets, commas and colons; otherwise zero.
+///
+/// Low nibbles tell them apart, but for curly and square brackets, which differ in bit 5: so that is taken from the byte
+/// itself, where it is set in colons too. Other bytes with the same low nibbles are told by comparing.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn shapes(v: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
+        let shapes =
+            both_lanes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0b0110_0000, 0b1010_0000, 0b0100_0000, 0b1110_0000, 0, 0]);
+        let is_mark = in_table(v, _mm256_or_si256(v, _mm256_set1_epi8(0x20)), marks);
+        let bits = _mm256_or_si256(v, _mm256_set1_epi8(0b1100_0000_u8.cast_signed()));
+        _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(shapes, v), is_mark), bits)
+    }
 }
 
 /// All ones in each byte that is a control character or beyond ASCII: less than a space as a signed number.

@@ -1,7 +1,7 @@
 //! Sixty-four bytes in, a handful of masks out: all that the scanner asks of a CPU.
 //!
 //! Each file here answers the same few questions about one block with the instructions it has. What the answers
-//! mean is decided once, in [`blocks`](super::blocks), on plain `u64`s; so the implementations cannot disagree about
+//! mean is decided once, in [`pass`](super::pass), on plain `u64`s; so the implementations cannot disagree about
 //! JSON, only about masks, and a test compares those on every byte value.
 
 #[cfg(target_arch = "x86_64")]
@@ -40,8 +40,6 @@ pub(super) struct StructureMasks {
     pub(super) curly: u64,
     pub(super) colon: u64,
     pub(super) comma: u64,
-    /// Space, tab, line feed, carriage return.
-    pub(super) blank: u64,
 }
 
 /// What most numbers are made of.
@@ -52,12 +50,17 @@ pub(super) struct DigitMasks {
     pub(super) zero: u64,
 }
 
+/// What many others are made of as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DecimalMasks {
+    pub(super) minus: u64,
+    pub(super) dot: u64,
+}
+
 /// What else numbers are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberMasks {
-    pub(super) minus: u64,
+pub(super) struct ExponentMasks {
     pub(super) plus: u64,
-    pub(super) dot: u64,
     /// `e` and `E`.
     pub(super) exponent: u64,
 }
@@ -77,16 +80,28 @@ pub(super) struct EscapeMasks {
 pub(super) trait Masks: Copy {
     fn strings(self, block: &Block) -> StringMasks;
 
+    fn quotes(self, block: &Block) -> u64;
+
+    fn spaces(self, block: &Block) -> u64;
+
     /// `0x80` and above: not ASCII.
     fn high(self, block: &Block) -> u64;
 
     fn line_feeds(self, block: &Block) -> u64;
 
+    /// Space, tab, line feed, carriage return.
+    fn white(self, block: &Block) -> u64;
+
+    /// Brackets, colons and commas; of control characters it says nothing.
+    fn structural(self, block: &Block) -> u64;
+
     fn structure(self, block: &Block) -> StructureMasks;
 
     fn digits(self, block: &Block) -> DigitMasks;
 
-    fn numbers(self, block: &Block) -> NumberMasks;
+    fn decimals(self, block: &Block) -> DecimalMasks;
+
+    fn exponents(self, block: &Block) -> ExponentMasks;
 
     /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
     fn alpha(self, block: &Block) -> u64;
@@ -100,8 +115,61 @@ pub(super) trait Masks: Copy {
     /// bytes beyond ASCII. Long strings are mostly this, and need nothing else.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
+    /// Whether it is UTF-8.
+    #[inline(always)]
+    fn is_utf8(self, text: &[u8]) -> bool {
+        simdutf8::basic::from_utf8(text).is_ok()
+    }
+
     /// Bit `i` of the result is the parity of bits `0..=i`: set from each odd quote up to before the next.
     fn prefix_xor(self, bits: u64) -> u64;
+
+    /// The low bits of `bits`, put where `mask` has ones.
+    #[inline(always)]
+    fn scatter(self, bits: u64, mask: u64) -> u64 {
+        scatter(bits, mask)
+    }
+
+    /// Of the brackets in `open` and `close`, those that open with the next bracket closing, and those next ones.
+    #[inline(always)]
+    fn pairs(self, open: u64, close: u64) -> (u64, u64) {
+        pairs(open, close)
+    }
+}
+
+/// [`Masks::scatter`], bit by bit.
+#[inline(always)]
+fn scatter(mut bits: u64, mut mask: u64) -> u64 {
+    let mut scattered = 0;
+    while mask != 0 {
+        scattered |= mask & mask.wrapping_neg() & (bits & 1).wrapping_neg();
+        mask &= mask - 1;
+        bits >>= 1;
+    }
+    scattered
+}
+
+/// [`Masks::pairs`] by additions, which carry each bracket over the bits that are none to the next one:
+///
+/// ```text
+/// brackets    [ . { . . } .
+/// gaps        . ^ . ^ ^ . ^
+/// open        ^ . ^ . . . .
+/// open << 1   . ^ . ^ . . .
+/// gaps + it   . . ^ . . ^ .    and what remains of the gaps
+/// ```
+#[inline(always)]
+fn pairs(open: u64, close: u64) -> (u64, u64) {
+    /// The first bit after each of `marks` that is set in `stops`.
+    #[inline(always)]
+    fn next(marks: u64, stops: u64) -> u64 {
+        let steps = marks << 1;
+        let gaps = !stops;
+        (gaps.wrapping_add(steps & gaps) | steps) & stops
+    }
+    let (reversed_open, reversed_close) = (open.reverse_bits(), close.reverse_bits());
+    let before_close = next(reversed_close, reversed_open | reversed_close) & reversed_open;
+    (before_close.reverse_bits(), next(open, open | close) & close)
 }
 
 #[cfg(test)]
@@ -125,6 +193,11 @@ mod tests {
         );
         assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));
         assert_eq!(masks.high(block), is(|b| b >= 0x80));
+        assert_eq!(masks.quotes(block), is(|b| b == b'"'));
+        assert_eq!(masks.spaces(block), is(|b| b == b' '));
+        assert_eq!(masks.white(block), is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')));
+        let known = is(|b| b >= b' ');
+        assert_eq!(masks.structural(block) & known, is(|b| b"{}[]:,".contains(&b)));
         let structure = masks.structure(block);
         let brackets = structure.open | structure.close;
         assert_eq!(
@@ -135,18 +208,13 @@ mod tests {
                 curly: is(|b| matches!(b, b'{' | b'}')),
                 colon: is(|b| b == b':'),
                 comma: is(|b| b == b','),
-                blank: is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')),
             }
         );
         assert_eq!(masks.digits(block), DigitMasks { digit: is(|b| b.is_ascii_digit()), zero: is(|b| b == b'0') });
+        assert_eq!(masks.decimals(block), DecimalMasks { minus: is(|b| b == b'-'), dot: is(|b| b == b'.') });
         assert_eq!(
-            masks.numbers(block),
-            NumberMasks {
-                minus: is(|b| b == b'-'),
-                plus: is(|b| b == b'+'),
-                dot: is(|b| b == b'.'),
-                exponent: is(|b| matches!(b, b'e' | b'E')),
-            }
+            masks.exponents(block),
+            ExponentMasks { plus: is(|b| b == b'+'), exponent: is(|b| matches!(b, b'e' | b'E')) }
         );
         assert_eq!(masks.alpha(block), is(|b| b & 0x40 != 0));
         assert_eq!(
@@ -200,7 +268,10 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn avx2_masks_are_the_naive_ones() {
-        if let Some(avx2) = avx2::Avx2::detect() {
+        if let Some(avx2) = avx2::Avx2::<true>::detect() {
+            check_all(avx2);
+        }
+        if let Some(avx2) = avx2::Avx2::<false>::detect() {
             check_all(avx2);
         }
     }
