@@ -1,4 +1,4 @@
-//! Masks that move: a property of one byte is asked of the next byte that is something else.
+//! Masks that move: what stands at one byte is asked of the next, or of the next that is something else.
 
 /// A bit that runs on from one block into the next.
 #[derive(Clone, Copy, Default)]
@@ -13,6 +13,22 @@ impl Carry {
         let (sum, overflows) = run.overflowing_add(marks & run);
         self.0 = u64::from(overflows);
         (sum | marks) & !run
+    }
+
+    /// The byte after each bit of `marks`.
+    #[inline(always)]
+    pub(super) fn step(&mut self, marks: u64) -> u64 {
+        let stepped = marks << 1 | self.0;
+        self.0 = marks >> 63;
+        stepped
+    }
+
+    /// [`land`](Self::land) from the byte after each bit of `marks`.
+    #[inline(always)]
+    pub(super) fn land_after(&mut self, marks: u64, run: u64) -> u64 {
+        let landed = self.land(marks << 1, run);
+        self.0 |= marks >> 63;
+        landed
     }
 }
 
@@ -40,5 +56,9 @@ mod tests {
         assert_eq!(carry.land(0, 0b111), 0);
         assert_eq!(carry.land(1 << 63, 1 << 63), 0);
         assert_eq!(carry.land(1, 0b111), 0b1000);
+        assert_eq!(carry.step(1 << 63 | 1), 0b10);
+        assert_eq!(carry.step(0), 1);
+        assert_eq!(carry.land_after(1 << 63, 0), 0);
+        assert_eq!(carry.land_after(0, 0b1), 0b10);
     }
 }

@@ -11,7 +11,6 @@ mod group;
 pub(super) mod nesting;
 mod numbers;
 mod outermost;
-mod pack;
 mod pairs;
 mod pass;
 mod strings;
@@ -178,7 +177,9 @@ impl Scanner {
             #[cfg(target_arch = "x86_64")]
             Cpu::Avx512 => cpu::avx512::Avx512::detect().map(Self::Avx512),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2),
+            Cpu::Avx2 if cpu::avx2::gathers_quickly() => cpu::avx2::Avx2::detect().map(Self::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2WithoutGather),
             #[cfg(not(target_arch = "x86_64"))]
             Cpu::Avx512 | Cpu::Avx2 => None,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

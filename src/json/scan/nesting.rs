@@ -1,6 +1,6 @@
 //! Which brackets are open: a bit each.
 
-use super::pairs::{Brackets, Levels};
+use super::cpu::Masks;
 use super::pass::Rejected;
 
 /// How deep a text may be, whatever the rules say: what fits here.
@@ -16,6 +16,28 @@ pub(in crate::json) struct Nesting {
     kinds: u64,
     /// Those around them, the outermost in bit 0 of the first word.
     outer: [u64; (DEEPEST / WORD) as usize],
+}
+
+/// Brackets among the tokens of a group.
+#[derive(Clone, Copy)]
+pub(super) struct Brackets {
+    pub(super) open: u64,
+    pub(super) close: u64,
+    /// Which of both are curly. Of other tokens it says nothing.
+    pub(super) curly: u64,
+    /// The opening ones that claim to stand in an object.
+    pub(super) open_in_object: u64,
+}
+
+/// What the brackets of a group do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Levels {
+    /// The closing brackets after which there is an object.
+    pub(super) close_in_object: u64,
+    /// The tokens in the outermost container and in no other; of brackets it says nothing.
+    pub(super) outermost: u64,
+    /// The bracket that closes the outermost container, if it is among them.
+    pub(super) end: u64,
 }
 
 impl Nesting {
@@ -57,22 +79,68 @@ impl Nesting {
         }
     }
 
-    /// Whether `opened` more brackets may be deeper than `max_depth`, or than a word has bits.
+    /// Whether it may get deeper than `max_depth`, or than a word has bits.
     #[inline(always)]
-    pub(super) fn may_be_deep(&self, opened: u32, max_depth: u32) -> bool {
-        self.depth + opened >= max_depth.min(WORD)
+    pub(super) fn may_be_deep(&self, brackets: Brackets, max_depth: u32) -> bool {
+        self.depth + brackets.open.count_ones() >= max_depth.min(WORD)
     }
 
-    /// Closes as many containers, and opens those in `open`, which `curly` says the kind of. It must not
-    /// [be deep](Self::may_be_deep), nor must more be closed than are open.
+    /// Closes as many containers, and opens others, whose kinds are the low bits of `kinds`, the outermost first. It must
+    /// not [be deep](Self::may_be_deep), nor must more be closed than are open.
     #[inline(always)]
-    pub(super) fn close_and_open(&mut self, closed: u32, mut open: u64, curly: u64) {
-        self.depth = self.depth - closed + open.count_ones();
+    pub(super) fn close_and_open(&mut self, closed: u32, opened: u32, kinds: u64) {
+        self.depth = self.depth - closed + opened;
         self.kinds >>= closed;
-        while open != 0 {
-            self.kinds = self.kinds << 1 | (curly >> open.trailing_zeros() & 1);
-            open &= open - 1;
+        if opened == 0 {
+            return;
         }
+        // The innermost must come first.
+        let inner = kinds.reverse_bits() >> (WORD - opened);
+        self.kinds = self.kinds << opened | inner;
+    }
+
+    /// Goes through brackets one by one. It must not [be deep](Self::may_be_deep).
+    // No branch depends on what the brackets are: no CPU could predict it.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the depth was 32 bits wide, and has changed by 64 at most")]
+    pub(super) fn steps<C: Masks>(&mut self, cpu: C, brackets: Brackets) -> Result<Levels, Rejected> {
+        let Brackets { open, close, curly, .. } = brackets;
+        let mut kinds = self.kinds;
+        let mut rest = open | close;
+        let mut in_object = 0;
+        if self.depth >= close.count_ones() + 2 {
+            // All of it is in containers within the outermost one.
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                let opens = open >> at & 1;
+                kinds = (kinds << opens >> (1 - opens)) | (curly >> at & opens);
+                in_object |= (kinds & 1) << at;
+            }
+            (self.depth, self.kinds) = (self.depth + open.count_ones() - close.count_ones(), kinds);
+            return Ok(Levels { close_in_object: in_object & close, outermost: 0, end: 0 });
+        }
+        let mut depth = u64::from(self.depth);
+        // The brackets between the outermost container and those in it.
+        let mut second = 0;
+        let mut lowest = 0;
+        while rest != 0 {
+            let at = rest.trailing_zeros();
+            rest &= rest - 1;
+            let opens = open >> at & 1;
+            kinds = (kinds << opens >> (1 - opens)) | (curly >> at & opens);
+            in_object |= (kinds & 1) << at;
+            second |= u64::from(depth.wrapping_add(opens) == 2) << at;
+            lowest |= depth.wrapping_sub(1);
+            depth = depth.wrapping_add(2 * opens).wrapping_sub(1);
+        }
+        if lowest >> 63 != 0 {
+            return Err(Rejected);
+        }
+        let deeper = cpu.prefix_xor(second) ^ if self.depth >= 2 { !0 } else { 0 };
+        let end = if depth == 0 && close != 0 { 1 << (63 - close.leading_zeros()) } else { 0 };
+        (self.depth, self.kinds) = (depth as u32, kinds);
+        Ok(Levels { close_in_object: in_object & close, outermost: !deeper, end })
     }
 
     /// Goes through brackets one by one, for as deep as they may get.

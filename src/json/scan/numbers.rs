@@ -91,15 +91,19 @@ impl Numbers {
         let mut words = self.word;
         self.word = 0;
         while starts != 0 {
-            let bit = starts.trailing_zeros();
-            starts &= starts - 1;
-            let rest = &rest[bit as usize..];
-            let ones = match rest.first_chunk() {
-                Some(eight) => word(*eight),
-                None => last_word(rest),
-            };
-            words |= ones << bit;
-            self.word |= ones.checked_shr(u64::BITS - bit).unwrap_or(0);
+            // Two at once, even if there is one: which of both, no CPU could predict.
+            for _ in 0..2 {
+                let bit = starts.trailing_zeros() % u64::BITS;
+                let rest = &rest[bit as usize..];
+                let ones = match rest.first_chunk() {
+                    Some(eight) => word(*eight),
+                    None => last_word(rest),
+                };
+                let ones = if starts == 0 { 0 } else { ones };
+                words |= ones << bit;
+                self.word |= ones >> (u64::BITS - 1 - bit) >> 1;
+                starts &= starts.wrapping_sub(1);
+            }
         }
         words
     }

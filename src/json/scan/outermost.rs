@@ -1,10 +1,8 @@
 //! The members of the outermost object, or the elements of the outermost array, as their separators go by.
 
-use super::cpu::Masks;
-use super::group::Origin;
-use super::nesting::Nesting;
-use super::pack::{JUDGED, Tokens};
-use super::pairs::Levels;
+use super::grammar::Claims;
+use super::group::Tokens;
+use super::nesting::{Levels, Nesting};
 use super::pass::Rejected;
 use super::text::Text;
 use super::{Members, Root, Span};
@@ -17,12 +15,15 @@ pub(super) struct Outermost {
     /// Just after the bracket or comma before the first member that has not been delivered.
     start: usize,
     /// Where the members' colons and ends are, one after the other.
-    positions: [u32; 2 * MEMBERS],
+    positions: [u32; 2 * MEMBERS + STEP],
     len: usize,
 }
 
 /// How many members are delivered at once: as many as messages have, and a few more.
 const MEMBERS: usize = 8;
+
+/// How many separators are noted at once.
+const STEP: usize = 4;
 
 impl Outermost {
     /// Whether there has been any token.
@@ -50,21 +51,21 @@ impl Outermost {
         Ok(())
     }
 
-    /// Opens the outermost container, if `tokens` begin with it: the token that did.
+    /// Opens the outermost container, if `tokens` begin with it: the token that did. `places` tells where tokens are.
     ///
     /// Outside of containers there is one token only.
     #[inline(always)]
-    pub(super) fn enter(
+    pub(super) fn enter<I: Iterator<Item = (u32, u64)>>(
         &mut self,
         tokens: Tokens,
-        origins: &[Origin],
+        places: impl FnOnce(u64) -> I,
         nesting: &mut Nesting,
         max_depth: u32,
     ) -> Result<u64, Rejected> {
-        if nesting.depth() > 0 {
+        if nesting.depth() > 0 || tokens.new == 0 {
             return Ok(0);
         }
-        let first = 1 << JUDGED;
+        let first = tokens.new & tokens.new.wrapping_neg();
         if self.has_begun || (tokens.open & first == 0 && tokens.new != first) {
             return Err(Rejected);
         }
@@ -72,19 +73,21 @@ impl Outermost {
         if tokens.open & first == 0 {
             return Ok(0);
         }
-        let at = origins[0].at + origins[0].tokens.trailing_zeros();
-        self.open(at as usize, tokens.curly & first != 0, nesting, max_depth)?;
+        // It is in the first block.
+        let (at, place) = places(first).next().unwrap_or_default();
+        self.open((at + place.trailing_zeros()) as usize, tokens.curly & first != 0, nesting, max_depth)?;
         Ok(first)
     }
 
-    /// Takes the separators among `tokens`, which have been found right: so colons and ends take turns in an object.
+    /// Takes the separators among `tokens`, which have been found right: so colons and ends take turns in an object. `places`
+    /// tells where tokens are in the text.
     #[inline(always)]
-    pub(super) fn separators<C: Masks, M: Members>(
+    pub(super) fn separators<M: Members, I: Iterator<Item = (u32, u64)>>(
         &mut self,
-        cpu: C,
         tokens: Tokens,
+        claims: Claims,
         levels: Levels,
-        origins: &[Origin],
+        places: impl FnOnce(u64) -> I,
         text: &Text<'_>,
         members: &mut M,
     ) -> Result<(), Rejected> {
@@ -97,32 +100,46 @@ impl Outermost {
             return Ok(());
         }
         if let Root::Array { len } = &mut self.root {
-            // Without elements, its end comes right after its beginning.
-            if tokens.open << 1 & end == 0 {
+            // Each separator ends an element, but for the end of an array without any.
+            if claims.empty & end == 0 {
                 *len += separators.count_ones() as usize;
             }
             return Ok(());
         }
-        for origin in origins {
-            let mut here = cpu.scatter(separators >> (origin.before & 63), origin.tokens);
-            while here != 0 {
-                if self.len == self.positions.len() {
-                    self.deliver(text, members);
-                }
-                self.positions[self.len] = origin.at + here.trailing_zeros();
-                self.len += 1;
-                here &= here - 1;
-            }
+        for (at, here) in places(separators) {
+            self.note(at, here, text, members);
         }
         Ok(())
+    }
+
+    /// Notes the separators of a block, a few at once, even if there are none: how many there are, no CPU could predict.
+    #[inline(always)]
+    fn note<M: Members>(&mut self, at: u32, mut separators: u64, text: &Text<'_>, members: &mut M) {
+        let mut count = separators.count_ones() as usize;
+        loop {
+            if self.len > 2 * MEMBERS {
+                self.deliver(text, members);
+            }
+            if let Some(step) = self.positions[self.len..].first_chunk_mut::<STEP>() {
+                for position in step {
+                    *position = at + separators.trailing_zeros();
+                    separators &= separators.wrapping_sub(1);
+                }
+            }
+            self.len += count.min(STEP);
+            if count <= STEP {
+                return;
+            }
+            count -= STEP;
+        }
     }
 
     /// Passes all members on that are complete.
     #[inline(always)]
     pub(super) fn deliver<M: Members>(&mut self, text: &Text<'_>, members: &mut M) {
         let (bytes, has_blanks) = (text.as_bytes(), text.has_blanks());
-        // An empty object has one separator, which makes no member.
-        for [colon, end] in self.positions[..self.len].as_chunks().0 {
+        let (pairs, rest) = self.positions[..self.len].as_chunks();
+        for [colon, end] in pairs {
             let (colon, end) = (*colon as usize, *end as usize);
             let (key, value) = if has_blanks {
                 (trimmed(bytes, self.start, colon), trimmed(bytes, colon + 1, end))
@@ -132,7 +149,10 @@ impl Outermost {
             members.member(bytes, key, value);
             self.start = end + 1;
         }
-        self.len = 0;
+        // A colon whose value has not ended; or the end of an object without members.
+        let rest = rest.first().copied();
+        self.len = usize::from(rest.is_some());
+        self.positions[0] = rest.unwrap_or(0);
     }
 }
 

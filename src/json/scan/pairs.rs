@@ -15,73 +15,18 @@
 //! It takes as many rounds as brackets are nested deep in the group, however many there are. What is left closes what was
 //! open before, from the innermost outwards, and then opens what is still open after.
 
-use super::cpu::Masks;
-use super::grammar::Claims;
-use super::nesting::Nesting;
-use super::pack::Tokens;
+use super::cpu::Gather;
+use super::nesting::{Brackets, Levels, Nesting};
 use super::pass::Rejected;
 
-/// The brackets of a group that have not been judged before.
-#[derive(Clone, Copy)]
-pub(super) struct Brackets {
-    pub(super) open: u64,
-    pub(super) close: u64,
-    /// Which of both are curly. Of other tokens it says nothing.
-    pub(super) curly: u64,
-    /// The opening ones that come after a colon.
-    pub(super) open_in_object: u64,
-}
-
-/// What the brackets of a group do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Levels {
-    /// The closing brackets after which there is an object.
-    pub(super) close_in_object: u64,
-    /// The tokens in the outermost container and in no other; of brackets it says nothing.
-    pub(super) outermost: u64,
-    /// The bracket that closes the outermost container, if it is among them.
-    pub(super) end: u64,
-}
-
-impl Brackets {
-    /// All but `entered`, the one that opened the outermost container.
-    #[inline(always)]
-    pub(super) fn new(tokens: Tokens, claims: Claims, entered: u64) -> Self {
-        let open = tokens.open & tokens.new & !entered;
-        let close = tokens.close & tokens.new;
-        Self { open, close, curly: tokens.curly, open_in_object: open & claims.after_colon }
-    }
-}
-
-/// Opens and closes the containers of `nesting`.
+/// Opens and closes the containers of `nesting`. It must not [be deep](Nesting::may_be_deep).
 ///
 /// Whether brackets are of the same kind is not asked here.
 #[inline(always)]
-pub(super) fn nest<C: Masks>(
-    cpu: C,
-    brackets: Brackets,
-    nesting: &mut Nesting,
-    max_depth: u32,
-) -> Result<Levels, Rejected> {
-    if nesting.may_be_deep(brackets.open.count_ones(), max_depth) {
-        return nesting.walk(brackets, max_depth);
-    }
-    let mut rest = brackets;
-    let mut close_in_object = 0;
-    let mut within_pairs = 0;
-    loop {
-        let (open, close) = cpu.pairs(rest.open, rest.close);
-        if close == 0 {
-            break;
-        }
-        // From each opening bracket up to before the one that closes it. They have no bit in common, nor side by side.
-        let within = close.wrapping_sub(open);
-        // To add the opening bracket to that carries it to the closing one.
-        close_in_object |= within.wrapping_add(open & brackets.open_in_object) & close;
-        within_pairs |= within;
-        rest.open ^= open;
-        rest.close ^= close;
-    }
+pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected> {
+    let mut rest = Unpaired { brackets, close_in_object: 0, within_pairs: 0 };
+    while rest.round(cpu) {}
+    let Unpaired { brackets: rest, mut close_in_object, within_pairs } = rest;
 
     let depth = nesting.depth();
     let closed = rest.close.count_ones();
@@ -89,7 +34,7 @@ pub(super) fn nest<C: Masks>(
         return Err(Rejected);
     }
     close_in_object |= cpu.scatter(nesting.kinds() >> 1, rest.close);
-    nesting.close_and_open(closed, rest.open, brackets.curly);
+    nesting.close_and_open(closed, rest.open.count_ones(), cpu.gather(brackets.curly, rest.open));
 
     if depth.wrapping_sub(1) > closed {
         // All of it is farther in; or, at depth 0, there are no containers at all.
@@ -101,6 +46,34 @@ pub(super) fn nest<C: Masks>(
     let outermost = !within_pairs & !up_to(start) & first_open.wrapping_sub(1);
     let end = if depth == closed { last(rest.close) } else { 0 };
     Ok(Levels { close_in_object, outermost, end })
+}
+
+/// The brackets that make no pair so far, and what is known of the others.
+struct Unpaired {
+    brackets: Brackets,
+    close_in_object: u64,
+    /// From each bracket that opens a pair up to before the one that closes it.
+    within_pairs: u64,
+}
+
+impl Unpaired {
+    /// Takes out the pairs that have nothing left between them, if there are any.
+    #[inline(always)]
+    fn round<C: Gather>(&mut self, cpu: C) -> bool {
+        let brackets = self.brackets.open | self.brackets.close;
+        // Among brackets alone, what is not closing is opening.
+        let closing = cpu.gather(self.brackets.close, brackets);
+        let pairs = !closing & closing >> 1;
+        let (open, close) = (cpu.scatter(pairs, brackets), cpu.scatter(pairs << 1, brackets));
+        // No two of these have a bit in common, or stand side by side.
+        let within = close.wrapping_sub(open);
+        // To add the opening bracket to that carries it to the closing one.
+        self.close_in_object |= within.wrapping_add(open & self.brackets.open_in_object) & close;
+        self.within_pairs |= within;
+        self.brackets.open ^= open;
+        self.brackets.close ^= close;
+        close != 0
+    }
 }
 
 /// The bit itself, which is one or none, and all below.

@@ -25,14 +25,12 @@
 //!
 //! A text is accepted or rejected, nothing more. [`explain`](super::explain()) says why, and where.
 
-use super::cpu::{BLOCK, Masks};
+use super::cpu::Masks;
 use super::grammar;
-use super::group::{Group, Origins};
+use super::group::{Found, Group};
 use super::nesting::Nesting;
 use super::numbers::Numbers;
 use super::outermost::Outermost;
-use super::pack::Pack;
-use super::pairs::{self, Brackets};
 use super::strings::Strings;
 use super::text::Text;
 use super::{Input, Members, Scanned};
@@ -47,7 +45,7 @@ pub(super) struct Rejected;
 /// it. The compiler keeps state in registers only as long as no reference to it goes to a function that is not inlined,
 /// so there are several small states here and not a large one.
 #[inline(always)]
-pub(super) fn scan<C: Masks, P: Pack<C>, M: Members>(
+pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     cpu: C,
     input: Input<'_>,
     max_depth: u32,
@@ -56,17 +54,17 @@ pub(super) fn scan<C: Masks, P: Pack<C>, M: Members>(
     let mut text = Text::new(input);
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
-    let mut group = Group::<P>::new(cpu, input.known > 0);
-    let mut origins = Origins::default();
+    let mut group = G::new(cpu, input.known > 0);
+    let mut origins = G::Origins::default();
     let mut nesting = Nesting::default();
     let mut outermost = Outermost::default();
-    let mut padded = [b' '; BLOCK];
+    let mut padded = None;
     if input.known > 0 {
         outermost.open(input.known - 1, true, &mut nesting, max_depth)?;
     }
 
     loop {
-        while group.has_room() && text.has_more() {
+        while !group.overflows() && text.has_more() {
             let block = text.block(&mut padded);
             let masks = text.string_masks(cpu, block);
             let quote = strings.quotes(cpu, block, masks)?;
@@ -75,26 +73,36 @@ pub(super) fn scan<C: Masks, P: Pack<C>, M: Members>(
                 continue;
             }
             let inside = strings.inside(cpu, quote);
-            let outside = text.outside(cpu, block, masks, inside, quote)?;
-            let (structural, shapes) = P::structure(cpu, block);
-            let scalar = outside & !(structural | masks.blank);
-            let scalar_start = numbers.starts(cpu, block, scalar, text.rest())?;
-            let string_start = quote & inside;
-            let tokens = (structural & outside) | string_start | scalar_start;
-            group.append(cpu, block, shapes, tokens, string_start, text.step(), &mut origins);
+            let (visible, blank) = text.outside(cpu, block, masks, inside, quote)?;
+            let (structural, shapes) = G::structure(cpu, block);
+            let scalar = numbers.starts(cpu, block, visible & !structural, text.rest())?;
+            let string = quote & inside;
+            let tokens = (structural & visible) | string | scalar;
+            let found = Found { tokens, string, scalar, inside, blank };
+            group.append(cpu, block, shapes, found, text.step(), &mut origins);
+            if group.is_full() {
+                break;
+            }
         }
         if group.is_empty() {
             break;
         }
 
         let tokens = group.tokens(cpu);
-        let entered = outermost.enter(tokens, &origins, &mut nesting, max_depth)?;
-        let claims = grammar::read(tokens)?;
-        let brackets = Brackets::new(tokens, claims, entered);
+        let claims = group.read(tokens)?;
+        let places = |tokens| group.places(cpu, tokens, &origins);
+        let entered = outermost.enter(tokens, places, &mut nesting, max_depth)?;
+        let brackets = claims.brackets(tokens, entered);
         let in_object = nesting.in_object();
-        let levels = pairs::nest(cpu, brackets, &mut nesting, max_depth)?;
+        let levels = match nesting.may_be_deep(brackets, max_depth) {
+            false => G::nest(cpu, brackets, &mut nesting)?,
+            true => nesting.walk(brackets, max_depth)?,
+        };
         grammar::check_containers(cpu, tokens, claims, brackets, levels, in_object)?;
-        outermost.separators(cpu, tokens, levels, group.origins(&origins), &text, members)?;
+        outermost.separators(tokens, claims, levels, places, &text, members)?;
+        if group.all_fit() && !text.has_more() {
+            break;
+        }
         group.restart(cpu, &mut origins);
     }
 

@@ -114,12 +114,12 @@ impl Escapes {
         wrong
     }
 
-    /// Where the blocks from `at` on end that are part of one string, escapes and all, and whether they have bytes beyond
-    /// ASCII. The first block that has more to it, or is wrong, is left to be looked at again.
+    /// Where the blocks from `at` on end that are part of one string and full of escapes, and whether they have bytes beyond
+    /// ASCII. A block that has more to it, or is wrong, is left to be looked at again.
     #[inline(always)]
     fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
-        let mut high = 0;
-        for block in text.get(at..).unwrap_or_default().as_chunks::<BLOCK>().0 {
+        let mut high = false;
+        while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
             let masks = cpu.strings(block);
             let (mut control, mut high_here) = (masks.odd, 0);
             if masks.odd != 0 {
@@ -137,9 +137,14 @@ impl Escapes {
                 break;
             }
             *self = after;
-            high |= high_here;
+            high |= high_here != 0;
             at += BLOCK;
+            if C::SKIPS_BETWEEN_ESCAPES && masks.backslash | after.pending() == 0 {
+                let (to, high_there) = cpu.skip_plain(text, at);
+                at = to;
+                high |= high_there;
+            }
         }
-        (at, high != 0)
+        (at, high)
     }
 }

@@ -520,6 +520,6 @@ fn one_implementation_runs_anywhere() {
     assert!(Cpu::Portable.is_available());
     assert_eq!(Cpu::Neon.is_available(), cfg!(all(target_arch = "aarch64", target_endian = "little")));
     let available: Vec<_> = Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()).collect();
-    assert_eq!(available.len(), scanners().count());
+    assert!(available.iter().all(|&cpu| scanners().any(|scanner| Scanner::new(cpu) == Some(scanner))));
     assert_eq!(Scanner::new(available[0]), Some(Scanner::best()));
 }

@@ -32,8 +32,6 @@ pub(super) struct TextMasks {
     pub(super) odd: u64,
     /// Control characters.
     pub(super) control: u64,
-    /// Spaces and all that is odd: what is no token outside strings, if it may stand there at all.
-    pub(super) blank: u64,
 }
 
 impl<'a> Text<'a> {
@@ -71,7 +69,7 @@ impl<'a> Text<'a> {
 
     /// The next block. The last one, if it is not whole, is put into `padded`, with spaces after it.
     #[inline(always)]
-    pub(super) fn block<'b>(&self, padded: &'b mut Block) -> &'b Block
+    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> &'b Block
     where
         'a: 'b,
     {
@@ -79,6 +77,7 @@ impl<'a> Text<'a> {
         match rest.first_chunk() {
             Some(block) => block,
             None => {
+                let padded = padded.insert([b' '; BLOCK]);
                 padded[..rest.len()].copy_from_slice(rest);
                 padded
             }
@@ -97,14 +96,8 @@ impl<'a> Text<'a> {
     #[inline(always)]
     pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
         let masks = cpu.strings(block);
-        let mut masks = TextMasks {
-            within: !0,
-            quote: masks.quote,
-            backslash: masks.backslash,
-            odd: masks.odd,
-            control: 0,
-            blank: cpu.spaces(block) | masks.odd,
-        };
+        let mut masks =
+            TextMasks { within: !0, quote: masks.quote, backslash: masks.backslash, odd: masks.odd, control: 0 };
         if masks.odd != 0 {
             let line_feed = cpu.line_feeds(block);
             if self.ends_at_line_feed && line_feed != 0 {
@@ -123,7 +116,8 @@ impl<'a> Text<'a> {
         masks
     }
 
-    /// The bytes of the next block that are outside strings, given those inside and the quotes around them.
+    /// The bytes of the next block that are outside strings, given those inside and the quotes around them: those that are
+    /// part of tokens, and blanks.
     #[inline(always)]
     pub(super) fn outside<C: Masks>(
         &mut self,
@@ -132,9 +126,11 @@ impl<'a> Text<'a> {
         masks: TextMasks,
         inside: u64,
         quote: u64,
-    ) -> Result<u64, Rejected> {
+    ) -> Result<(u64, u64), Rejected> {
         let outside = !(inside | quote) & masks.within;
-        self.blanks |= masks.blank & outside;
+        // What is odd out there is white space too, or else it is wrong.
+        let blank = (cpu.spaces(block) | masks.odd) & outside;
+        self.blanks |= blank;
         if masks.odd != 0 {
             let odd = masks.odd & outside;
             if (masks.control & inside) | (odd & !cpu.white(block)) != 0 {
@@ -142,7 +138,7 @@ impl<'a> Text<'a> {
             }
             self.controls |= odd;
         }
-        Ok(outside)
+        Ok((outside ^ blank, blank))
     }
 
     /// Goes on at `to`, all before being part of a string. `high` says whether there were bytes beyond ASCII.

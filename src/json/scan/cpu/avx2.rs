@@ -3,13 +3,14 @@
 
 use std::arch::x86_64::*;
 
-use super::super::pack::bytes::Bytes;
-use super::super::pack::planes::{Bits, Gather, Planes};
+use super::super::group::Group;
+use super::super::group::packed::Packed;
+use super::super::group::planes::{KindMasks, Kinds, Planes};
+use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks, pairs,
-    scatter,
+    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -30,28 +31,66 @@ impl<const GATHERS: bool> Avx2<GATHERS> {
     }
 
     #[inline]
-    pub(in crate::json::scan) fn scan<M: Members>(
+    fn scan_by<G: Group<Self>, M: Members>(
         self,
         input: Input<'_>,
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
         #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-        fn scan<const GATHERS: bool, M: Members>(
-            cpu: Avx2<GATHERS>,
+        fn scan<C: Masks, G: Group<C>, M: Members>(
+            cpu: C,
             input: Input<'_>,
             max_depth: u32,
             members: &mut M,
         ) -> Result<Scanned, Rejected> {
-            if GATHERS {
-                pass::scan::<_, Planes, _>(Avx2::<true>(cpu.0), input, max_depth, members)
-            } else {
-                pass::scan::<_, Bytes, _>(cpu, input, max_depth, members)
-            }
+            pass::scan::<C, G, M>(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
-        unsafe { scan(self, input, max_depth, members) }
+        unsafe { scan::<Self, G, M>(self, input, max_depth, members) }
     }
+}
+
+impl Avx2<true> {
+    #[inline]
+    pub(in crate::json::scan) fn scan<M: Members>(
+        self,
+        input: Input<'_>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Scanned, Rejected> {
+        self.scan_by::<Packed<Planes>, M>(input, max_depth, members)
+    }
+}
+
+impl Avx2<false> {
+    #[inline]
+    pub(in crate::json::scan) fn scan<M: Members>(
+        self,
+        input: Input<'_>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Scanned, Rejected> {
+        self.scan_by::<Single, M>(input, max_depth, members)
+    }
+}
+
+/// Whether PEXT and PDEP take a few cycles, as on most CPUs, and not up to some hundred.
+pub(in crate::json::scan) fn gathers_quickly() -> bool {
+    // SAFETY: all CPUs with AVX2 have this instruction, and others do not get to use the answer.
+    #[allow(unused_unsafe, reason = "no longer unsafe in later versions of Rust")]
+    let (id, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
+    !is_early_zen([id.ebx, id.edx, id.ecx], signature)
+}
+
+/// Whether a CPU is a Zen, Zen+ or Zen 2, or the first one's licensed copy: the only ones with AVX2 that compute PEXT and PDEP
+/// bit by bit.
+fn is_early_zen(vendor: [u32; 3], signature: u32) -> bool {
+    let word = |text: [u8; 4]| u32::from_le_bytes(text);
+    let amd = [word(*b"Auth"), word(*b"enti"), word(*b"cAMD")];
+    let hygon = [word(*b"Hygo"), word(*b"nGen"), word(*b"uine")];
+    let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
+    (vendor == amd && family == 0x17) || (vendor == hygon && family == 0x18)
 }
 
 /// Runs `$body`, intrinsics of the features that [`Avx2`] proves.
@@ -64,6 +103,8 @@ macro_rules! with_avx2 {
 }
 
 impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
+    const SKIPS_BETWEEN_ESCAPES: bool = false;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_avx2!({
@@ -94,14 +135,6 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     }
 
     #[inline(always)]
-    fn quotes(self, block: &Block) -> u64 {
-        with_avx2!({
-            let (low, high) = load(block);
-            equal(low, high, b'"')
-        })
-    }
-
-    #[inline(always)]
     fn spaces(self, block: &Block) -> u64 {
         with_avx2!({
             let (low, high) = load(block);
@@ -115,18 +148,6 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
             let (low, high) = load(block);
             let white = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
             join(in_table(low, low, white), in_table(high, high, white))
-        })
-    }
-
-    #[inline(always)]
-    fn structural(self, block: &Block) -> u64 {
-        with_avx2!({
-            let (low, high) = load(block);
-            let bit5 = _mm256_set1_epi8(0x20);
-            let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
-            let (low, high) =
-                (in_table(low, _mm256_or_si256(low, bit5), marks), in_table(high, _mm256_or_si256(high, bit5), marks));
-            join(low, high)
         })
     }
 
@@ -232,24 +253,6 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
             _mm_cvtsi128_si64(product).cast_unsigned()
         })
     }
-
-    #[inline(always)]
-    fn scatter(self, bits: u64, mask: u64) -> u64 {
-        if GATHERS { with_avx2!(_pdep_u64(bits, mask)) } else { scatter(bits, mask) }
-    }
-
-    #[inline(always)]
-    fn pairs(self, open: u64, close: u64) -> (u64, u64) {
-        if GATHERS {
-            // Among brackets alone, what is not closing is opening.
-            let brackets = open | close;
-            let closing = with_avx2!(_pext_u64(close, brackets));
-            let pairs = !closing & closing >> 1;
-            (self.scatter(pairs, brackets), self.scatter(pairs << 1, brackets))
-        } else {
-            pairs(open, close)
-        }
-    }
 }
 
 impl Gather for Avx2<true> {
@@ -259,15 +262,17 @@ impl Gather for Avx2<true> {
     }
 
     #[inline(always)]
-    fn shapes(self, block: &Block) -> Bits {
+    fn scatter(self, bits: u64, mask: u64) -> u64 {
+        with_avx2!(_pdep_u64(bits, mask))
+    }
+}
+
+impl Kinds for Avx2<true> {
+    #[inline(always)]
+    fn kinds(self, block: &Block) -> KindMasks {
         with_avx2!({
             let (low, high) = load(block);
-            let (low, high) = (shapes(low), shapes(high));
-            Bits {
-                bracket: join(low, high),
-                after: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
-                kind: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
-            }
+            top_bits(kinds(low), kinds(high))
         })
     }
 }
@@ -333,6 +338,23 @@ unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
     }
 }
 
+/// The top three bits of 64 bytes.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        KindMasks {
+            bracket: join(low, high),
+            after: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
+            kind: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
+        }
+    }
+}
+
 /// All ones in each byte of `v` that is what the table has at the low nibble of `index`. An index with its top bit set gives
 /// zero, so bytes beyond ASCII match nothing: they are not zero themselves.
 ///
@@ -345,7 +367,7 @@ unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
     unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, index), v) }
 }
 
-/// In each byte, the three bits of [`Bits`], from the top: of brackets, commas and colons; otherwise zero.
+/// In each byte, its three bits as a token, from the top: of brackets, colons and commas; otherwise zero.
 ///
 /// Low nibbles tell them apart, but for curly and square brackets, which differ in bit 5: so that is taken from the byte
 /// itself, where it is set in colons too. Other bytes with the same low nibbles are told by comparing.
@@ -354,15 +376,15 @@ unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
-unsafe fn shapes(v: __m256i) -> __m256i {
+unsafe fn kinds(v: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
         let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
-        let shapes =
+        let kinds =
             both_lanes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0b0110_0000, 0b1010_0000, 0b0100_0000, 0b1110_0000, 0, 0]);
         let is_mark = in_table(v, _mm256_or_si256(v, _mm256_set1_epi8(0x20)), marks);
         let bits = _mm256_or_si256(v, _mm256_set1_epi8(0b1100_0000_u8.cast_signed()));
-        _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(shapes, v), is_mark), bits)
+        _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(kinds, v), is_mark), bits)
     }
 }
 
@@ -409,5 +431,31 @@ unsafe fn special(v: __m256i) -> __m256i {
         // With bit 1 flipped, the quote stands right above the control characters.
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         _mm256_or_si256(backslash, within(flipped, 0, 0x21))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By what CPUID says of them.
+    #[test]
+    fn only_early_zens_gather_slowly() {
+        let vendor = |name: &[u8; 12]| {
+            let words = name.as_chunks().0;
+            [0, 1, 2].map(|i| u32::from_le_bytes(words[i]))
+        };
+        for (name, signature, slow) in [
+            (b"AuthenticAMD", 0x0080_0f11, true),  // Zen
+            (b"AuthenticAMD", 0x0080_0f82, true),  // Zen+
+            (b"AuthenticAMD", 0x0083_0f10, true),  // Zen 2
+            (b"HygonGenuine", 0x0090_0f02, true),  // Zen, licensed
+            (b"AuthenticAMD", 0x00a0_0f11, false), // Zen 3
+            (b"AuthenticAMD", 0x00b4_0f40, false), // Zen 5
+            (b"GenuineIntel", 0x0003_06c3, false), // Haswell
+            (b"GenuineIntel", 0x0006_06a6, false), // Ice Lake
+        ] {
+            assert_eq!(is_early_zen(vendor(name), signature), slow, "{signature:#x}");
+        }
     }
 }

@@ -3,10 +3,13 @@
 
 use std::arch::x86_64::*;
 
-use super::super::pack::{JUDGED, Pack, TOKENS, Tokens, ones};
+use super::super::group::Tokens;
+use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
+use super::{
+    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
+};
 
 /// Proof that AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,7 @@ impl Avx512 {
             max_depth: u32,
             members: &mut M,
         ) -> Result<Scanned, Rejected> {
-            pass::scan::<_, Register, _>(cpu, input, max_depth, members)
+            pass::scan::<_, Packed<Register>, _>(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
         unsafe { scan(self, input, max_depth, members) }
@@ -56,6 +59,8 @@ macro_rules! with_avx512 {
 }
 
 impl Masks for Avx512 {
+    const SKIPS_BETWEEN_ESCAPES: bool = false;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_avx512!({
@@ -64,24 +69,19 @@ impl Masks for Avx512 {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
                 // As signed numbers, bytes beyond ASCII are below zero.
-                odd: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
+                odd: general(_mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20))),
             }
         })
     }
 
     #[inline(always)]
     fn high(self, block: &Block) -> u64 {
-        with_avx512!(_mm512_movepi8_mask(load(block)))
+        with_avx512!(general(_mm512_movepi8_mask(load(block))))
     }
 
     #[inline(always)]
     fn line_feeds(self, block: &Block) -> u64 {
         with_avx512!(equal(load(block), b'\n'))
-    }
-
-    #[inline(always)]
-    fn quotes(self, block: &Block) -> u64 {
-        with_avx512!(equal(load(block), b'"'))
     }
 
     #[inline(always)]
@@ -94,14 +94,6 @@ impl Masks for Avx512 {
         with_avx512!({
             let v = load(block);
             in_table(v, v, *b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff")
-        })
-    }
-
-    #[inline(always)]
-    fn structural(self, block: &Block) -> u64 {
-        with_avx512!({
-            let v = load(block);
-            in_table(v, fold(v), *b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff")
         })
     }
 
@@ -136,7 +128,7 @@ impl Masks for Avx512 {
 
     #[inline(always)]
     fn alpha(self, block: &Block) -> u64 {
-        with_avx512!(_mm512_test_epi8_mask(load(block), _mm512_set1_epi8(0x40)))
+        with_avx512!(has_bit(load(block), 0x40))
     }
 
     #[inline(always)]
@@ -188,19 +180,17 @@ impl Masks for Avx512 {
             _mm_cvtsi128_si64(product).cast_unsigned()
         })
     }
+}
+
+impl Gather for Avx512 {
+    #[inline(always)]
+    fn gather(self, bits: u64, mask: u64) -> u64 {
+        with_avx512!(_pext_u64(bits, mask))
+    }
 
     #[inline(always)]
     fn scatter(self, bits: u64, mask: u64) -> u64 {
         with_avx512!(_pdep_u64(bits, mask))
-    }
-
-    #[inline(always)]
-    fn pairs(self, open: u64, close: u64) -> (u64, u64) {
-        // Among brackets alone, what is not closing is opening.
-        let brackets = open | close;
-        let closing = with_avx512!(_pext_u64(close, brackets));
-        let pairs = !closing & closing >> 1;
-        (self.scatter(pairs, brackets), self.scatter(pairs << 1, brackets))
     }
 }
 
@@ -215,15 +205,22 @@ impl Pack<Avx512> for Register {
     type Shapes = ();
 
     #[inline(always)]
-    fn before_text(_: Avx512, after_comma: bool) -> Self {
-        let mut tokens = [0; BLOCK];
-        tokens[..2].copy_from_slice(if after_comma { b"0," } else { b"0:" });
-        with_avx512!(Self { tokens: load(&tokens), rest: _mm512_setzero_si512() })
+    fn new(_: Avx512, after_comma: bool) -> Self {
+        let tokens = i32::from_le_bytes(if after_comma { *b"0,\0\0" } else { *b"0:\0\0" });
+        with_avx512!({
+            let tokens = _mm512_zextsi128_si512(_mm_cvtsi32_si128(tokens));
+            Self { tokens, rest: _mm512_setzero_si512() }
+        })
     }
 
     #[inline(always)]
     fn structure(cpu: Avx512, block: &Block) -> (u64, ()) {
-        (cpu.structural(block), ())
+        let _ = cpu;
+        with_avx512!({
+            let v = load(block);
+            // Control characters may match as well: with bit 5 set, two of them are a comma and a colon.
+            (in_table(v, fold(v), *b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff"), ())
+        })
     }
 
     #[inline(always)]
@@ -240,7 +237,7 @@ impl Pack<Avx512> for Register {
     #[inline(always)]
     fn tokens(&self, _: Avx512, count: u32) -> Tokens {
         let all = ones(count);
-        let (StructureMasks { open, close, curly, colon, comma }, string) =
+        let (StructureMasks { open, close, curly, comma, colon }, string) =
             with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
         Tokens {
             new: all & !ones(JUDGED),
@@ -285,6 +282,15 @@ unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
     unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
+/// The mask in a general register. Otherwise the compiler computes with masks where comparisons leave them, in registers
+/// that few operations and few of the CPU's units can use.
+#[inline(always)]
+fn general(mut mask: u64) -> u64 {
+    // SAFETY: there is no instruction in it.
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) mask, options(pure, nomem, nostack, preserves_flags)) }
+    mask
+}
+
 /// With bit 5 set, which makes capitals small, and `[]` the same as `{}`.
 ///
 /// # Safety
@@ -305,7 +311,7 @@ unsafe fn fold(v: __m512i) -> __m512i {
 #[inline(always)]
 unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
-    unsafe { _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v) }
+    unsafe { general(_mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v)) }
 }
 
 /// # Safety
@@ -319,7 +325,7 @@ unsafe fn structure(v: __m512i) -> StructureMasks {
         StructureMasks {
             open: equal(folded, b'{'),
             close: equal(folded, b'}'),
-            curly: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x20)),
+            curly: has_bit(v, 0x20),
             colon: equal(v, b':'),
             comma: equal(v, b','),
         }
@@ -330,9 +336,18 @@ unsafe fn structure(v: __m512i) -> StructureMasks {
 ///
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
+unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { general(_mm512_test_epi8_mask(v, _mm512_set1_epi8(bit.cast_signed()))) }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
 unsafe fn equal(v: __m512i, byte: u8) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
-    unsafe { _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed())) }
+    unsafe { general(_mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed()))) }
 }
 
 /// The bytes that are `first` or one of the `count - 1` values after it.
@@ -345,6 +360,6 @@ unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
     unsafe {
         let from_zero = _mm512_sub_epi8(v, _mm512_set1_epi8(first.cast_signed()));
-        _mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed()))
+        general(_mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed())))
     }
 }

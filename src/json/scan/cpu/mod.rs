@@ -78,9 +78,10 @@ pub(super) struct EscapeMasks {
 ///
 /// A value of an implementing type is proof that the CPU has the instructions it needs.
 pub(super) trait Masks: Copy {
-    fn strings(self, block: &Block) -> StringMasks;
+    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off between two escapes of a string.
+    const SKIPS_BETWEEN_ESCAPES: bool;
 
-    fn quotes(self, block: &Block) -> u64;
+    fn strings(self, block: &Block) -> StringMasks;
 
     fn spaces(self, block: &Block) -> u64;
 
@@ -91,9 +92,6 @@ pub(super) trait Masks: Copy {
 
     /// Space, tab, line feed, carriage return.
     fn white(self, block: &Block) -> u64;
-
-    /// Brackets, colons and commas; of control characters it says nothing.
-    fn structural(self, block: &Block) -> u64;
 
     fn structure(self, block: &Block) -> StructureMasks;
 
@@ -123,53 +121,15 @@ pub(super) trait Masks: Copy {
 
     /// Bit `i` of the result is the parity of bits `0..=i`: set from each odd quote up to before the next.
     fn prefix_xor(self, bits: u64) -> u64;
+}
+
+/// Instructions that a CPU need not have, or may have so slow that they are better avoided.
+pub(super) trait Gather: Masks {
+    /// The bits of `bits` that stand where `mask` has ones, side by side.
+    fn gather(self, bits: u64, mask: u64) -> u64;
 
     /// The low bits of `bits`, put where `mask` has ones.
-    #[inline(always)]
-    fn scatter(self, bits: u64, mask: u64) -> u64 {
-        scatter(bits, mask)
-    }
-
-    /// Of the brackets in `open` and `close`, those that open with the next bracket closing, and those next ones.
-    #[inline(always)]
-    fn pairs(self, open: u64, close: u64) -> (u64, u64) {
-        pairs(open, close)
-    }
-}
-
-/// [`Masks::scatter`], bit by bit.
-#[inline(always)]
-fn scatter(mut bits: u64, mut mask: u64) -> u64 {
-    let mut scattered = 0;
-    while mask != 0 {
-        scattered |= mask & mask.wrapping_neg() & (bits & 1).wrapping_neg();
-        mask &= mask - 1;
-        bits >>= 1;
-    }
-    scattered
-}
-
-/// [`Masks::pairs`] by additions, which carry each bracket over the bits that are none to the next one:
-///
-/// ```text
-/// brackets    [ . { . . } .
-/// gaps        . ^ . ^ ^ . ^
-/// open        ^ . ^ . . . .
-/// open << 1   . ^ . ^ . . .
-/// gaps + it   . . ^ . . ^ .    and what remains of the gaps
-/// ```
-#[inline(always)]
-fn pairs(open: u64, close: u64) -> (u64, u64) {
-    /// The first bit after each of `marks` that is set in `stops`.
-    #[inline(always)]
-    fn next(marks: u64, stops: u64) -> u64 {
-        let steps = marks << 1;
-        let gaps = !stops;
-        (gaps.wrapping_add(steps & gaps) | steps) & stops
-    }
-    let (reversed_open, reversed_close) = (open.reverse_bits(), close.reverse_bits());
-    let before_close = next(reversed_close, reversed_open | reversed_close) & reversed_open;
-    (before_close.reverse_bits(), next(open, open | close) & close)
+    fn scatter(self, bits: u64, mask: u64) -> u64;
 }
 
 #[cfg(test)]
@@ -193,11 +153,8 @@ mod tests {
         );
         assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));
         assert_eq!(masks.high(block), is(|b| b >= 0x80));
-        assert_eq!(masks.quotes(block), is(|b| b == b'"'));
         assert_eq!(masks.spaces(block), is(|b| b == b' '));
         assert_eq!(masks.white(block), is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')));
-        let known = is(|b| b >= b' ');
-        assert_eq!(masks.structural(block) & known, is(|b| b"{}[]:,".contains(&b)));
         let structure = masks.structure(block);
         let brackets = structure.open | structure.close;
         assert_eq!(

@@ -4,7 +4,7 @@
 use std::arch::aarch64::*;
 use std::arch::is_aarch64_feature_detected;
 
-use super::super::pack::bytes::Bytes;
+use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
 use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
@@ -29,7 +29,7 @@ impl Neon {
         #[inline(never)]
         #[target_feature(enable = "neon")]
         fn scan<M: Members>(cpu: Neon, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
-            pass::scan::<_, Bytes, _>(cpu, input, max_depth, members)
+            pass::scan::<_, Single, _>(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has NEON.
         unsafe { scan(self, input, max_depth, members) }
@@ -74,6 +74,8 @@ macro_rules! each {
 }
 
 impl Masks for Neon {
+    const SKIPS_BETWEEN_ESCAPES: bool = true;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_neon!({
@@ -98,11 +100,6 @@ impl Masks for Neon {
     }
 
     #[inline(always)]
-    fn quotes(self, block: &Block) -> u64 {
-        with_neon!(equal(load(block), b'"'))
-    }
-
-    #[inline(always)]
     fn spaces(self, block: &Block) -> u64 {
         with_neon!(equal(load(block), b' '))
     }
@@ -113,17 +110,6 @@ impl Masks for Neon {
             // Indexed by the low nibble, the blank that has it. A byte with another low nibble than zero is not zero.
             let white = table(*b" \0\0\0\0\0\0\0\0\t\n\0\0\r\0\0");
             join(each!(v of load(block) => vceqq_u8(vqtbl1q_u8(white, low_nibbles(v)), v)))
-        })
-    }
-
-    #[inline(always)]
-    fn structural(self, block: &Block) -> u64 {
-        with_neon!({
-            // The same. No byte is zero with bit 5 set.
-            let marks = table(*b"\0\0\0\0\0\0\0\0\0\0:{,}\0\0");
-            join(each!(v of load(block) => {
-                vceqq_u8(vqtbl1q_u8(marks, low_nibbles(v)), vorrq_u8(v, vdupq_n_u8(0x20)))
-            }))
         })
     }
 

@@ -1,7 +1,7 @@
 //! The masks without any CPU-specific instruction: comparisons that a compiler turns into whatever vectors the
 //! target has, sixteen bytes of results at a time; and a transposition that puts their bits in order.
 
-use super::super::pack::bytes::Bytes;
+use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
 use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
@@ -19,11 +19,13 @@ impl Portable {
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
-        pass::scan::<_, Bytes, _>(self, input, max_depth, members)
+        pass::scan::<_, Single, _>(self, input, max_depth, members)
     }
 }
 
 impl Masks for Portable {
+    const SKIPS_BETWEEN_ESCAPES: bool = true;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         let quote = mask(block, |b| b == b'"');
@@ -32,11 +34,6 @@ impl Masks for Portable {
             return StringMasks { quote, backslash: 0, odd: 0 };
         }
         StringMasks { quote, backslash: mask(block, |b| b == b'\\'), odd: mask(block, is_odd) }
-    }
-
-    #[inline(always)]
-    fn quotes(self, block: &Block) -> u64 {
-        mask(block, |b| b == b'"')
     }
 
     #[inline(always)]
@@ -57,11 +54,6 @@ impl Masks for Portable {
     #[inline(always)]
     fn white(self, block: &Block) -> u64 {
         mask(block, |b| (b == b' ') | (b == b'\t') | (b == b'\n') | (b == b'\r'))
-    }
-
-    #[inline(always)]
-    fn structural(self, block: &Block) -> u64 {
-        mask(block, |b| (b | 0x20 == b'{') | (b | 0x20 == b'}') | (b == b':') | (b == b','))
     }
 
     #[inline(always)]
