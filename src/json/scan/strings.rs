@@ -119,32 +119,39 @@ impl Escapes {
     #[inline(always)]
     fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
         let mut high = false;
-        while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-            let masks = cpu.strings(block);
-            let (mut control, mut high_here) = (masks.odd, 0);
-            if masks.odd != 0 {
-                high_here = cpu.high(block);
-                control &= !high_here;
+        loop {
+            let mut is_plain = false;
+            for block in text.get(at..).unwrap_or_default().as_chunks::<BLOCK>().0 {
+                let masks = cpu.strings(block);
+                let (mut control, mut high_here) = (masks.odd, 0);
+                if masks.odd != 0 {
+                    high_here = cpu.high(block);
+                    control &= !high_here;
+                }
+                let (mut quote, mut wrong) = (masks.quote, 0);
+                let mut after = *self;
+                if masks.backslash | self.pending() != 0 {
+                    let escaped = after.escaped(masks.backslash);
+                    quote &= !escaped;
+                    wrong = after.wrong(cpu, block, escaped);
+                }
+                if quote | wrong | control != 0 {
+                    break;
+                }
+                *self = after;
+                high |= high_here != 0;
+                at += BLOCK;
+                is_plain = C::SKIPS_BETWEEN_ESCAPES && masks.backslash | after.pending() == 0;
+                if is_plain {
+                    break;
+                }
             }
-            let (mut quote, mut wrong) = (masks.quote, 0);
-            let mut after = *self;
-            if masks.backslash | self.pending() != 0 {
-                let escaped = after.escaped(masks.backslash);
-                quote &= !escaped;
-                wrong = after.wrong(cpu, block, escaped);
+            if !is_plain {
+                return (at, high);
             }
-            if quote | wrong | control != 0 {
-                break;
-            }
-            *self = after;
-            high |= high_here != 0;
-            at += BLOCK;
-            if C::SKIPS_BETWEEN_ESCAPES && masks.backslash | after.pending() == 0 {
-                let (to, high_there) = cpu.skip_plain(text, at);
-                at = to;
-                high |= high_there;
-            }
+            let (to, high_there) = cpu.skip_plain(text, at);
+            at = to;
+            high |= high_there;
         }
-        (at, high)
     }
 }

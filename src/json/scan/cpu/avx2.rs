@@ -231,19 +231,7 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
 
     #[inline(always)]
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
-        let mut at = from;
-        with_avx2!({
-            let mut all = _mm256_setzero_si256();
-            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
-                let (low, high) = load(block);
-                if _mm256_movemask_epi8(_mm256_or_si256(special(low), special(high))) != 0 {
-                    break;
-                }
-                all = _mm256_or_si256(all, _mm256_or_si256(low, high));
-                at += BLOCK;
-            }
-            (at, _mm256_movemask_epi8(all) != 0)
-        })
+        with_avx2!(skip_plain(text, from))
     }
 
     #[inline(always)]
@@ -431,6 +419,37 @@ unsafe fn special(v: __m256i) -> __m256i {
         // With bit 1 flipped, the quote stands right above the control characters.
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         _mm256_or_si256(backslash, within(flipped, 0, 0x21))
+    }
+}
+
+/// [`Masks::skip_plain`], two blocks at a time as long as there are that many.
+///
+/// Not inlined, so that its constants are in registers.
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
+    let mut at = from;
+    // SAFETY: this function has the feature.
+    unsafe {
+        let mut all = _mm256_setzero_si256();
+        for [first, second] in text.get(from..).unwrap_or_default().as_chunks().0.as_chunks().0 {
+            let ((a, b), (c, d)) = (load(first), load(second));
+            let special_two = _mm256_or_si256(special(a), special(b));
+            if _mm256_movemask_epi8(_mm256_or_si256(special_two, _mm256_or_si256(special(c), special(d)))) != 0 {
+                break;
+            }
+            all = _mm256_or_si256(all, _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d)));
+            at += 2 * BLOCK;
+        }
+        for block in text.get(at..).unwrap_or_default().as_chunks().0.iter().take(2) {
+            let (low, high) = load(block);
+            if _mm256_movemask_epi8(_mm256_or_si256(special(low), special(high))) != 0 {
+                break;
+            }
+            all = _mm256_or_si256(all, _mm256_or_si256(low, high));
+            at += BLOCK;
+        }
+        (at, _mm256_movemask_epi8(all) != 0)
     }
 }
 

@@ -69,14 +69,14 @@ impl Masks for Avx512 {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
                 // As signed numbers, bytes beyond ASCII are below zero.
-                odd: general(_mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20))),
+                odd: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
             }
         })
     }
 
     #[inline(always)]
     fn high(self, block: &Block) -> u64 {
-        with_avx512!(general(_mm512_movepi8_mask(load(block))))
+        with_avx512!(_mm512_movepi8_mask(load(block)))
     }
 
     #[inline(always)]
@@ -158,19 +158,12 @@ impl Masks for Avx512 {
 
     #[inline(always)]
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
-        let mut at = from;
-        with_avx512!({
-            let mut all = _mm512_setzero_si512();
-            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
-                let v = load(block);
-                if equal(v, b'"') | equal(v, b'\\') | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20)) != 0 {
-                    break;
-                }
-                all = _mm512_or_si512(all, v);
-                at += BLOCK;
-            }
-            (at, _mm512_movepi8_mask(all) != 0)
-        })
+        with_avx512!(skip_plain(text, from))
+    }
+
+    #[inline(always)]
+    fn is_utf8(self, text: &[u8]) -> bool {
+        with_avx512!(super::utf8::is_utf8(text))
     }
 
     #[inline(always)]
@@ -282,15 +275,6 @@ unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
     unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
-/// The mask in a general register. Otherwise the compiler computes with masks where comparisons leave them, in registers
-/// that few operations and few of the CPU's units can use.
-#[inline(always)]
-fn general(mut mask: u64) -> u64 {
-    // SAFETY: there is no instruction in it.
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) mask, options(pure, nomem, nostack, preserves_flags)) }
-    mask
-}
-
 /// With bit 5 set, which makes capitals small, and `[]` the same as `{}`.
 ///
 /// # Safety
@@ -311,7 +295,7 @@ unsafe fn fold(v: __m512i) -> __m512i {
 #[inline(always)]
 unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
-    unsafe { general(_mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v)) }
+    unsafe { _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v) }
 }
 
 /// # Safety
@@ -338,7 +322,7 @@ unsafe fn structure(v: __m512i) -> StructureMasks {
 #[inline(always)]
 unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
-    unsafe { general(_mm512_test_epi8_mask(v, _mm512_set1_epi8(bit.cast_signed()))) }
+    unsafe { _mm512_test_epi8_mask(v, _mm512_set1_epi8(bit.cast_signed())) }
 }
 
 /// # Safety
@@ -347,7 +331,7 @@ unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
 #[inline(always)]
 unsafe fn equal(v: __m512i, byte: u8) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
-    unsafe { general(_mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed()))) }
+    unsafe { _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed())) }
 }
 
 /// The bytes that are `first` or one of the `count - 1` values after it.
@@ -360,6 +344,51 @@ unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
     unsafe {
         let from_zero = _mm512_sub_epi8(v, _mm512_set1_epi8(first.cast_signed()));
-        general(_mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed())))
+        _mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed()))
+    }
+}
+
+/// [`Masks::skip_plain`], two blocks at a time as long as there are that many.
+///
+/// Not inlined, so that its constants are in registers.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline(never)]
+fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
+    let mut at = from;
+    // SAFETY: this function has the features.
+    unsafe {
+        let mut all = _mm512_setzero_si512();
+        for [first, second] in text.get(from..).unwrap_or_default().as_chunks().0.as_chunks().0 {
+            let (first, second) = (load(first), load(second));
+            if special(first) | special(second) != 0 {
+                break;
+            }
+            all = _mm512_or_si512(all, _mm512_or_si512(first, second));
+            at += 2 * BLOCK;
+        }
+        for block in text.get(at..).unwrap_or_default().as_chunks().0.iter().take(2) {
+            let v = load(block);
+            if special(v) != 0 {
+                break;
+            }
+            all = _mm512_or_si512(all, v);
+            at += BLOCK;
+        }
+        (at, _mm512_movepi8_mask(all) != 0)
+    }
+}
+
+/// Quotes, backslashes and control characters. The mask is only compared, so it stays where comparisons leave it.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn special(v: __m512i) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe {
+        _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'"'.cast_signed()))
+            | _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'\\'.cast_signed()))
+            | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20))
     }
 }

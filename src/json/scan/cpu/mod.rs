@@ -11,6 +11,8 @@ pub(super) mod avx512;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(super) mod neon;
 pub(super) mod portable;
+#[cfg(target_arch = "x86_64")]
+mod utf8;
 
 /// The unit of work.
 pub(super) type Block = [u8; BLOCK];
