@@ -1,111 +1,99 @@
-//! Which token may follow which, for all the tokens of a block at once.
-//!
-//! Shift a mask by one and every token has stepped to the byte after it; add it to a mask of blanks and every token
-//! that stood before blanks has been carried over them.
+//! Which token may follow which, and which may stand in an object or in an array: for all tokens of a group at once.
 //!
 //! ```text
-//! text     { "a" : [ 1 , "b" ] , "c" : 2 }
-//! comma    ............^.......^..........
-//! steps    .............^.......^.........    comma << 1
-//! lands    ..............^.......^........    (blank + (steps & blank)) & !blank, or where it stepped on no blank
+//! tokens             { " : [ 1 , " ] , " : t }
+//! comma              . . . . . ^ . . ^ . . . .
+//! after a comma      . . . . . . ^ . . ^ . . .    comma << 1, if tokens are side by side
+//! & string           . . . . . . ^ . . ^ . . .    a key, if it stands in an object
+//! after a key        . . . . . . . ^ . . ^ . .    a bracket shows an array, a colon an object
 //! ```
 //!
-//! What depends on the enclosing container is only whether a comma or an opening bracket is followed by a key and a
-//! colon, or by a bare value. Both leave a mark, *evidence* of an object or of an array, which is compared with what
-//! [`nesting`](super::nesting) finds there to be.
+//! Only one thing depends on the container: whether a comma or an opening bracket is followed by a key and a colon, or by a
+//! value. [`read`] notes where tokens *claim* to stand in an array; all colons claim to stand in an object.
+//! [`check_containers`] then compares these claims with the containers that the brackets make.
 
-use super::carry::Carry;
+use super::cpu::Masks;
+use super::group::Tokens;
+use super::nesting::{Brackets, Levels};
+use super::pass::Rejected;
 
-/// The tokens of a block.
+/// The tokens that come after certain others. What a token comes after may lie in the group before.
 #[derive(Clone, Copy)]
-pub(super) struct Tokens {
-    /// The bytes within strings, without the quotes that end them.
-    pub(super) inside: u64,
-    pub(super) string_start: u64,
-    /// Where numbers and literals begin.
-    pub(super) scalar_start: u64,
-    pub(super) blank: u64,
+pub(super) struct After {
     pub(super) open: u64,
-    pub(super) close: u64,
     pub(super) comma: u64,
     pub(super) colon: u64,
+    /// After a string that comes after an opening bracket or a comma: a key, or a value in an array.
+    pub(super) key: u64,
 }
 
-/// Which tokens still wait for what comes after them.
-pub(super) struct Grammar {
-    after_open: Carry,
-    after_comma: Carry,
-    after_colon: Carry,
-    key: Carry,
-    after_key: Carry,
+/// What tokens claim of the containers they stand in.
+#[derive(Clone, Copy)]
+pub(super) struct Claims {
+    /// Those that stand in an array.
+    in_array: u64,
+    /// Those that come after a colon, hence stand in an object.
+    after_colon: u64,
+    /// The closing brackets of empty containers.
+    pub(super) empty: u64,
 }
 
-/// What the tokens of a block say.
-pub(super) struct Said {
-    /// Where it shows that they stand in an object.
-    pub(super) in_object: u64,
-    /// Where it shows that they stand in an array.
-    pub(super) in_array: u64,
-    /// Those that are wrong, whatever they stand in.
-    pub(super) bad: u64,
+/// Checks whether each token may follow the one before, as far as this does not depend on containers. Only what is in
+/// `judged` counts.
+#[inline(always)]
+pub(super) fn read(tokens: Tokens, after: After, judged: u64) -> Result<Claims, Rejected> {
+    let Tokens { open, close, colon, string, scalar, .. } = tokens;
+    let after_separator = after.open | after.comma;
+    let empty = close & after.open;
+    // A value stands there and nowhere else, but for an empty container; and a colon only after a key.
+    let value = open | string | scalar;
+    let wrong = ((value ^ (after_separator | after.colon)) & !empty) | (colon & !after.key);
+    if wrong & judged != 0 {
+        return Err(Rejected);
+    }
+    // A string without a colon after it was no key, and a value that is no string cannot be one.
+    let in_array = (after.key & !colon) | (after_separator & (open | scalar));
+    Ok(Claims { in_array: in_array & judged, after_colon: after.colon, empty })
 }
 
-impl Default for Grammar {
+impl Claims {
+    /// The new brackets of a group, but for `entered`, which opens the outermost container and stands in none.
     #[inline(always)]
-    fn default() -> Self {
-        Self {
-            after_open: Carry(0),
-            after_comma: Carry(0),
-            // The beginning is followed by a value, as a colon is.
-            after_colon: Carry(1),
-            key: Carry(0),
-            after_key: Carry(0),
-        }
+    pub(super) fn brackets(self, tokens: Tokens, entered: u64) -> Brackets {
+        let open = tokens.open & tokens.new & !entered;
+        let close = tokens.close & tokens.new;
+        Brackets { open, close, curly: tokens.curly, open_in_object: open & self.after_colon }
     }
 }
 
-impl Grammar {
-    /// For what comes after a comma.
-    #[inline(always)]
-    pub(super) fn after_comma() -> Self {
-        Self { after_comma: Carry(1), after_colon: Carry(0), ..Self::default() }
-    }
-
-    #[inline(always)]
-    pub(super) fn block(&mut self, tokens: Tokens) -> Said {
-        let Tokens { inside, string_start, scalar_start, blank, open, close, comma, colon } = tokens;
-
-        // What each opening bracket, comma, colon and key is followed by. A key may be what comes after an opening
-        // bracket or a comma.
-        let (after_open, after_comma, after_colon, after_key);
-        if blank == 0 {
-            // As compact JSON has it: what follows is the next byte.
-            after_open = self.after_open.step(open);
-            after_comma = self.after_comma.step(comma);
-            after_colon = self.after_colon.step(colon);
-            let key_end = self.key.land((after_open | after_comma) & string_start, inside);
-            after_key = self.after_key.step(key_end);
-        } else {
-            after_open = self.after_open.land_after(open, blank);
-            after_comma = self.after_comma.land_after(comma, blank);
-            after_colon = self.after_colon.land_after(colon, blank);
-            let key_end = self.key.land((after_open | after_comma) & string_start, inside);
-            after_key = self.after_key.land_after(key_end, blank);
-        }
-        let after_separator = after_open | after_comma;
-        // A value stands there and nowhere else, but for an empty container; and a colon only after a key.
-        let value = open | scalar_start | string_start;
-        let bad = ((value ^ (after_separator | after_colon)) & !(close & after_open)) | (colon & !after_key);
-        Said {
-            in_object: after_key & colon,
-            in_array: (after_key & !colon) | (after_separator & (open | scalar_start)),
-            bad,
-        }
-    }
-
-    /// Whether a text that ends here ends too early, as far as it shows in no bracket that is open.
-    #[inline(always)]
-    pub(super) fn awaits_more(&self) -> bool {
-        self.after_colon.0 != 0
-    }
+/// Checks whether each token stands in the container that it claims to stand in, and each bracket closes one of its kind.
+/// `in_object` is all ones if the first token stands in an object, and zero otherwise.
+///
+/// Where the kind of the innermost container changes, a bit is set. The parity of those before a token, as
+/// [`prefix_xor`](Masks::prefix_xor) gives it, says in which kind it stands:
+///
+/// ```text
+/// tokens             { " : [ { } , 1 ] , " : { } }
+/// changes            ^ . . ^ ^ ^ . . ^ . . . . . ^
+/// in an object       . ^ ^ ^ . ^ . . . ^ ^ ^ ^ ^ ^
+/// ```
+///
+/// What changes is computed from claims again: an opening bracket after a colon claims to stand in an object, and any other
+/// to stand in an array. Since these claims are checked as well, all that is computed is right up to the first token that
+/// is wrong.
+#[inline(always)]
+pub(super) fn check_containers<C: Masks>(
+    cpu: C,
+    tokens: Tokens,
+    claims: Claims,
+    brackets: Brackets,
+    levels: Levels,
+    in_object: u64,
+) -> Result<(), Rejected> {
+    let Brackets { open, close, curly, open_in_object } = brackets;
+    let changes = (open & (open_in_object ^ curly)) | (close & (curly ^ levels.close_in_object));
+    let in_object = cpu.prefix_xor(changes << 1) ^ in_object;
+    let claim_object = (tokens.colon & tokens.new) | open_in_object | (close & curly);
+    let claim_array = claims.in_array | (open & !open_in_object) | (close & !curly);
+    if (claim_object & !in_object) | (claim_array & in_object) != 0 { Err(Rejected) } else { Ok(()) }
 }

@@ -1,28 +1,31 @@
-//! One pass over one text: is it JSON (RFC 8259, in UTF-8), and where do the members of its outermost object lie?
+//! One pass over one text: is it JSON (RFC 8259, in UTF-8), and where are the members of its outermost object?
 //!
-//! This layer knows nothing of JSON-RPC. [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain()`] goes
-//! through a rejected text byte by byte and says what is wrong with it. The two are written independently and held to
-//! each other, and to serde_json, by tests.
+//! [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain`](super::explain()) walks a rejected text byte
+//! by byte and says what is wrong with it. The two are written independently, and tests compare them with each other and
+//! with serde_json.
 
 use std::ops::Range;
 
-mod blocks;
 mod carry;
 mod cpu;
 mod grammar;
+mod group;
 pub(super) mod nesting;
 mod numbers;
 mod outermost;
+mod pairs;
+mod pass;
 mod strings;
+mod text;
 
 pub(crate) use nesting::DEEPEST;
 
 #[cfg(test)]
 mod tests;
 
-/// Where something lies in a text of 4 GiB at the most: the bytes from `start` up to before `end`.
+/// A range of bytes in a text of at most 4 GiB.
 ///
-/// No JSON value is empty, so the empty span stands for nothing at all.
+/// No JSON value is empty, so the empty span stands for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     start: u32,
@@ -68,28 +71,28 @@ impl Span {
     }
 }
 
-/// Is told of the outermost object's members while a text is scanned.
+/// Receives the members of the outermost object while a text is scanned.
 pub(crate) trait Members {
-    /// `key` with its quotes and `value` without blanks around it, in order. If the text turns out to be no JSON
-    /// further on, what was told before means nothing.
+    /// `key` with its quotes, and `value` without blanks around it, in order. If the text turns out not to be JSON further
+    /// on, they mean nothing.
     fn member(&mut self, text: &[u8], key: Span, value: Span);
 }
 
-/// For those who only want to know whether a text is JSON.
+/// Ignores them: for callers who only ask whether a text is JSON.
 impl Members for () {
     fn member(&mut self, _: &[u8], _: Span, _: Span) {}
 }
 
-/// A text, and what lies after it in memory: that is ignored, but it is quicker to read over the end than to copy.
+/// A text, and what follows it in memory. That is ignored, but reading past the end is faster than copying.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
     buffer: &'a [u8],
     ends_at_line_feed: bool,
-    /// How much of the text is known already: nothing, or the beginning of an object, up to a comma between members.
+    /// How much of the text is already known: nothing, or the start of an object up to a comma between members.
     known: usize,
 }
 
-/// All of it, whatever line breaks there are.
+/// All of it, line breaks included.
 impl<'a> From<&'a [u8]> for Input<'a> {
     #[inline(always)]
     fn from(text: &'a [u8]) -> Self {
@@ -98,14 +101,14 @@ impl<'a> From<&'a [u8]> for Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The text that ends before the first line feed in a buffer, or with it if there is none.
+    /// The text up to the first line feed in a buffer, or all of it if there is none.
     #[inline(always)]
     pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
         Self { buffer, ends_at_line_feed: true, known: 0 }
     }
 
-    /// The same text, if it begins with `members`, which is `{`, members of an object, and a comma. They are not scanned, and
-    /// nobody is told of them.
+    /// The same text, if it starts with `members`: a `{`, members of an object, and a comma. They are not scanned or
+    /// reported.
     #[inline(always)]
     pub(crate) fn after(self, members: &[u8]) -> Option<Self> {
         self.buffer.starts_with(members).then_some(Self { known: members.len(), ..self })
@@ -118,7 +121,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a JSON text is.
+/// The type of a JSON text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Root {
     #[default]
@@ -129,7 +132,7 @@ pub(crate) enum Root {
     },
 }
 
-/// What is known of a text that is JSON.
+/// What the scanner knows about a valid text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scanned {
     /// How long it is.
@@ -141,7 +144,7 @@ pub(crate) struct Scanned {
     pub(crate) has_controls: bool,
 }
 
-/// The implementations of the scanner, by what they need.
+/// The scanner's kernels, by the instructions they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "__kernels"), allow(unreachable_pub))]
 pub enum Cpu {
@@ -151,36 +154,40 @@ pub enum Cpu {
     Avx2,
     /// NEON, little-endian.
     Neon,
-    /// Nothing in particular.
+    /// No special instructions.
     Portable,
 }
 
 #[cfg_attr(not(feature = "__kernels"), allow(unreachable_pub))]
 impl Cpu {
-    /// All there are, the best first.
+    /// All kernels, the best first.
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 }
 
-/// An implementation that runs here.
+/// A kernel that runs on this CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scanner {
     #[cfg(target_arch = "x86_64")]
     Avx512(cpu::avx512::Avx512),
     #[cfg(target_arch = "x86_64")]
-    Avx2(cpu::avx2::Avx2),
+    Avx2(cpu::avx2::Avx2<true>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2WithoutGather(cpu::avx2::Avx2<false>),
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     Neon(cpu::neon::Neon),
     Portable(cpu::portable::Portable),
 }
 
 impl Scanner {
-    /// The one for `cpu`, if it runs here.
+    /// The kernel for `cpu`, if it runs here.
     pub(crate) fn new(cpu: Cpu) -> Option<Self> {
         match cpu {
             #[cfg(target_arch = "x86_64")]
             Cpu::Avx512 => cpu::avx512::Avx512::detect().map(Self::Avx512),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2),
+            Cpu::Avx2 if cpu::avx2::gathers_quickly() => cpu::avx2::Avx2::detect().map(Self::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2WithoutGather),
             #[cfg(not(target_arch = "x86_64"))]
             Cpu::Avx512 | Cpu::Avx2 => None,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -193,8 +200,8 @@ impl Scanner {
 
     pub(crate) const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
 
-    /// Judges `input`, which is 4 GiB long at the most, and tells `members` of each member of the outermost object. `None` if
-    /// it is not JSON, or deeper than `max_depth`, which is at most [`DEEPEST`].
+    /// Scans `input`, which is at most 4 GiB long, and reports each member of the outermost object to `members`. `None` if
+    /// it isn't JSON, or is nested deeper than `max_depth`, which is at most [`DEEPEST`].
     #[inline]
     pub(crate) fn scan<'a, M: Members>(
         self,
@@ -209,6 +216,8 @@ impl Scanner {
             Self::Avx512(avx512) => avx512.scan(input, max_depth, members),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.scan(input, max_depth, members),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2WithoutGather(avx2) => avx2.scan(input, max_depth, members),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Self::Neon(neon) => neon.scan(input, max_depth, members),
             Self::Portable(portable) => portable.scan(input, max_depth, members),

@@ -1,26 +1,43 @@
 //! Which brackets are open: a bit each.
 
-/// How deep a text may be at the most, whatever the rules say: what fits here.
+use super::cpu::Masks;
+use super::pass::Rejected;
+
+/// How deep a text may be, whatever the rules say: what fits here.
 pub(crate) const DEEPEST: u32 = 1024;
 
 const WORD: u32 = u64::BITS;
 
-/// The containers around a byte: 1 for an object, 0 for an array.
+/// The open containers: 1 for an object, 0 for an array.
 #[derive(Debug, Default)]
 pub(in crate::json) struct Nesting {
     depth: u32,
-    /// All ones in an object, otherwise zero.
-    innermost: u64,
-    /// What the container at each depth is, as far as it is open, a bit each. At depth 0 that is the text, a 0.
-    containers: [u64; (DEEPEST / WORD) as usize + 1],
+    /// The innermost 64, the innermost of all in bit 0.
+    kinds: u64,
+    /// Those around them, the outermost in bit 0 of the first word.
+    outer: [u64; (DEEPEST / WORD) as usize],
 }
 
-/// What the brackets of a block do.
+/// Brackets among the tokens of a group.
+#[derive(Clone, Copy)]
+pub(super) struct Brackets {
+    pub(super) open: u64,
+    pub(super) close: u64,
+    /// Which of both are curly. Of other tokens it says nothing.
+    pub(super) curly: u64,
+    /// The opening ones that claim to stand in an object.
+    pub(super) open_in_object: u64,
+}
+
+/// What the brackets of a group do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
-    /// Those after which there is an object where there was an array, or the other way round.
-    pub(super) changes: u64,
-    /// Those that enter the second level, or leave it; `None` if all is below it.
-    pub(super) second: Option<u64>,
+    /// The closing brackets after which there is an object.
+    pub(super) close_in_object: u64,
+    /// The tokens in the outermost container and in no other; of brackets it says nothing.
+    pub(super) outermost: u64,
+    /// The bracket that closes the outermost container, if it is among them.
+    pub(super) end: u64,
 }
 
 impl Nesting {
@@ -32,108 +49,135 @@ impl Nesting {
     /// All ones in an object, otherwise zero.
     #[inline(always)]
     pub(in crate::json) fn in_object(&self) -> u64 {
-        self.innermost
+        (self.kinds & 1).wrapping_neg()
     }
 
-    fn is_object(&self, depth: u32) -> bool {
-        self.containers[(depth / WORD) as usize] >> (depth % WORD) & 1 != 0
-    }
-
-    /// Goes through the brackets of a block, of which `curly` says which open an object. `None` if they get too deep, or one
-    /// closes what is not open.
-    ///
-    /// In a block that certainly stays below the second level, that is not looked at.
-    // No branch depends on what the brackets are: nobody could predict it.
+    /// The innermost 64 containers, the innermost in bit 0.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "the depth was 32 bits wide, and has changed by 64 at the most")]
-    pub(super) fn block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
-        if self.depth + open.count_ones() >= max_depth.min(WORD - 1) {
-            return self.deep_block(open, close, curly, max_depth);
-        }
-        let mut depth = u64::from(self.depth);
-        let mut containers = self.containers[0];
-        let mut rest = open | close;
-        let mut before = containers >> depth;
-        let mut changes = 0;
-        let mut second = None;
-        if self.depth >= close.count_ones() + 2 {
-            while rest != 0 {
-                let at = rest.trailing_zeros();
-                rest &= rest - 1;
-                // For a bracket that closes this says nothing, and is overwritten when the next one opens.
-                containers = containers & !(2 << depth) | (curly >> at & 1) << 1 << depth;
-                depth = depth + 2 * (open >> at & 1) - 1;
-                let after = containers >> depth;
-                changes |= ((before ^ after) & 1) << at;
-                before = after;
-            }
-        } else {
-            let mut lowest = 0;
-            let mut crossings = 0;
-            while rest != 0 {
-                let at = rest.trailing_zeros();
-                rest &= rest - 1;
-                let opens = open >> at & 1;
-                containers = containers & !(2 << (depth & 63)) | (curly >> at & 1) << 1 << (depth & 63);
-                crossings |= u64::from(depth.wrapping_add(opens) == 2) << at;
-                lowest |= depth.wrapping_sub(1);
-                depth = depth.wrapping_add(2 * opens).wrapping_sub(1);
-                let after = containers >> (depth & 63);
-                changes |= ((before ^ after) & 1) << at;
-                before = after;
-            }
-            if lowest >> 63 != 0 {
-                return None;
-            }
-            second = Some(crossings);
-        }
-        (self.depth, self.containers[0], self.innermost) = (depth as u32, containers, (before & 1).wrapping_neg());
-        Some(Levels { changes, second })
-    }
-
-    /// [`block`](Self::block) for a block that may get deeper than `max_depth`, or than a word has bits.
-    #[cold]
-    #[inline(never)]
-    fn deep_block(&mut self, open: u64, close: u64, curly: u64, max_depth: u32) -> Option<Levels> {
-        let mut rest = open | close;
-        let mut changes = 0;
-        let mut second = 0;
-        while rest != 0 {
-            let bracket = rest & rest.wrapping_neg();
-            rest ^= bracket;
-            let (depth, in_object) = (self.depth, self.in_object());
-            if depth == 0 || (open & bracket != 0 && depth == max_depth) {
-                return None;
-            }
-            if open & bracket != 0 {
-                self.push(curly & bracket != 0);
-            } else {
-                self.pop();
-            }
-            if depth + self.depth == 3 {
-                second |= bracket;
-            }
-            if in_object != self.in_object() {
-                changes |= bracket;
-            }
-        }
-        Some(Levels { changes, second: Some(second) })
+    pub(super) fn kinds(&self) -> u64 {
+        self.kinds
     }
 
     /// The depth must be below [`DEEPEST`].
     #[inline(always)]
     pub(in crate::json) fn push(&mut self, curly: bool) {
+        if let Some(place) = self.depth.checked_sub(WORD) {
+            let word = &mut self.outer[(place / WORD) as usize];
+            *word = *word & !(1 << (place % WORD)) | (self.kinds >> (WORD - 1)) << (place % WORD);
+        }
         self.depth += 1;
-        let word = &mut self.containers[(self.depth / WORD) as usize];
-        *word = *word & !(1 << (self.depth % WORD)) | u64::from(curly) << (self.depth % WORD);
-        self.innermost = u64::from(curly).wrapping_neg();
+        self.kinds = self.kinds << 1 | u64::from(curly);
     }
 
     /// The depth must not be zero.
     #[inline(always)]
     pub(in crate::json) fn pop(&mut self) {
         self.depth -= 1;
-        self.innermost = u64::from(self.is_object(self.depth)).wrapping_neg();
+        self.kinds >>= 1;
+        if let Some(place) = self.depth.checked_sub(WORD) {
+            self.kinds |= (self.outer[(place / WORD) as usize] >> (place % WORD) & 1) << (WORD - 1);
+        }
+    }
+
+    /// Whether it may get deeper than `max_depth`, or than a word has bits.
+    #[inline(always)]
+    pub(super) fn may_be_deep(&self, brackets: Brackets, max_depth: u32) -> bool {
+        self.depth + brackets.open.count_ones() >= max_depth.min(WORD)
+    }
+
+    /// Closes as many containers, and opens others, whose kinds are the low bits of `kinds`, the outermost first. It must
+    /// not [be deep](Self::may_be_deep), nor must more be closed than are open.
+    #[inline(always)]
+    pub(super) fn close_and_open(&mut self, closed: u32, opened: u32, kinds: u64) {
+        self.depth = self.depth - closed + opened;
+        self.kinds >>= closed;
+        if opened == 0 {
+            return;
+        }
+        // The innermost must come first.
+        let inner = kinds.reverse_bits() >> (WORD - opened);
+        self.kinds = self.kinds << opened | inner;
+    }
+
+    /// Goes through brackets one by one. It must not [be deep](Self::may_be_deep).
+    // No branch depends on what the brackets are: no CPU could predict it.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the depth was 32 bits wide, and has changed by 64 at most")]
+    pub(super) fn steps<C: Masks>(&mut self, cpu: C, brackets: Brackets) -> Result<Levels, Rejected> {
+        let Brackets { open, close, curly, .. } = brackets;
+        let mut kinds = self.kinds;
+        let mut rest = open | close;
+        let mut in_object = 0;
+        if self.depth >= close.count_ones() + 2 {
+            // All of it is in containers within the outermost one.
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                let opens = open >> at & 1;
+                kinds = (kinds << opens >> (1 - opens)) | (curly >> at & opens);
+                in_object |= (kinds & 1) << at;
+            }
+            (self.depth, self.kinds) = (self.depth + open.count_ones() - close.count_ones(), kinds);
+            return Ok(Levels { close_in_object: in_object & close, outermost: 0, end: 0 });
+        }
+        let mut depth = u64::from(self.depth);
+        // The brackets between the outermost container and those in it.
+        let mut second = 0;
+        let mut lowest = 0;
+        while rest != 0 {
+            let at = rest.trailing_zeros();
+            rest &= rest - 1;
+            let opens = open >> at & 1;
+            kinds = (kinds << opens >> (1 - opens)) | (curly >> at & opens);
+            in_object |= (kinds & 1) << at;
+            second |= u64::from(depth.wrapping_add(opens) == 2) << at;
+            lowest |= depth.wrapping_sub(1);
+            depth = depth.wrapping_add(2 * opens).wrapping_sub(1);
+        }
+        if lowest >> 63 != 0 {
+            return Err(Rejected);
+        }
+        let deeper = cpu.prefix_xor(second) ^ if self.depth >= 2 { !0 } else { 0 };
+        let end = if depth == 0 && close != 0 { 1 << (63 - close.leading_zeros()) } else { 0 };
+        (self.depth, self.kinds) = (depth as u32, kinds);
+        Ok(Levels { close_in_object: in_object & close, outermost: !deeper, end })
+    }
+
+    /// Goes through brackets one by one, for as deep as they may get.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn walk(&mut self, brackets: Brackets, max_depth: u32) -> Result<Levels, Rejected> {
+        let mut levels = Levels { close_in_object: 0, outermost: 0, end: 0 };
+        let mut rest = brackets.open | brackets.close;
+        // The tokens up to the bracket before.
+        let mut past = 0;
+        while rest != 0 {
+            let bracket = rest & rest.wrapping_neg();
+            rest ^= bracket;
+            if self.depth == 1 {
+                levels.outermost |= (bracket - 1) & !past;
+            }
+            past = bracket | (bracket - 1);
+            if brackets.open & bracket != 0 {
+                if self.depth == 0 || self.depth >= max_depth {
+                    return Err(Rejected);
+                }
+                self.push(brackets.curly & bracket != 0);
+            } else {
+                if self.depth == 0 {
+                    return Err(Rejected);
+                }
+                self.pop();
+                levels.close_in_object |= self.in_object() & bracket;
+                if self.depth == 0 {
+                    levels.end = bracket;
+                }
+            }
+        }
+        if self.depth == 1 {
+            levels.outermost |= !past;
+        }
+        Ok(levels)
     }
 }
 

@@ -10,7 +10,8 @@
 //! is read as: what each byte may come after, and what a run of digits may end in, by what it began after.
 
 use super::carry::Carry;
-use super::cpu::{Block, DigitMasks, Masks, NumberMasks};
+use super::cpu::{Block, DigitMasks, ExponentMasks, Masks};
+use super::pass::Rejected;
 
 /// What a number that goes on into the next block has been so far: most are 0 or 1, of the last byte.
 #[derive(Default)]
@@ -33,34 +34,32 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Where the runs of `scalar` begin.
+    /// Where the runs of `scalar` begin, if all of them are right. `rest` is the text from this block on.
     #[inline(always)]
-    pub(super) fn starts(&mut self, scalar: u64) -> u64 {
-        scalar & !after(scalar, &mut self.scalar)
-    }
-
-    /// Whether a block without scalars must be looked at all the same.
-    #[inline(always)]
-    pub(super) fn pending(&self) -> u64 {
-        self.run | self.word
-    }
-
-    /// Whether a text that ends here ends too early.
-    #[inline(always)]
-    pub(super) fn awaits_more(&self) -> bool {
-        self.sign | self.dot | self.exponent != 0
-    }
-
-    /// The bytes of `scalar` that are wrong. `rest` is the text from this block on.
-    #[inline(always)]
-    pub(super) fn block<C: Masks>(
+    pub(super) fn starts<C: Masks>(
         &mut self,
         cpu: C,
         block: &Block,
         scalar: u64,
-        scalar_start: u64,
         rest: &[u8],
-    ) -> u64 {
+    ) -> Result<u64, Rejected> {
+        let goes_on = self.scalar;
+        let start = scalar & !after(scalar, &mut self.scalar);
+        if scalar | goes_on != 0 && self.wrong(cpu, block, scalar, start, rest) != 0 {
+            return Err(Rejected);
+        }
+        Ok(start)
+    }
+
+    /// Whether a text that ends here ends too early.
+    #[inline(always)]
+    pub(super) fn await_more(&self) -> bool {
+        self.sign | self.dot | self.exponent != 0
+    }
+
+    /// The bytes of `scalar` that are wrong. From common to rare: natural numbers, words, decimals, and all others.
+    #[inline(always)]
+    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, scalar: u64, scalar_start: u64, rest: &[u8]) -> u64 {
         let DigitMasks { digit, zero } = cpu.digits(block);
         if (scalar & !digit) | self.unlike_digits == 0 {
             // Only natural numbers, as ids and counters are.
@@ -77,7 +76,13 @@ impl Numbers {
             let after_leading_zero = after(zero & start, &mut self.leading_zero);
             return (after_leading_zero & run) | (start & !scalar_start);
         }
-        self.numbers(cpu.numbers(block), digit & run, zero, run, scalar_start)
+        let digit = digit & run;
+        let decimal = cpu.decimals(block);
+        let (minus, dot) = (decimal.minus & run, decimal.dot & run);
+        if (run & !(digit | minus | dot)) | self.exponent | self.exponent_sign | self.power.0 == 0 {
+            return self.decimals(digit, zero, minus, dot, run, scalar_start);
+        }
+        self.numbers(cpu.exponents(block), digit, zero, minus, dot, run, scalar_start)
     }
 
     /// The bytes of the literals that begin at `starts`.
@@ -86,30 +91,62 @@ impl Numbers {
         let mut words = self.word;
         self.word = 0;
         while starts != 0 {
-            let bit = starts.trailing_zeros();
-            let at = bit as usize;
-            starts &= starts - 1;
-            let ones = match rest[at..].first_chunk() {
-                Some(b"true" | b"null") => 0b1111,
-                Some(b"fals") if rest.get(at + 4) == Some(&b'e') => 0b1_1111,
-                _ => 0,
-            };
-            words |= ones << bit;
-            self.word |= ones.checked_shr(u64::BITS - bit).unwrap_or(0);
+            // Two at once, even if there is one: which of both, no CPU could predict.
+            for _ in 0..2 {
+                let bit = starts.trailing_zeros() % u64::BITS;
+                let rest = &rest[bit as usize..];
+                let ones = match rest.first_chunk() {
+                    Some(eight) => word(*eight),
+                    None => last_word(rest),
+                };
+                let ones = if starts == 0 { 0 } else { ones };
+                words |= ones << bit;
+                self.word |= ones >> (u64::BITS - 1 - bit) >> 1;
+                starts &= starts.wrapping_sub(1);
+            }
         }
         words
     }
 
+    /// Numbers without exponents:
+    ///
+    /// ```text
+    /// -? ( 0 | 1-9 digit* ) ( . digit+ )?
+    /// ```
+    #[inline(always)]
+    fn decimals(&mut self, digit: u64, zero: u64, minus: u64, dot: u64, run: u64, scalar_start: u64) -> u64 {
+        let start = run & !after(run, &mut self.run);
+        let after_minus = after(minus, &mut self.sign);
+        let after_dot = after(dot, &mut self.dot);
+        self.leading_minus = self.sign;
+        let after_leading_zero = after(zero & (start | after_minus), &mut self.leading_zero);
+        let fraction_ends = self.fraction.land(after_dot & digit, digit);
+        (start & !scalar_start)
+            | (minus & !start)
+            | (dot & start)
+            | ((after_minus | after_dot) & !digit)
+            | (after_leading_zero & digit)
+            | (fraction_ends & dot)
+    }
+
     /// Not inlined: few blocks need it, and its many variables would crowd out others.
     #[inline(never)]
-    fn numbers(&mut self, masks: NumberMasks, digit: u64, zero: u64, run: u64, scalar_start: u64) -> u64 {
+    #[allow(clippy::too_many_arguments, reason = "all of them masks of one block")]
+    fn numbers(
+        &mut self,
+        masks: ExponentMasks,
+        digit: u64,
+        zero: u64,
+        minus: u64,
+        dot: u64,
+        run: u64,
+        scalar_start: u64,
+    ) -> u64 {
         let start = run & !after(run, &mut self.run);
         // A run that begins where no scalar does goes on after a word: `true1`.
         let mut bad = start & !scalar_start;
 
-        let minus = masks.minus & run;
         let plus = masks.plus & run;
-        let dot = masks.dot & run;
         let exponent = masks.exponent & run;
         let sign = minus | plus;
 
@@ -137,6 +174,26 @@ impl Numbers {
         bad |= power_ends & (dot | exponent);
         bad
     }
+}
+
+/// A one for each byte of the literal that eight bytes begin with, if they do. No branch depends on which it is.
+#[inline(always)]
+fn word(eight: [u8; 8]) -> u64 {
+    const TRUE: u64 = u64::from_le_bytes(*b"true\0\0\0\0");
+    const NULL: u64 = u64::from_le_bytes(*b"null\0\0\0\0");
+    const FALSE: u64 = u64::from_le_bytes(*b"false\0\0\0");
+    let eight = u64::from_le_bytes(eight);
+    let (four, five) = (eight & 0xffff_ffff, eight & 0xff_ffff_ffff);
+    (u64::from(four == TRUE || four == NULL) * 0b1111) | (u64::from(five == FALSE) * 0b1_1111)
+}
+
+/// The same for fewer than eight bytes, as only the end of a text has.
+#[cold]
+#[inline(never)]
+fn last_word(rest: &[u8]) -> u64 {
+    let mut eight = [0; 8];
+    eight[..rest.len()].copy_from_slice(rest);
+    word(eight)
 }
 
 /// The bytes after those in `mask`, the last of the block before included.

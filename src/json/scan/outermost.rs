@@ -1,72 +1,158 @@
 //! The members of the outermost object, or the elements of the outermost array, as their separators go by.
 
+use super::grammar::Claims;
+use super::group::Tokens;
+use super::nesting::{Levels, Nesting};
+use super::pass::Rejected;
+use super::text::Text;
 use super::{Members, Root, Span};
 
 /// What has been seen and not delivered yet.
 #[derive(Default)]
 pub(super) struct Outermost {
     pub(super) root: Root,
+    has_begun: bool,
     /// Just after the bracket or comma before the first member that has not been delivered.
     start: usize,
     /// Where the members' colons and ends are, one after the other.
-    positions: [u32; 2 * MEMBERS],
+    positions: [u32; 2 * MEMBERS + STEP],
     len: usize,
 }
 
 /// How many members are delivered at once: as many as messages have, and a few more.
 const MEMBERS: usize = 8;
 
+/// How many separators are noted at once.
+const STEP: usize = 4;
+
 impl Outermost {
+    /// Whether there has been any token.
     #[inline(always)]
-    pub(super) fn open(&mut self, at: usize, curly: bool) {
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Opens the outermost container, with the bracket at `at`.
+    #[inline(always)]
+    pub(super) fn open(
+        &mut self,
+        at: usize,
+        curly: bool,
+        nesting: &mut Nesting,
+        max_depth: u32,
+    ) -> Result<(), Rejected> {
+        if max_depth == 0 {
+            return Err(Rejected);
+        }
+        self.has_begun = true;
         self.start = at + 1;
         self.root = if curly { Root::Object } else { Root::Array { len: 0 } };
+        nesting.push(curly);
+        Ok(())
     }
 
-    /// Takes the separators of a block that has been found right: so colons and ends take turns in an object. `blanks`
-    /// is zero if there has been none so far.
+    /// Opens the outermost container, if `tokens` begin with it: the token that did. `places` tells where tokens are.
+    ///
+    /// Outside of containers there is one token only.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "no text is longer than a span can say")]
-    pub(super) fn separators<M: Members>(
+    pub(super) fn enter<I: Iterator<Item = (u32, u64)>>(
         &mut self,
-        text: &[u8],
-        at: usize,
-        mut separators: u64,
-        blanks: u64,
+        tokens: Tokens,
+        places: impl FnOnce(u64) -> I,
+        nesting: &mut Nesting,
+        max_depth: u32,
+    ) -> Result<u64, Rejected> {
+        if nesting.depth() > 0 || tokens.new == 0 {
+            return Ok(0);
+        }
+        let first = tokens.new & tokens.new.wrapping_neg();
+        if self.has_begun || (tokens.open & first == 0 && tokens.new != first) {
+            return Err(Rejected);
+        }
+        self.has_begun = true;
+        if tokens.open & first == 0 {
+            return Ok(0);
+        }
+        // It is in the first block.
+        let (at, place) = places(first).next().unwrap_or_default();
+        self.open((at + place.trailing_zeros()) as usize, tokens.curly & first != 0, nesting, max_depth)?;
+        Ok(first)
+    }
+
+    /// Takes the separators among `tokens`, which have been found right: so colons and ends take turns in an object. `places`
+    /// tells where tokens are in the text.
+    #[inline(always)]
+    pub(super) fn separators<M: Members, I: Iterator<Item = (u32, u64)>>(
+        &mut self,
+        tokens: Tokens,
+        claims: Claims,
+        levels: Levels,
+        places: impl FnOnce(u64) -> I,
+        text: &Text<'_>,
         members: &mut M,
-    ) {
+    ) -> Result<(), Rejected> {
+        let Levels { outermost, end, .. } = levels;
+        if end != 0 && tokens.new > (end | (end - 1)) {
+            return Err(Rejected);
+        }
+        let separators = ((tokens.comma | tokens.colon) & tokens.new & outermost) | end;
+        if separators == 0 {
+            return Ok(());
+        }
         if let Root::Array { len } = &mut self.root {
-            // Without elements, the end is the only separator.
-            let end = at + separators.trailing_zeros() as usize;
-            if *len > 0 || !text[self.start..end].trim_ascii().is_empty() {
+            // Each separator ends an element, but for the end of an array without any.
+            if claims.empty & end == 0 {
                 *len += separators.count_ones() as usize;
             }
-            return;
+            return Ok(());
         }
-        while separators != 0 {
-            if self.len == self.positions.len() {
-                self.deliver(text, blanks, members);
+        for (at, here) in places(separators) {
+            self.note(at, here, text, members);
+        }
+        Ok(())
+    }
+
+    /// Notes the separators of a block, a few at once, even if there are none: how many there are, no CPU could predict.
+    #[inline(always)]
+    fn note<M: Members>(&mut self, at: u32, mut separators: u64, text: &Text<'_>, members: &mut M) {
+        let mut count = separators.count_ones() as usize;
+        loop {
+            if self.len > 2 * MEMBERS {
+                self.deliver(text, members);
             }
-            self.positions[self.len] = (at + separators.trailing_zeros() as usize) as u32;
-            self.len += 1;
-            separators &= separators - 1;
+            if let Some(step) = self.positions[self.len..].first_chunk_mut::<STEP>() {
+                for position in step {
+                    *position = at + separators.trailing_zeros();
+                    separators &= separators.wrapping_sub(1);
+                }
+            }
+            self.len += count.min(STEP);
+            if count <= STEP {
+                return;
+            }
+            count -= STEP;
         }
     }
 
+    /// Passes all members on that are complete.
     #[inline(always)]
-    pub(super) fn deliver<M: Members>(&mut self, text: &[u8], blanks: u64, members: &mut M) {
-        // An empty object has one separator, which makes no member.
-        for [colon, end] in self.positions[..self.len].as_chunks().0 {
+    pub(super) fn deliver<M: Members>(&mut self, text: &Text<'_>, members: &mut M) {
+        let (bytes, has_blanks) = (text.as_bytes(), text.has_blanks());
+        let (pairs, rest) = self.positions[..self.len].as_chunks();
+        for [colon, end] in pairs {
             let (colon, end) = (*colon as usize, *end as usize);
-            let (key, value) = if blanks == 0 {
-                (Span::new(self.start, colon), Span::new(colon + 1, end))
+            let (key, value) = if has_blanks {
+                (trimmed(bytes, self.start, colon), trimmed(bytes, colon + 1, end))
             } else {
-                (trimmed(text, self.start, colon), trimmed(text, colon + 1, end))
+                (Span::new(self.start, colon), Span::new(colon + 1, end))
             };
-            members.member(text, key, value);
+            members.member(bytes, key, value);
             self.start = end + 1;
         }
-        self.len = 0;
+        // A colon whose value has not ended; or the end of an object without members.
+        let rest = rest.first().copied();
+        self.len = usize::from(rest.is_some());
+        self.positions[0] = rest.unwrap_or(0);
     }
 }
 

@@ -1,36 +1,63 @@
-//! Where strings begin and end, and whether what is in them may be.
+//! Where strings begin and end, and whether their contents are right.
 
-use super::cpu::{Block, Masks, StringMasks};
+use super::cpu::{BLOCK, Block, Masks};
+use super::pass::Rejected;
+use super::text::{Text, TextMasks};
 
 /// What a block must know of the ones before.
 #[derive(Default)]
 pub(super) struct Strings {
     /// All ones if the block before ended within a string, otherwise zero.
-    pub(super) inside: u64,
+    inside: u64,
+    escapes: Escapes,
+    pub(super) has_escapes: bool,
+}
+
+/// An escape that goes on into the next block.
+#[derive(Clone, Copy, Default)]
+struct Escapes {
     /// 1 if the block before ended in a backslash that escapes.
     escaped: u64,
     /// The low bits, up to four, that must be hexadecimal digits.
     hex: u64,
-    pub(super) has_escapes: bool,
 }
 
 impl Strings {
-    /// Not zero if the next block begins with what belongs to an escape.
+    /// The quotes that begin or end a string.
     #[inline(always)]
-    pub(super) fn pending(&self) -> u64 {
-        self.escaped | self.hex
+    pub(super) fn quotes<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks) -> Result<u64, Rejected> {
+        if masks.backslash | self.escapes.pending() == 0 {
+            return Ok(masks.quote);
+        }
+        // A backslash outside strings is wrong in any case, so an error found with it there is one.
+        self.has_escapes = true;
+        let escaped = self.escapes.escaped(masks.backslash);
+        match self.escapes.wrong(cpu, block, escaped) & masks.within {
+            0 => Ok(masks.quote & !escaped),
+            _ => Err(Rejected),
+        }
     }
 
-    /// The quotes that begin or end a string, and the wrong escapes.
+    /// Whether the whole block is part of a string that began before and ends after it.
     #[inline(always)]
-    pub(super) fn quotes<C: Masks>(&mut self, cpu: C, block: &Block, masks: StringMasks) -> (u64, u64) {
-        if masks.backslash | self.pending() == 0 {
-            return (masks.quote, 0);
+    pub(super) fn go_on(&self, quote: u64) -> bool {
+        self.inside & !quote == !0
+    }
+
+    /// Goes over such a block, and the ones after it that are like it.
+    #[inline(always)]
+    pub(super) fn skip<C: Masks>(&mut self, cpu: C, masks: TextMasks, text: &mut Text<'_>) -> Result<(), Rejected> {
+        if masks.control != 0 {
+            return Err(Rejected);
         }
-        // Outside strings a backslash is wrong in any case, so what is found to be wrong with it there is right.
-        self.has_escapes = true;
-        let escaped = self.escaped(masks.backslash);
-        (masks.quote & !escaped, self.wrong_escapes(cpu, block, escaped))
+        text.step();
+        let (to, high) = if masks.backslash | self.escapes.pending() == 0 {
+            cpu.skip_plain(text.as_bytes(), text.at())
+        } else {
+            self.escapes.skip(cpu, text.as_bytes(), text.at())
+        };
+        text.skip_to(to, high);
+        Ok(())
     }
 
     /// The bytes within strings: the quote that begins one included, the one that ends it not.
@@ -39,6 +66,20 @@ impl Strings {
         let inside = cpu.prefix_xor(quotes) ^ self.inside;
         self.inside = (inside.cast_signed() >> 63).cast_unsigned();
         inside
+    }
+
+    /// Whether a text that ends here ends within a string.
+    #[inline(always)]
+    pub(super) fn is_inside(&self) -> bool {
+        self.inside != 0
+    }
+}
+
+impl Escapes {
+    /// Not zero if the next block begins with what belongs to an escape.
+    #[inline(always)]
+    fn pending(self) -> u64 {
+        self.escaped | self.hex
     }
 
     /// The bytes that a backslash escapes: every second one of a run of backslashes, and the byte after an odd run.
@@ -59,16 +100,58 @@ impl Strings {
         escaped
     }
 
+    /// The bytes that do not belong where they stand, in or after one of the `escaped` ones.
     #[inline(always)]
-    fn wrong_escapes<C: Masks>(&mut self, cpu: C, block: &Block, escaped: u64) -> u64 {
+    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, escaped: u64) -> u64 {
         let masks = cpu.escapes(block);
         let unicode = escaped & masks.unicode;
-        let mut bad = escaped & !masks.escapable;
+        let mut wrong = escaped & !masks.escapable;
         if unicode | self.hex != 0 {
             let digits = unicode << 1 | unicode << 2 | unicode << 3 | unicode << 4 | self.hex;
             self.hex = unicode >> 63 | unicode >> 62 | unicode >> 61 | unicode >> 60;
-            bad |= digits & !cpu.hex(block);
+            wrong |= digits & !cpu.hex(block);
         }
-        bad
+        wrong
+    }
+
+    /// Where the blocks from `at` on end that are part of one string and full of escapes, and whether they have bytes beyond
+    /// ASCII. A block that has more to it, or is wrong, is left to be looked at again.
+    #[inline(always)]
+    fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
+        let mut high = false;
+        loop {
+            let mut is_plain = false;
+            for block in text.get(at..).unwrap_or_default().as_chunks::<BLOCK>().0 {
+                let masks = cpu.strings(block);
+                let (mut control, mut high_here) = (masks.odd, 0);
+                if masks.odd != 0 {
+                    high_here = cpu.high(block);
+                    control &= !high_here;
+                }
+                let (mut quote, mut wrong) = (masks.quote, 0);
+                let mut after = *self;
+                if masks.backslash | self.pending() != 0 {
+                    let escaped = after.escaped(masks.backslash);
+                    quote &= !escaped;
+                    wrong = after.wrong(cpu, block, escaped);
+                }
+                if quote | wrong | control != 0 {
+                    break;
+                }
+                *self = after;
+                high |= high_here != 0;
+                at += BLOCK;
+                is_plain = C::SKIPS_BETWEEN_ESCAPES && masks.backslash | after.pending() == 0;
+                if is_plain {
+                    break;
+                }
+            }
+            if !is_plain {
+                return (at, high);
+            }
+            let (to, high_there) = cpu.skip_plain(text, at);
+            at = to;
+            high |= high_there;
+        }
     }
 }

@@ -3,15 +3,23 @@
 
 use std::arch::x86_64::*;
 
-use super::super::blocks::{self, Rejected};
+use super::super::group::Group;
+use super::super::group::packed::Packed;
+use super::super::group::planes::{KindMasks, Kinds, Planes};
+use super::super::group::single::Single;
+use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{
+    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
+};
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
+///
+/// `GATHERS` says whether PEXT and PDEP are used. They are there in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Avx2(());
+pub(crate) struct Avx2<const GATHERS: bool>(());
 
-impl Avx2 {
+impl<const GATHERS: bool> Avx2<GATHERS> {
     pub(in crate::json::scan) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("pclmulqdq")
@@ -23,19 +31,66 @@ impl Avx2 {
     }
 
     #[inline]
-    pub(in crate::json::scan) fn scan<M: Members>(
+    fn scan_by<G: Group<Self>, M: Members>(
         self,
         input: Input<'_>,
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
         #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-        fn scan<M: Members>(cpu: Avx2, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
-            blocks::scan(cpu, input, max_depth, members)
+        fn scan<C: Masks, G: Group<C>, M: Members>(
+            cpu: C,
+            input: Input<'_>,
+            max_depth: u32,
+            members: &mut M,
+        ) -> Result<Scanned, Rejected> {
+            pass::scan::<C, G, M>(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
-        unsafe { scan(self, input, max_depth, members) }
+        unsafe { scan::<Self, G, M>(self, input, max_depth, members) }
     }
+}
+
+impl Avx2<true> {
+    #[inline]
+    pub(in crate::json::scan) fn scan<M: Members>(
+        self,
+        input: Input<'_>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Scanned, Rejected> {
+        self.scan_by::<Packed<Planes>, M>(input, max_depth, members)
+    }
+}
+
+impl Avx2<false> {
+    #[inline]
+    pub(in crate::json::scan) fn scan<M: Members>(
+        self,
+        input: Input<'_>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Scanned, Rejected> {
+        self.scan_by::<Single, M>(input, max_depth, members)
+    }
+}
+
+/// Whether PEXT and PDEP take a few cycles, as on most CPUs, and not up to some hundred.
+pub(in crate::json::scan) fn gathers_quickly() -> bool {
+    // SAFETY: all CPUs with AVX2 have this instruction, and others do not get to use the answer.
+    #[allow(unused_unsafe, reason = "no longer unsafe in later versions of Rust")]
+    let (id, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
+    !is_early_zen([id.ebx, id.edx, id.ecx], signature)
+}
+
+/// Whether a CPU is a Zen, Zen+ or Zen 2, or the first one's licensed copy: the only ones with AVX2 that compute PEXT and PDEP
+/// bit by bit.
+fn is_early_zen(vendor: [u32; 3], signature: u32) -> bool {
+    let word = |text: [u8; 4]| u32::from_le_bytes(text);
+    let amd = [word(*b"Auth"), word(*b"enti"), word(*b"cAMD")];
+    let hygon = [word(*b"Hygo"), word(*b"nGen"), word(*b"uine")];
+    let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
+    (vendor == amd && family == 0x17) || (vendor == hygon && family == 0x18)
 }
 
 /// Runs `$body`, intrinsics of the features that [`Avx2`] proves.
@@ -47,7 +102,9 @@ macro_rules! with_avx2 {
     };
 }
 
-impl Masks for Avx2 {
+impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
+    const SKIPS_BETWEEN_ESCAPES: bool = false;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_avx2!({
@@ -78,19 +135,34 @@ impl Masks for Avx2 {
     }
 
     #[inline(always)]
+    fn spaces(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            equal(low, high, b' ')
+        })
+    }
+
+    #[inline(always)]
+    fn white(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            let white = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
+            join(in_table(low, low, white), in_table(high, high, white))
+        })
+    }
+
+    #[inline(always)]
     fn structure(self, block: &Block) -> StructureMasks {
         with_avx2!({
             let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
             let (folded_low, folded_high) = (_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5));
-            let blanks = both_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
             StructureMasks {
                 open: equal(folded_low, folded_high, b'{'),
                 close: equal(folded_low, folded_high, b'}'),
                 curly: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
                 colon: equal(low, high, b':'),
                 comma: equal(low, high, b','),
-                blank: join(in_table(low, blanks), in_table(high, blanks)),
             }
         })
     }
@@ -104,14 +176,20 @@ impl Masks for Avx2 {
     }
 
     #[inline(always)]
-    fn numbers(self, block: &Block) -> NumberMasks {
+    fn decimals(self, block: &Block) -> DecimalMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            DecimalMasks { minus: equal(low, high, b'-'), dot: equal(low, high, b'.') }
+        })
+    }
+
+    #[inline(always)]
+    fn exponents(self, block: &Block) -> ExponentMasks {
         with_avx2!({
             let (low, high) = load(block);
             let bit5 = _mm256_set1_epi8(0x20);
-            NumberMasks {
-                minus: equal(low, high, b'-'),
+            ExponentMasks {
                 plus: equal(low, high, b'+'),
-                dot: equal(low, high, b'.'),
                 exponent: equal(_mm256_or_si256(low, bit5), _mm256_or_si256(high, bit5), b'e'),
             }
         })
@@ -153,19 +231,7 @@ impl Masks for Avx2 {
 
     #[inline(always)]
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
-        let mut at = from;
-        with_avx2!({
-            let mut all = _mm256_setzero_si256();
-            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
-                let (low, high) = load(block);
-                if _mm256_movemask_epi8(_mm256_or_si256(special(low), special(high))) != 0 {
-                    break;
-                }
-                all = _mm256_or_si256(all, _mm256_or_si256(low, high));
-                at += BLOCK;
-            }
-            (at, _mm256_movemask_epi8(all) != 0)
-        })
+        with_avx2!(skip_plain(text, from))
     }
 
     #[inline(always)]
@@ -173,6 +239,28 @@ impl Masks for Avx2 {
         with_avx2!({
             let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1));
             _mm_cvtsi128_si64(product).cast_unsigned()
+        })
+    }
+}
+
+impl Gather for Avx2<true> {
+    #[inline(always)]
+    fn gather(self, bits: u64, mask: u64) -> u64 {
+        with_avx2!(_pext_u64(bits, mask))
+    }
+
+    #[inline(always)]
+    fn scatter(self, bits: u64, mask: u64) -> u64 {
+        with_avx2!(_pdep_u64(bits, mask))
+    }
+}
+
+impl Kinds for Avx2<true> {
+    #[inline(always)]
+    fn kinds(self, block: &Block) -> KindMasks {
+        with_avx2!({
+            let (low, high) = load(block);
+            top_bits(kinds(low), kinds(high))
         })
     }
 }
@@ -238,16 +326,54 @@ unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
     }
 }
 
-/// All ones in each byte that stands in the table at its low nibble. An index with its top bit set gives zero, so bytes
-/// beyond ASCII match nothing: they are not zero themselves.
+/// The top three bits of 64 bytes.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
-unsafe fn in_table(v: __m256i, table: __m256i) -> __m256i {
+unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
     // SAFETY: the caller vouches for AVX2.
-    unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, v), v) }
+    unsafe {
+        KindMasks {
+            bracket: join(low, high),
+            after: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
+            kind: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
+        }
+    }
+}
+
+/// All ones in each byte of `v` that is what the table has at the low nibble of `index`. An index with its top bit set gives
+/// zero, so bytes beyond ASCII match nothing: they are not zero themselves.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, index), v) }
+}
+
+/// In each byte, its three bits as a token, from the top: of brackets, colons and commas; otherwise zero.
+///
+/// Low nibbles tell them apart, but for curly and square brackets, which differ in bit 5: so that is taken from the byte
+/// itself, where it is set in colons too. Other bytes with the same low nibbles are told by comparing.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn kinds(v: __m256i) -> __m256i {
+    // SAFETY: the caller vouches for AVX2.
+    unsafe {
+        let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
+        let kinds =
+            both_lanes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0b0110_0000, 0b1010_0000, 0b0100_0000, 0b1110_0000, 0, 0]);
+        let is_mark = in_table(v, _mm256_or_si256(v, _mm256_set1_epi8(0x20)), marks);
+        let bits = _mm256_or_si256(v, _mm256_set1_epi8(0b1100_0000_u8.cast_signed()));
+        _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(kinds, v), is_mark), bits)
+    }
 }
 
 /// All ones in each byte that is a control character or beyond ASCII: less than a space as a signed number.
@@ -293,5 +419,62 @@ unsafe fn special(v: __m256i) -> __m256i {
         // With bit 1 flipped, the quote stands right above the control characters.
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         _mm256_or_si256(backslash, within(flipped, 0, 0x21))
+    }
+}
+
+/// [`Masks::skip_plain`], two blocks at a time as long as there are that many.
+///
+/// Not inlined, so that its constants are in registers.
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
+    let mut at = from;
+    // SAFETY: this function has the feature.
+    unsafe {
+        let mut all = _mm256_setzero_si256();
+        for [first, second] in text.get(from..).unwrap_or_default().as_chunks().0.as_chunks().0 {
+            let ((a, b), (c, d)) = (load(first), load(second));
+            let special_two = _mm256_or_si256(special(a), special(b));
+            if _mm256_movemask_epi8(_mm256_or_si256(special_two, _mm256_or_si256(special(c), special(d)))) != 0 {
+                break;
+            }
+            all = _mm256_or_si256(all, _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d)));
+            at += 2 * BLOCK;
+        }
+        for block in text.get(at..).unwrap_or_default().as_chunks().0.iter().take(2) {
+            let (low, high) = load(block);
+            if _mm256_movemask_epi8(_mm256_or_si256(special(low), special(high))) != 0 {
+                break;
+            }
+            all = _mm256_or_si256(all, _mm256_or_si256(low, high));
+            at += BLOCK;
+        }
+        (at, _mm256_movemask_epi8(all) != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By what CPUID says of them.
+    #[test]
+    fn only_early_zens_gather_slowly() {
+        let vendor = |name: &[u8; 12]| {
+            let words = name.as_chunks().0;
+            [0, 1, 2].map(|i| u32::from_le_bytes(words[i]))
+        };
+        for (name, signature, slow) in [
+            (b"AuthenticAMD", 0x0080_0f11, true),  // Zen
+            (b"AuthenticAMD", 0x0080_0f82, true),  // Zen+
+            (b"AuthenticAMD", 0x0083_0f10, true),  // Zen 2
+            (b"HygonGenuine", 0x0090_0f02, true),  // Zen, licensed
+            (b"AuthenticAMD", 0x00a0_0f11, false), // Zen 3
+            (b"AuthenticAMD", 0x00b4_0f40, false), // Zen 5
+            (b"GenuineIntel", 0x0003_06c3, false), // Haswell
+            (b"GenuineIntel", 0x0006_06a6, false), // Ice Lake
+        ] {
+            assert_eq!(is_early_zen(vendor(name), signature), slow, "{signature:#x}");
+        }
     }
 }

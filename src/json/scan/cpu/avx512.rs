@@ -3,11 +3,15 @@
 
 use std::arch::x86_64::*;
 
-use super::super::blocks::{self, Rejected};
+use super::super::group::Tokens;
+use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
+use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{
+    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
+};
 
-/// Proof that AVX-512 F and BW, carry-less multiplication and the bit-manipulation instructions are there.
+/// Proof that AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
@@ -15,6 +19,7 @@ impl Avx512 {
     pub(in crate::json::scan) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi2")
             && is_x86_feature_detected!("pclmulqdq")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
@@ -30,14 +35,14 @@ impl Avx512 {
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
-        #[target_feature(enable = "avx512f,avx512bw,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
         fn scan<M: Members>(
             cpu: Avx512,
             input: Input<'_>,
             max_depth: u32,
             members: &mut M,
         ) -> Result<Scanned, Rejected> {
-            blocks::scan(cpu, input, max_depth, members)
+            pass::scan::<_, Packed<Register>, _>(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has these features.
         unsafe { scan(self, input, max_depth, members) }
@@ -54,6 +59,8 @@ macro_rules! with_avx512 {
 }
 
 impl Masks for Avx512 {
+    const SKIPS_BETWEEN_ESCAPES: bool = false;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_avx512!({
@@ -78,22 +85,21 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn structure(self, block: &Block) -> StructureMasks {
+    fn spaces(self, block: &Block) -> u64 {
+        with_avx512!(equal(load(block), b' '))
+    }
+
+    #[inline(always)]
+    fn white(self, block: &Block) -> u64 {
         with_avx512!({
             let v = load(block);
-            let folded = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
-            // Indexed by the low nibble, the blank that has it. An index with its top bit set gives zero, so bytes
-            // beyond ASCII match nothing: they are not zero themselves.
-            let blanks = all_lanes(*b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff");
-            StructureMasks {
-                open: equal(folded, b'{'),
-                close: equal(folded, b'}'),
-                curly: _mm512_test_epi8_mask(v, _mm512_set1_epi8(0x20)),
-                colon: equal(v, b':'),
-                comma: equal(v, b','),
-                blank: _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(blanks, v), v),
-            }
+            in_table(v, v, *b" \xff\xff\xff\xff\xff\xff\xff\xff\t\n\xff\xff\r\xff\xff")
         })
+    }
+
+    #[inline(always)]
+    fn structure(self, block: &Block) -> StructureMasks {
+        with_avx512!(structure(load(block)))
     }
 
     #[inline(always)]
@@ -105,21 +111,24 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn numbers(self, block: &Block) -> NumberMasks {
+    fn decimals(self, block: &Block) -> DecimalMasks {
         with_avx512!({
             let v = load(block);
-            NumberMasks {
-                minus: equal(v, b'-'),
-                plus: equal(v, b'+'),
-                dot: equal(v, b'.'),
-                exponent: equal(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'e'),
-            }
+            DecimalMasks { minus: equal(v, b'-'), dot: equal(v, b'.') }
+        })
+    }
+
+    #[inline(always)]
+    fn exponents(self, block: &Block) -> ExponentMasks {
+        with_avx512!({
+            let v = load(block);
+            ExponentMasks { plus: equal(v, b'+'), exponent: equal(fold(v), b'e') }
         })
     }
 
     #[inline(always)]
     fn alpha(self, block: &Block) -> u64 {
-        with_avx512!(_mm512_test_epi8_mask(load(block), _mm512_set1_epi8(0x40)))
+        with_avx512!(has_bit(load(block), 0x40))
     }
 
     #[inline(always)]
@@ -143,25 +152,18 @@ impl Masks for Avx512 {
     fn hex(self, block: &Block) -> u64 {
         with_avx512!({
             let v = load(block);
-            within(v, b'0', 10) | within(_mm512_or_si512(v, _mm512_set1_epi8(0x20)), b'a', 6)
+            within(v, b'0', 10) | within(fold(v), b'a', 6)
         })
     }
 
     #[inline(always)]
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
-        let mut at = from;
-        with_avx512!({
-            let mut all = _mm512_setzero_si512();
-            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
-                let v = load(block);
-                if equal(v, b'"') | equal(v, b'\\') | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20)) != 0 {
-                    break;
-                }
-                all = _mm512_or_si512(all, v);
-                at += BLOCK;
-            }
-            (at, _mm512_movepi8_mask(all) != 0)
-        })
+        with_avx512!(skip_plain(text, from))
+    }
+
+    #[inline(always)]
+    fn is_utf8(self, text: &[u8]) -> bool {
+        with_avx512!(super::utf8::is_utf8(text))
     }
 
     #[inline(always)]
@@ -170,6 +172,85 @@ impl Masks for Avx512 {
             let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1));
             _mm_cvtsi128_si64(product).cast_unsigned()
         })
+    }
+}
+
+impl Gather for Avx512 {
+    #[inline(always)]
+    fn gather(self, bits: u64, mask: u64) -> u64 {
+        with_avx512!(_pext_u64(bits, mask))
+    }
+
+    #[inline(always)]
+    fn scatter(self, bits: u64, mask: u64) -> u64 {
+        with_avx512!(_pdep_u64(bits, mask))
+    }
+}
+
+/// Tokens as their first bytes, in a register.
+pub(super) struct Register {
+    tokens: __m512i,
+    /// Those of the last block that came after the 64th.
+    rest: __m512i,
+}
+
+impl Pack<Avx512> for Register {
+    type Shapes = ();
+
+    #[inline(always)]
+    fn new(_: Avx512, after_comma: bool) -> Self {
+        let tokens = i32::from_le_bytes(if after_comma { *b"0,\0\0" } else { *b"0:\0\0" });
+        with_avx512!({
+            let tokens = _mm512_zextsi128_si512(_mm_cvtsi32_si128(tokens));
+            Self { tokens, rest: _mm512_setzero_si512() }
+        })
+    }
+
+    #[inline(always)]
+    fn structure(cpu: Avx512, block: &Block) -> (u64, ()) {
+        let _ = cpu;
+        with_avx512!({
+            let v = load(block);
+            // Control characters may match as well: with bit 5 set, two of them are a comma and a colon.
+            (in_table(v, fold(v), *b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff"), ())
+        })
+    }
+
+    #[inline(always)]
+    fn append(&mut self, _: Avx512, block: &Block, (): (), tokens: u64, _: u64, count: u32) {
+        with_avx512!({
+            let gathered = _mm512_maskz_compress_epi8(tokens, load(block));
+            self.tokens = _mm512_mask_expand_epi8(self.tokens, !0 << (count & 63), gathered);
+            if count + tokens.count_ones() > TOKENS {
+                self.rest = _mm512_maskz_compress_epi8(!0 << ((TOKENS - count) & 63), gathered);
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn tokens(&self, _: Avx512, count: u32) -> Tokens {
+        let all = ones(count);
+        let (StructureMasks { open, close, curly, comma, colon }, string) =
+            with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
+        Tokens {
+            new: all & !ones(JUDGED),
+            open: open & all,
+            close: close & all,
+            curly,
+            comma: comma & all,
+            colon: colon & all,
+            string: string & all,
+            scalar: all & !(open | close | comma | colon | string),
+        }
+    }
+
+    #[inline(always)]
+    fn restart(&mut self, _: Avx512, count: u32) {
+        with_avx512!({
+            let judged = _mm512_maskz_compress_epi8(!0 << ((count - JUDGED) & 63), self.tokens);
+            self.tokens = _mm512_mask_expand_epi8(judged, !0 << JUDGED, self.rest);
+            self.rest = _mm512_maskz_compress_epi8(!0 << (TOKENS - JUDGED), self.rest);
+        });
     }
 }
 
@@ -194,6 +275,56 @@ unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
     unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
+/// With bit 5 set, which makes capitals small, and `[]` the same as `{}`.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 F.
+#[inline(always)]
+unsafe fn fold(v: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_or_si512(v, _mm512_set1_epi8(0x20)) }
+}
+
+/// The bytes of `v` that are what the table has at the low nibble of `index`. An index with its top bit set gives zero, so
+/// bytes beyond ASCII match nothing: they are not zero themselves.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v) }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn structure(v: __m512i) -> StructureMasks {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe {
+        let folded = fold(v);
+        StructureMasks {
+            open: equal(folded, b'{'),
+            close: equal(folded, b'}'),
+            curly: has_bit(v, 0x20),
+            colon: equal(v, b':'),
+            comma: equal(v, b','),
+        }
+    }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_test_epi8_mask(v, _mm512_set1_epi8(bit.cast_signed())) }
+}
+
 /// # Safety
 ///
 /// The CPU must have AVX-512 BW.
@@ -214,5 +345,50 @@ unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
     unsafe {
         let from_zero = _mm512_sub_epi8(v, _mm512_set1_epi8(first.cast_signed()));
         _mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed()))
+    }
+}
+
+/// [`Masks::skip_plain`], two blocks at a time as long as there are that many.
+///
+/// Not inlined, so that its constants are in registers.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline(never)]
+fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
+    let mut at = from;
+    // SAFETY: this function has the features.
+    unsafe {
+        let mut all = _mm512_setzero_si512();
+        for [first, second] in text.get(from..).unwrap_or_default().as_chunks().0.as_chunks().0 {
+            let (first, second) = (load(first), load(second));
+            if special(first) | special(second) != 0 {
+                break;
+            }
+            all = _mm512_or_si512(all, _mm512_or_si512(first, second));
+            at += 2 * BLOCK;
+        }
+        for block in text.get(at..).unwrap_or_default().as_chunks().0.iter().take(2) {
+            let v = load(block);
+            if special(v) != 0 {
+                break;
+            }
+            all = _mm512_or_si512(all, v);
+            at += BLOCK;
+        }
+        (at, _mm512_movepi8_mask(all) != 0)
+    }
+}
+
+/// Quotes, backslashes and control characters. The mask is only compared, so it stays where comparisons leave it.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 BW.
+#[inline(always)]
+unsafe fn special(v: __m512i) -> u64 {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe {
+        _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'"'.cast_signed()))
+            | _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'\\'.cast_signed()))
+            | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20))
     }
 }

@@ -1,7 +1,7 @@
 //! Sixty-four bytes in, a handful of masks out: all that the scanner asks of a CPU.
 //!
 //! Each file here answers the same few questions about one block with the instructions it has. What the answers
-//! mean is decided once, in [`blocks`](super::blocks), on plain `u64`s; so the implementations cannot disagree about
+//! mean is decided once, in [`pass`](super::pass), on plain `u64`s; so the implementations cannot disagree about
 //! JSON, only about masks, and a test compares those on every byte value.
 
 #[cfg(target_arch = "x86_64")]
@@ -11,6 +11,8 @@ pub(super) mod avx512;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(super) mod neon;
 pub(super) mod portable;
+#[cfg(target_arch = "x86_64")]
+mod utf8;
 
 /// The unit of work.
 pub(super) type Block = [u8; BLOCK];
@@ -40,8 +42,6 @@ pub(super) struct StructureMasks {
     pub(super) curly: u64,
     pub(super) colon: u64,
     pub(super) comma: u64,
-    /// Space, tab, line feed, carriage return.
-    pub(super) blank: u64,
 }
 
 /// What most numbers are made of.
@@ -52,12 +52,17 @@ pub(super) struct DigitMasks {
     pub(super) zero: u64,
 }
 
+/// What many others are made of as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DecimalMasks {
+    pub(super) minus: u64,
+    pub(super) dot: u64,
+}
+
 /// What else numbers are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberMasks {
-    pub(super) minus: u64,
+pub(super) struct ExponentMasks {
     pub(super) plus: u64,
-    pub(super) dot: u64,
     /// `e` and `E`.
     pub(super) exponent: u64,
 }
@@ -75,18 +80,28 @@ pub(super) struct EscapeMasks {
 ///
 /// A value of an implementing type is proof that the CPU has the instructions it needs.
 pub(super) trait Masks: Copy {
+    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off between two escapes of a string.
+    const SKIPS_BETWEEN_ESCAPES: bool;
+
     fn strings(self, block: &Block) -> StringMasks;
+
+    fn spaces(self, block: &Block) -> u64;
 
     /// `0x80` and above: not ASCII.
     fn high(self, block: &Block) -> u64;
 
     fn line_feeds(self, block: &Block) -> u64;
 
+    /// Space, tab, line feed, carriage return.
+    fn white(self, block: &Block) -> u64;
+
     fn structure(self, block: &Block) -> StructureMasks;
 
     fn digits(self, block: &Block) -> DigitMasks;
 
-    fn numbers(self, block: &Block) -> NumberMasks;
+    fn decimals(self, block: &Block) -> DecimalMasks;
+
+    fn exponents(self, block: &Block) -> ExponentMasks;
 
     /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
     fn alpha(self, block: &Block) -> u64;
@@ -100,8 +115,23 @@ pub(super) trait Masks: Copy {
     /// bytes beyond ASCII. Long strings are mostly this, and need nothing else.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
+    /// Whether it is UTF-8.
+    #[inline(always)]
+    fn is_utf8(self, text: &[u8]) -> bool {
+        simdutf8::basic::from_utf8(text).is_ok()
+    }
+
     /// Bit `i` of the result is the parity of bits `0..=i`: set from each odd quote up to before the next.
     fn prefix_xor(self, bits: u64) -> u64;
+}
+
+/// Instructions that a CPU need not have, or may have so slow that they are better avoided.
+pub(super) trait Gather: Masks {
+    /// The bits of `bits` that stand where `mask` has ones, side by side.
+    fn gather(self, bits: u64, mask: u64) -> u64;
+
+    /// The low bits of `bits`, put where `mask` has ones.
+    fn scatter(self, bits: u64, mask: u64) -> u64;
 }
 
 #[cfg(test)]
@@ -125,6 +155,8 @@ mod tests {
         );
         assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));
         assert_eq!(masks.high(block), is(|b| b >= 0x80));
+        assert_eq!(masks.spaces(block), is(|b| b == b' '));
+        assert_eq!(masks.white(block), is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')));
         let structure = masks.structure(block);
         let brackets = structure.open | structure.close;
         assert_eq!(
@@ -135,18 +167,13 @@ mod tests {
                 curly: is(|b| matches!(b, b'{' | b'}')),
                 colon: is(|b| b == b':'),
                 comma: is(|b| b == b','),
-                blank: is(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')),
             }
         );
         assert_eq!(masks.digits(block), DigitMasks { digit: is(|b| b.is_ascii_digit()), zero: is(|b| b == b'0') });
+        assert_eq!(masks.decimals(block), DecimalMasks { minus: is(|b| b == b'-'), dot: is(|b| b == b'.') });
         assert_eq!(
-            masks.numbers(block),
-            NumberMasks {
-                minus: is(|b| b == b'-'),
-                plus: is(|b| b == b'+'),
-                dot: is(|b| b == b'.'),
-                exponent: is(|b| matches!(b, b'e' | b'E')),
-            }
+            masks.exponents(block),
+            ExponentMasks { plus: is(|b| b == b'+'), exponent: is(|b| matches!(b, b'e' | b'E')) }
         );
         assert_eq!(masks.alpha(block), is(|b| b & 0x40 != 0));
         assert_eq!(
@@ -200,7 +227,10 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn avx2_masks_are_the_naive_ones() {
-        if let Some(avx2) = avx2::Avx2::detect() {
+        if let Some(avx2) = avx2::Avx2::<true>::detect() {
+            check_all(avx2);
+        }
+        if let Some(avx2) = avx2::Avx2::<false>::detect() {
             check_all(avx2);
         }
     }

@@ -4,9 +4,10 @@
 use std::arch::aarch64::*;
 use std::arch::is_aarch64_feature_detected;
 
-use super::super::blocks::{self, Rejected};
+use super::super::group::single::Single;
+use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
 /// Proof that NEON is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Neon {
         #[inline(never)]
         #[target_feature(enable = "neon")]
         fn scan<M: Members>(cpu: Neon, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
-            blocks::scan(cpu, input, max_depth, members)
+            pass::scan::<_, Single, _>(cpu, input, max_depth, members)
         }
         // SAFETY: `self` exists only if the CPU has NEON.
         unsafe { scan(self, input, max_depth, members) }
@@ -73,6 +74,8 @@ macro_rules! each {
 }
 
 impl Masks for Neon {
+    const SKIPS_BETWEEN_ESCAPES: bool = true;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         with_neon!({
@@ -97,19 +100,30 @@ impl Masks for Neon {
     }
 
     #[inline(always)]
+    fn spaces(self, block: &Block) -> u64 {
+        with_neon!(equal(load(block), b' '))
+    }
+
+    #[inline(always)]
+    fn white(self, block: &Block) -> u64 {
+        with_neon!({
+            // Indexed by the low nibble, the blank that has it. A byte with another low nibble than zero is not zero.
+            let white = table(*b" \0\0\0\0\0\0\0\0\t\n\0\0\r\0\0");
+            join(each!(v of load(block) => vceqq_u8(vqtbl1q_u8(white, low_nibbles(v)), v)))
+        })
+    }
+
+    #[inline(always)]
     fn structure(self, block: &Block) -> StructureMasks {
         with_neon!({
             let block = load(block);
             let folded = fold(block);
-            // Indexed by the low nibble, the blank that has it. A byte with another low nibble than zero is not zero.
-            let blanks = table(*b" \0\0\0\0\0\0\0\0\t\n\0\0\r\0\0");
             StructureMasks {
                 open: equal(folded, b'{'),
                 close: equal(folded, b'}'),
                 curly: has_bit(block, 0x20),
                 colon: equal(block, b':'),
                 comma: equal(block, b','),
-                blank: join(each!(v of block => vceqq_u8(vqtbl1q_u8(blanks, low_nibbles(v)), v))),
             }
         })
     }
@@ -123,15 +137,18 @@ impl Masks for Neon {
     }
 
     #[inline(always)]
-    fn numbers(self, block: &Block) -> NumberMasks {
+    fn decimals(self, block: &Block) -> DecimalMasks {
         with_neon!({
             let block = load(block);
-            NumberMasks {
-                minus: equal(block, b'-'),
-                plus: equal(block, b'+'),
-                dot: equal(block, b'.'),
-                exponent: equal(fold(block), b'e'),
-            }
+            DecimalMasks { minus: equal(block, b'-'), dot: equal(block, b'.') }
+        })
+    }
+
+    #[inline(always)]
+    fn exponents(self, block: &Block) -> ExponentMasks {
+        with_neon!({
+            let block = load(block);
+            ExponentMasks { plus: equal(block, b'+'), exponent: equal(fold(block), b'e') }
         })
     }
 

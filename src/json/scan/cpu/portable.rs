@@ -1,9 +1,10 @@
 //! The masks without any CPU-specific instruction: comparisons that a compiler turns into whatever vectors the
 //! target has, sixteen bytes of results at a time; and a transposition that puts their bits in order.
 
-use super::super::blocks::{self, Rejected};
+use super::super::group::single::Single;
+use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DigitMasks, EscapeMasks, Masks, NumberMasks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
 /// Any CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,13 @@ impl Portable {
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
-        blocks::scan(self, input, max_depth, members)
+        pass::scan::<_, Single, _>(self, input, max_depth, members)
     }
 }
 
 impl Masks for Portable {
+    const SKIPS_BETWEEN_ESCAPES: bool = true;
+
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         let quote = mask(block, |b| b == b'"');
@@ -31,6 +34,11 @@ impl Masks for Portable {
             return StringMasks { quote, backslash: 0, odd: 0 };
         }
         StringMasks { quote, backslash: mask(block, |b| b == b'\\'), odd: mask(block, is_odd) }
+    }
+
+    #[inline(always)]
+    fn spaces(self, block: &Block) -> u64 {
+        mask(block, |b| b == b' ')
     }
 
     #[inline(always)]
@@ -44,6 +52,11 @@ impl Masks for Portable {
     }
 
     #[inline(always)]
+    fn white(self, block: &Block) -> u64 {
+        mask(block, |b| (b == b' ') | (b == b'\t') | (b == b'\n') | (b == b'\r'))
+    }
+
+    #[inline(always)]
     fn structure(self, block: &Block) -> StructureMasks {
         let (open, close) = (columns(block, |b| b | 0x20 == b'{'), columns(block, |b| b | 0x20 == b'}'));
         let (open, close, curly) = if open | close == 0 {
@@ -51,14 +64,7 @@ impl Masks for Portable {
         } else {
             (transposed(open), transposed(close), mask(block, |b| b & 0x20 != 0))
         };
-        StructureMasks {
-            open,
-            close,
-            curly,
-            colon: mask(block, |b| b == b':'),
-            comma: mask(block, |b| b == b','),
-            blank: mask(block, |b| (b == b' ') | (b == b'\t') | (b == b'\n') | (b == b'\r')),
-        }
+        StructureMasks { open, close, curly, colon: mask(block, |b| b == b':'), comma: mask(block, |b| b == b',') }
     }
 
     #[inline(always)]
@@ -67,13 +73,13 @@ impl Masks for Portable {
     }
 
     #[inline(always)]
-    fn numbers(self, block: &Block) -> NumberMasks {
-        NumberMasks {
-            minus: mask(block, |b| b == b'-'),
-            plus: mask(block, |b| b == b'+'),
-            dot: mask(block, |b| b == b'.'),
-            exponent: mask(block, |b| b | 0x20 == b'e'),
-        }
+    fn decimals(self, block: &Block) -> DecimalMasks {
+        DecimalMasks { minus: mask(block, |b| b == b'-'), dot: mask(block, |b| b == b'.') }
+    }
+
+    #[inline(always)]
+    fn exponents(self, block: &Block) -> ExponentMasks {
+        ExponentMasks { plus: mask(block, |b| b == b'+'), exponent: mask(block, |b| b | 0x20 == b'e') }
     }
 
     #[inline(always)]

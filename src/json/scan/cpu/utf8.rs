@@ -1,0 +1,153 @@
+//! Whether bytes are UTF-8, 64 at a time with AVX-512.
+//!
+//! The method is that of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). Whatever can be
+//! wrong with two bytes in a row shows in three of their four nibbles: so each of these gives, by a table, the set of faults
+//! that it does not rule out, a bit each, and a fault that is in all three sets is there. What remains is whether the third
+//! and fourth byte of a character are there exactly where they must be, which bit 7 is used for.
+//!
+//! ```text
+//! text            … 41 E2 82 AC 41 …        A, €, A
+//! one before      … .. 41 E2 82 AC …
+//! two before      … .. .. 41 E2 82 …        E2 says: here is a third byte
+//! ```
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::BLOCK;
+
+/// A byte that begins a character, and no continuation after it.
+const TOO_SHORT: u8 = 1 << 0;
+/// ASCII, and a continuation after it.
+const TOO_LONG: u8 = 1 << 1;
+/// `E0` and a continuation below `A0`: what two bytes can say.
+const OVERLONG_3: u8 = 1 << 2;
+/// `F4` and a continuation of `90` or above, or `F5` and above: beyond U+10FFFF.
+const TOO_LARGE: u8 = 1 << 3;
+/// `ED` and a continuation of `A0` or above.
+const SURROGATE: u8 = 1 << 4;
+/// `C0` or `C1`: what one byte can say.
+const OVERLONG_2: u8 = 1 << 5;
+/// `F0` and a continuation below `90`: what three bytes can say. Also `F5` and above with such a one.
+const OVERLONG_4: u8 = 1 << 6;
+/// Two continuations in a row: wrong, unless it is a third or fourth byte.
+const TWO_CONTINUATIONS: u8 = 1 << 7;
+
+/// By the high nibble of the first of two bytes.
+const FIRST_HIGH: [u8; 16] = [
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS,
+    TOO_SHORT | OVERLONG_2,
+    TOO_SHORT,
+    TOO_SHORT | OVERLONG_3 | SURROGATE,
+    TOO_SHORT | TOO_LARGE | OVERLONG_4,
+];
+
+/// By the low nibble of the first of two bytes.
+const FIRST_LOW: [u8; 16] = {
+    // Faults that any low nibble may have, and those of `F5` and above.
+    const ANY: u8 = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS;
+    const LARGE: u8 = ANY | TOO_LARGE | OVERLONG_4;
+    [
+        ANY | OVERLONG_2 | OVERLONG_3 | OVERLONG_4,
+        ANY | OVERLONG_2,
+        ANY,
+        ANY,
+        ANY | TOO_LARGE,
+        LARGE,
+        LARGE,
+        LARGE,
+        LARGE,
+        LARGE,
+        LARGE,
+        LARGE,
+        LARGE,
+        LARGE | SURROGATE,
+        LARGE,
+        LARGE,
+    ]
+};
+
+/// By the high nibble of the second of two bytes.
+const SECOND_HIGH: [u8; 16] = {
+    const CONTINUATION: u8 = TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS;
+    let mut table = [TOO_SHORT; 16];
+    table[0x8] = CONTINUATION | OVERLONG_3 | OVERLONG_4;
+    table[0x9] = CONTINUATION | OVERLONG_3 | TOO_LARGE;
+    table[0xa] = CONTINUATION | SURROGATE | TOO_LARGE;
+    table[0xb] = CONTINUATION | SURROGATE | TOO_LARGE;
+    table
+};
+
+/// Whether `text` is UTF-8.
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+#[inline(never)]
+pub(super) fn is_utf8(text: &[u8]) -> bool {
+    let mut wrong = _mm512_setzero_si512();
+    let mut at = 0;
+    // Up to where a character could still be incomplete: bytes after the end are zero, and nothing goes on there.
+    while at < text.len() + 3 {
+        let is_amid = at >= 3 && at + BLOCK <= text.len();
+        let load = |distance| if is_amid { load_amid(text, at - distance) } else { load_at_edge(text, at, distance) };
+        wrong = _mm512_or_si512(wrong, faults(load(0), load(1), load(2), load(3)));
+        at += BLOCK;
+    }
+    _mm512_test_epi8_mask(wrong, wrong) == 0
+}
+
+/// The 64 bytes of `text` from `from` on.
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+#[inline]
+fn load_amid(text: &[u8], from: usize) -> __m512i {
+    let bytes = &text[from..from + BLOCK];
+    // SAFETY: there are 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// The 64 bytes of `text` from `distance` before `at` on, with zeros for those outside it.
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+#[inline]
+fn load_at_edge(text: &[u8], at: usize, distance: usize) -> __m512i {
+    let ones = |count: usize| if count >= BLOCK { !0 } else { (1_u64 << count) - 1 };
+    let from_start = !ones(distance.saturating_sub(at));
+    let to_end = ones((text.len() + distance).saturating_sub(at));
+    let start = text.as_ptr().wrapping_add(at).wrapping_sub(distance);
+    // SAFETY: what is loaded lies within the text, and what the mask leaves out is not touched.
+    unsafe { _mm512_maskz_loadu_epi8(from_start & to_end, start.cast()) }
+}
+
+/// Not zero in each byte that is wrong, given those one, two and three before.
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+#[inline]
+fn faults(here: __m512i, one: __m512i, two: __m512i, three: __m512i) -> __m512i {
+    let nibble = _mm512_set1_epi8(0x0f);
+    let high = |v| _mm512_and_si512(_mm512_srli_epi16::<4>(v), nibble);
+    let first_high = _mm512_shuffle_epi8(table(FIRST_HIGH), high(one));
+    let first_low = _mm512_shuffle_epi8(table(FIRST_LOW), _mm512_and_si512(one, nibble));
+    let second_high = _mm512_shuffle_epi8(table(SECOND_HIGH), high(here));
+    // Of two bytes, what all three say.
+    let pair = _mm512_and_si512(_mm512_and_si512(first_high, first_low), second_high);
+    // Third and fourth bytes come two after `E0` and above, and three after `F0` and above. These have bit 7 left if that much
+    // is taken from them, and no others have.
+    let third = _mm512_subs_epu8(two, _mm512_set1_epi8(0x60));
+    let fourth = _mm512_subs_epu8(three, _mm512_set1_epi8(0x70));
+    let must_go_on = _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(i8::MIN));
+    _mm512_xor_si512(must_go_on, pair)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
+#[inline]
+fn table(table: [u8; 16]) -> __m512i {
+    // SAFETY: the table is 16 bytes, and the load needs no alignment.
+    unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
+}

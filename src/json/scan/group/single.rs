@@ -1,0 +1,144 @@
+//! One block at a time, its tokens where they are.
+//!
+//! Shift a mask by one, and every token has stepped to the byte after it. Add it to a mask of blanks, and every token that
+//! stood before blanks has been carried over them:
+//!
+//! ```text
+//! text     { "a" : [ 1 , "b" ] , "c" : 2 }
+//! comma    ............^.......^..........
+//! steps    .............^.......^.........    comma << 1
+//! lands    ..............^.......^........    (blank + (steps & blank)) & !blank, or where it stepped on no blank
+//! ```
+//!
+//! What leaves the block that way comes in at the beginning of the next.
+
+use super::super::carry::Carry;
+use super::super::cpu::{Block, Masks, StructureMasks};
+use super::super::grammar::{self, After, Claims};
+use super::super::nesting::{Brackets, Levels, Nesting};
+use super::super::pass::Rejected;
+use super::{Found, Group, Tokens};
+
+/// See the [module](self).
+pub(in super::super) struct Single {
+    /// The tokens of the block, if there is one to be judged.
+    tokens: Tokens,
+    is_empty: bool,
+    /// Where it is in the text.
+    at: u32,
+    inside: u64,
+    blank: u64,
+    // The tokens that wait for what comes after them.
+    after_open: Carry,
+    after_comma: Carry,
+    after_colon: Carry,
+    key: Carry,
+    after_key: Carry,
+}
+
+impl<C: Masks> Group<C> for Single {
+    type Shapes = StructureMasks;
+    type Origins = ();
+
+    #[inline(always)]
+    fn new(_: C, after_comma: bool) -> Self {
+        Self {
+            tokens: Tokens::default(),
+            is_empty: true,
+            at: 0,
+            inside: 0,
+            blank: 0,
+            after_open: Carry(0),
+            after_comma: Carry(u64::from(after_comma)),
+            // The beginning is followed by a value, as a colon is.
+            after_colon: Carry(u64::from(!after_comma)),
+            key: Carry(0),
+            after_key: Carry(0),
+        }
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn overflows(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    #[inline(always)]
+    fn structure(cpu: C, block: &Block) -> (u64, StructureMasks) {
+        let masks = cpu.structure(block);
+        (masks.open | masks.close | masks.comma | masks.colon, masks)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "no text is longer than a span can say")]
+    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: Found, at: usize, (): &mut ()) {
+        let Found { tokens, string, scalar, inside, blank } = found;
+        let StructureMasks { open, close, curly, comma, colon } = masks;
+        self.tokens = Tokens {
+            new: tokens,
+            open: open & tokens,
+            close: close & tokens,
+            curly,
+            comma: comma & tokens,
+            colon: colon & tokens,
+            string,
+            scalar,
+        };
+        (self.is_empty, self.at, self.inside, self.blank) = (false, at as u32, inside, blank);
+    }
+
+    #[inline(always)]
+    fn tokens(&self, _: C) -> Tokens {
+        self.tokens
+    }
+
+    #[inline(always)]
+    fn read(&mut self, tokens: Tokens) -> Result<Claims, Rejected> {
+        let Self { inside, blank, .. } = *self;
+        let Tokens { open, comma, colon, string, .. } = tokens;
+        let after = if blank == 0 {
+            // As compact JSON has it: what follows is the next byte.
+            let open = self.after_open.step(open);
+            let comma = self.after_comma.step(comma);
+            let colon = self.after_colon.step(colon);
+            let key_end = self.key.land((open | comma) & string, inside);
+            After { open, comma, colon, key: self.after_key.step(key_end) }
+        } else {
+            let open = self.after_open.land_after(open, blank);
+            let comma = self.after_comma.land_after(comma, blank);
+            let colon = self.after_colon.land_after(colon, blank);
+            let key_end = self.key.land((open | comma) & string, inside);
+            After { open, comma, colon, key: self.after_key.land_after(key_end, blank) }
+        };
+        grammar::read(tokens, after, !0)
+    }
+
+    #[inline(always)]
+    fn nest(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected> {
+        nesting.steps(cpu, brackets)
+    }
+
+    #[inline(always)]
+    fn places(&self, _: C, tokens: u64, (): &()) -> impl Iterator<Item = (u32, u64)> {
+        std::iter::once((self.at, tokens))
+    }
+
+    #[inline(always)]
+    fn restart(&mut self, _: C, (): &mut ()) {
+        self.is_empty = true;
+    }
+
+    #[inline(always)]
+    fn all_fit(&self) -> bool {
+        true
+    }
+}

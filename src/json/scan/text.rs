@@ -1,0 +1,168 @@
+//! The text as blocks: where it ends, and which bytes may stand between its tokens.
+
+use super::Input;
+use super::cpu::{BLOCK, Block, Masks};
+use super::pass::Rejected;
+
+/// A text that is being read, and what was seen of it.
+pub(super) struct Text<'a> {
+    /// What lies in memory, after the text as well.
+    buffer: &'a [u8],
+    /// The text, as far as its end is known: all of the buffer, or up to the line feed that ends it.
+    text: &'a [u8],
+    ends_at_line_feed: bool,
+    /// Where the next block begins.
+    at: usize,
+    /// From the first block that is not all ASCII to the end of the last one, if there is any.
+    beyond_ascii: (usize, usize),
+    /// Not zero if there was a blank between tokens.
+    blanks: u64,
+    /// Not zero if there was one other than a space.
+    controls: u64,
+}
+
+/// What decides about a block where its strings are, and what may be in them. Nothing of it lies after the text's end.
+#[derive(Clone, Copy)]
+pub(super) struct TextMasks {
+    /// The bytes that belong to the text.
+    pub(super) within: u64,
+    pub(super) quote: u64,
+    pub(super) backslash: u64,
+    /// Control characters and bytes beyond ASCII.
+    pub(super) odd: u64,
+    /// Control characters.
+    pub(super) control: u64,
+}
+
+impl<'a> Text<'a> {
+    #[inline(always)]
+    pub(super) fn new(Input { buffer, ends_at_line_feed, known }: Input<'a>) -> Self {
+        let beyond_ascii = (usize::MAX, 0);
+        Self { buffer, text: buffer, ends_at_line_feed, at: known, beyond_ascii, blanks: 0, controls: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn as_bytes(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// What lies in memory from the next block on.
+    #[inline(always)]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.text[self.at..]
+    }
+
+    #[inline(always)]
+    pub(super) fn has_more(&self) -> bool {
+        self.at < self.text.len()
+    }
+
+    #[inline(always)]
+    pub(super) fn has_blanks(&self) -> bool {
+        self.blanks != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn has_controls(&self) -> bool {
+        self.controls != 0
+    }
+
+    /// The next block. The last one, if it is not whole, is put into `padded`, with spaces after it.
+    #[inline(always)]
+    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> &'b Block
+    where
+        'a: 'b,
+    {
+        let rest = &self.text[self.at..];
+        match rest.first_chunk() {
+            Some(block) => block,
+            None => {
+                let padded = padded.insert([b' '; BLOCK]);
+                padded[..rest.len()].copy_from_slice(rest);
+                padded
+            }
+        }
+    }
+
+    /// Where the block begins. The next one is the one after it.
+    #[inline(always)]
+    pub(super) fn step(&mut self) -> usize {
+        let at = self.at;
+        self.at += BLOCK;
+        at
+    }
+
+    /// The masks of the next block. If there is a line feed in it that ends the text, the text ends there from now on.
+    #[inline(always)]
+    pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
+        let masks = cpu.strings(block);
+        let mut masks =
+            TextMasks { within: !0, quote: masks.quote, backslash: masks.backslash, odd: masks.odd, control: 0 };
+        if masks.odd != 0 {
+            let line_feed = cpu.line_feeds(block);
+            if self.ends_at_line_feed && line_feed != 0 {
+                self.text = &self.buffer[..self.at + line_feed.trailing_zeros() as usize];
+                masks.within = (line_feed - 1) & !line_feed;
+                masks.quote &= masks.within;
+                masks.backslash &= masks.within;
+                masks.odd &= masks.within;
+            }
+            let high = cpu.high(block) & masks.within;
+            masks.control = masks.odd & !high;
+            if high != 0 {
+                self.saw_high(self.at, self.at + BLOCK);
+            }
+        }
+        masks
+    }
+
+    /// The bytes of the next block that are outside strings, given those inside and the quotes around them: those that are
+    /// part of tokens, and blanks.
+    #[inline(always)]
+    pub(super) fn outside<C: Masks>(
+        &mut self,
+        cpu: C,
+        block: &Block,
+        masks: TextMasks,
+        inside: u64,
+        quote: u64,
+    ) -> Result<(u64, u64), Rejected> {
+        let outside = !(inside | quote) & masks.within;
+        // What is odd out there is white space too, or else it is wrong.
+        let blank = (cpu.spaces(block) | masks.odd) & outside;
+        self.blanks |= blank;
+        if masks.odd != 0 {
+            let odd = masks.odd & outside;
+            if (masks.control & inside) | (odd & !cpu.white(block)) != 0 {
+                return Err(Rejected);
+            }
+            self.controls |= odd;
+        }
+        Ok((outside ^ blank, blank))
+    }
+
+    /// Goes on at `to`, all before being part of a string. `high` says whether there were bytes beyond ASCII.
+    #[inline(always)]
+    pub(super) fn skip_to(&mut self, to: usize, high: bool) {
+        if high {
+            self.saw_high(self.at, to);
+        }
+        self.at = to;
+    }
+
+    #[inline(always)]
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    #[inline(always)]
+    fn saw_high(&mut self, from: usize, to: usize) {
+        self.beyond_ascii = (self.beyond_ascii.0.min(from), to);
+    }
+
+    #[inline(always)]
+    pub(super) fn check_utf8<C: Masks>(&self, cpu: C) -> Result<(), Rejected> {
+        let (from, to) = self.beyond_ascii;
+        if to == 0 || cpu.is_utf8(&self.text[from..to.min(self.text.len())]) { Ok(()) } else { Err(Rejected) }
+    }
+}
