@@ -1,11 +1,11 @@
-//! Four chapters, each from a problem to a program that runs, and then to what goes wrong.
+//! Four chapters, each with a problem, a program that solves it, and common mistakes.
 //!
-//! - [Framing a stream](framing_a_stream): bytes come in pieces that have nothing to do with lines.
-//! - [Answering faults](answering_faults): a line is no message, and somebody may be waiting for an answer to it.
-//! - [Writing a proxy](writing_a_proxy): several clients share a server, and nothing but ids may change on the way.
-//! - [Surviving a noisy stdout](surviving_a_noisy_stdout): somebody prints where messages go.
+//! - [Framing a stream](framing_a_stream): turn chunks of bytes into messages.
+//! - [Answering faults](answering_faults): decide whether to answer a bad line, and with which id.
+//! - [Writing a proxy](writing_a_proxy): share one server between clients, changing nothing but ids.
+//! - [Surviving a noisy stdout](surviving_a_noisy_stdout): keep stray prints out of the protocol.
 
-#[allow(unused_imports, reason = "the chapters' links begin here")]
+#[allow(unused_imports, reason = "links in the chapters resolve from here")]
 use crate::*;
 
 #[doc = include_str!("../docs/framing-a-stream.md")]
@@ -17,5 +17,7 @@ pub mod answering_faults {}
 #[doc = include_str!("../docs/writing-a-proxy.md")]
 pub mod writing_a_proxy {}
 
+// Its first program needs the feature.
+#[cfg(feature = "stdio")]
 #[doc = include_str!("../docs/surviving-a-noisy-stdout.md")]
 pub mod surviving_a_noisy_stdout {}
