@@ -3,7 +3,7 @@
 mod common;
 
 use allocation_counter::measure;
-use wireline::{Decoder, Frame, Message, Rules};
+use wireline::{Decoder, Encoder, Frame, Id, Message, RpcError, Rules};
 
 /// Ten messages of all kinds.
 fn mixed() -> Vec<u8> {
@@ -232,4 +232,58 @@ fn an_owned_frame_shares_the_buffer() {
     assert_eq!(frames, 10);
     // Only what counts the references to the buffer, once.
     assert!(info.count_total <= 1 && info.bytes_total < 100, "{info:?}");
+}
+
+/// What a tool's result looks like.
+#[derive(serde::Serialize)]
+struct ToolResult {
+    content: Vec<Content>,
+    total: i64,
+    ratio: f64,
+}
+
+#[derive(serde::Serialize)]
+struct Content {
+    r#type: &'static str,
+    text: String,
+}
+
+fn tool_result(len: usize) -> ToolResult {
+    let text = "some \"text\"\n".chars().cycle().take(len).collect();
+    ToolResult { content: vec![Content { r#type: "text", text }], total: -1_234_567, ratio: 0.125 }
+}
+
+#[test]
+fn nothing_is_allocated_to_encode_into_room_that_is_there() {
+    for len in [0, 10, 100, 10_000] {
+        let (result, id) = (tool_result(len), Id::from(17));
+        let mut encoder = Encoder::new(Rules::mcp());
+        encoder.response(&id, &result).unwrap();
+        let info = measure(|| {
+            for _ in 0..100 {
+                encoder.clear();
+                encoder.response(&id, &result).unwrap();
+                encoder.error(&id, &RpcError::method_not_found()).unwrap();
+                encoder.clear();
+                encoder.notification("notifications/progress", &result).unwrap();
+            }
+        });
+        // Room for an error besides a short result may have to be made once.
+        assert!(info.count_total <= 1, "{} allocations for {len} bytes of text", info.count_total);
+    }
+}
+
+/// Room is made for what is there and a vector or two, not for the escapes that there might be.
+#[test]
+fn a_line_takes_little_more_memory_than_it_needs() {
+    for len in [0, 10, 60, 100, 1000, 30_000] {
+        let result = tool_result(len);
+        let mut line = bytes::Bytes::new();
+        let info = measure(|| {
+            line = wireline::to_line(&Rules::mcp(), |e| e.response(&Id::from(17), &result)).unwrap().into_bytes()
+        });
+        let kept = info.bytes_current as usize;
+        assert!(kept <= 2 * line.len() + 256, "{kept} bytes kept for {}", line.len());
+        assert!(info.count_total <= 6, "{} allocations for {}", info.count_total, line.len());
+    }
 }

@@ -68,7 +68,8 @@ impl<'d> Draft<'d> {
         let end = self.out.len();
         // Null params are removed again, so they may exceed the limit.
         self.out.extend_from_slice(br#","params":"#);
-        let from = self.payload(params, NULL_PARAMS.len())?;
+        let from = self.out.len();
+        serializer::append(self.out, params, self.bounds(NULL_PARAMS.len()))?;
         match &self.out[from..] {
             b"null" => self.out.truncate(end),
             [b'{', ..] => {}
@@ -81,14 +82,12 @@ impl<'d> Draft<'d> {
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
         self.check_id(id, Kind::Result)?;
-        self.text(br#"{"jsonrpc":"2.0","id":"#)?;
-        self.text(id.as_json().as_bytes())?;
-        self.text(br#","result":"#)?;
-        let from = self.payload(result, 0)?;
+        let before: [&[u8]; 3] = [br#"{"jsonrpc":"2.0","id":"#, id.as_json().as_bytes(), br#","result":"#];
+        let from = serializer::append_between(self.out, before, result, b"}", self.bounds(0))?;
         if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(from) != Some(&b'{') {
             return Err(EncodeError::rule(FaultKind::InvalidResult, from - self.start));
         }
-        self.text(b"}")
+        Ok(())
     }
 
     pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
@@ -105,7 +104,7 @@ impl<'d> Draft<'d> {
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
         self.text(br#""error":{"code":"#)?;
-        self.payload(&error.code(), 0)?;
+        serializer::append_i64(self.out, error.code(), self.bounds(0))?;
         self.text(br#","message":"#)?;
         serializer::append_str(self.out, error.message(), self.bounds(0))?;
         if let Some(data) = error.data() {
@@ -170,14 +169,7 @@ impl<'d> Draft<'d> {
         self.check_again(envelope)
     }
 
-    /// Appends a payload, which may exceed the line limit by `excess`, and returns where it starts.
-    fn payload(&mut self, payload: &(impl Serialize + ?Sized), excess: usize) -> Result<usize, EncodeError> {
-        let from = self.out.len();
-        serializer::append(self.out, payload, self.bounds(excess))?;
-        Ok(from)
-    }
-
-    /// What a payload may take up.
+    /// What a payload may take up, if it may exceed the line limit by `excess`.
     fn bounds(&self, excess: usize) -> Bounds {
         Bounds {
             start: self.start,

@@ -5,6 +5,7 @@
 //! | `scan/` | is a text JSON, and where are the members of its outermost object? One pass, 64 bytes at a time |
 //! | `accept` | the same, with the text as `&str` if the answer is yes |
 //! | `explain` | what's wrong with a text, and where? Byte by byte |
+//! | `escape/` | which bytes of a string must be escaped? And where to write them, 64 bytes at a time |
 //! | `fragment` | how does a text get through serde as it is spelled? |
 //! | `kernel` | which CPU-specific implementation runs? |
 //! | `text` | who owns a valid text: a line, a buffer, or the value itself? |
@@ -12,8 +13,9 @@
 //! | `string`, `number` | what does a string say, what is a number worth? |
 
 pub(crate) mod accept;
+pub(crate) mod escape;
 pub(crate) mod explain;
-pub(crate) mod fragment;
+mod fragment;
 pub(crate) mod kernel;
 pub(crate) mod number;
 pub(crate) mod scan;
@@ -23,6 +25,7 @@ pub(crate) mod walk;
 
 pub(crate) use accept::{Accepted, accept};
 pub(crate) use explain::{Flaw, explain};
+pub(crate) use fragment::{RAW_FRAGMENT, ask_for_fragment, fragment_was_asked};
 pub(crate) use number::Decimal;
 pub(crate) use scan::{DEEPEST, Input, Members, Root, Scanned, Span};
 pub(crate) use text::{ShortText, Text};

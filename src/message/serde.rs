@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{self, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::json::fragment::{self, RAW_FRAGMENT};
+use crate::json::{RAW_FRAGMENT, fragment_was_asked};
 
 use super::id::Id;
 use super::raw::RawJson;
@@ -31,7 +31,7 @@ struct Fragment<'a>(&'a str);
 
 impl Serialize for Fragment<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match fragment::was_asked_for() {
+        match fragment_was_asked() {
             true => serializer.serialize_str(self.0),
             false => transcode(self.0, serializer),
         }

@@ -1,5 +1,7 @@
 //! Encoding: a typed result and its envelope become a line, in a buffer that is used again.
 
+mod results;
+
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -10,55 +12,48 @@ use crate::comparison::{Comparison, Part, Row};
 use crate::progress::Progress;
 use crate::rounds::{self, Best, Runner};
 
-/// What of text there is in a result, in bytes before it is escaped.
-const SIZES: [(&str, usize); 2] = [("a small result", 60), ("a large text", 30 << 10)];
-
 /// What is written between two looks at the clock, in bytes.
 const PASS: usize = 128 << 10;
 
 const ID: i64 = 17;
 
-/// What a tool's result looks like.
+/// A result with its envelope, for those who know of none.
 #[derive(Serialize)]
-struct ToolResult {
-    content: Vec<Content>,
-    #[serde(rename = "isError")]
-    is_error: bool,
-}
-
-#[derive(Serialize)]
-struct Content {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: String,
-}
-
-/// The same with its envelope, for those who know of none.
-#[derive(Serialize)]
-struct Envelope<'a> {
+struct Envelope<'a, T> {
     jsonrpc: &'static str,
     id: i64,
-    result: &'a ToolResult,
+    result: &'a T,
 }
 
-/// One comparison for each size.
+/// One comparison for each sort of result.
 pub(crate) fn compare(time: Duration) -> Vec<Comparison> {
-    SIZES.into_iter().map(|(name, len)| compare_size(name, len, time)).collect()
+    vec![
+        compare_result("a small result", &results::escapes(60), time),
+        compare_result("text with escapes", &results::escapes(30 << 10), time),
+        compare_result("source", &results::source(), time),
+        compare_result("long plain text", &results::plain(30 << 10), time),
+        compare_result("base64", &results::base64(), time),
+        compare_result("text beyond ASCII", &results::beyond_ascii(), time),
+        compare_result("short strings", &results::short_strings(), time),
+        compare_result("integers", &results::integers(), time),
+        compare_result("integers of any length", &results::any_integers(), time),
+        compare_result("floats with three decimals", &results::rounded_floats(), time),
+        compare_result("floats of any bits", &results::any_floats(), time),
+        compare_result("a tool list of structs", &results::tool_list(), time),
+        compare_result("a tool list as a Value", &results::tool_value(), time),
+    ]
 }
 
-fn compare_size(title: &str, len: usize, time: Duration) -> Comparison {
-    let text = "line of text with \"quotes\" and\n".chars().cycle().take(len).collect();
-    let result = ToolResult { content: vec![Content { kind: "text", text }], is_error: false };
+fn compare_result<T: Serialize + 'static>(title: &str, result: &T, time: Duration) -> Comparison {
     let mut writers = writers();
-    let line = writers[0].write.line(&result).to_vec();
+    let line = writers[0].write.line(result).to_vec();
     for Writer { name, write, .. } in &mut writers {
-        assert!(write.line(&result) == line, "{name} writes something else");
+        assert!(same(write.line(result), &line), "{name} writes something else for {title}");
     }
     let messages = PASS.div_ceil(line.len()) as u64;
 
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for Writer { write, .. } in &mut writers {
-        let result = &result;
         runners.push(Box::new(move |_| {
             for _ in 0..messages {
                 black_box(write.line(black_box(result)));
@@ -78,23 +73,29 @@ fn compare_size(title: &str, len: usize, time: Duration) -> Comparison {
     }
 }
 
+/// Whether two lines say the same. They are spelled the same but for floats, which simd-json prints in a way of its own.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    let value = |line| serde_json::from_slice::<serde_json::Value>(line).expect("it is JSON");
+    one == other || value(one) == value(other)
+}
+
 /// One way of writing a result.
-struct Writer {
+struct Writer<T> {
     name: &'static str,
     part: Part,
-    write: Box<dyn Write>,
+    write: Box<dyn Write<T>>,
 }
 
-trait Write {
+trait Write<T> {
     /// The line that `result` becomes.
-    fn line(&mut self, result: &ToolResult) -> &[u8];
+    fn line(&mut self, result: &T) -> &[u8];
 }
 
-fn writers() -> Vec<Writer> {
-    let peer = |name, to_writer| Writer {
+fn writers<T: Serialize + 'static>() -> Vec<Writer<T>> {
+    let peer = |name, to_writer| Writer::<T> {
         name,
         part: Part::Peer,
-        write: Box::new(Serializing { buffer: Vec::new(), to_writer }),
+        write: Box::new(Serializing::<T> { buffer: Vec::new(), to_writer }),
     };
     vec![
         Writer {
@@ -114,8 +115,8 @@ struct Encoding {
     id: Id<'static>,
 }
 
-impl Write for Encoding {
-    fn line(&mut self, result: &ToolResult) -> &[u8] {
+impl<T: Serialize> Write<T> for Encoding {
+    fn line(&mut self, result: &T) -> &[u8] {
         self.encoder.clear();
         self.encoder.response(&self.id, result).expect("it serializes");
         self.encoder.as_bytes()
@@ -123,13 +124,13 @@ impl Write for Encoding {
 }
 
 /// A serializer of whatever it is given, and a line end.
-struct Serializing {
+struct Serializing<T> {
     buffer: Vec<u8>,
-    to_writer: fn(&mut Vec<u8>, &Envelope<'_>),
+    to_writer: fn(&mut Vec<u8>, &Envelope<'_, T>),
 }
 
-impl Write for Serializing {
-    fn line(&mut self, result: &ToolResult) -> &[u8] {
+impl<T: Serialize> Write<T> for Serializing<T> {
+    fn line(&mut self, result: &T) -> &[u8] {
         self.buffer.clear();
         (self.to_writer)(&mut self.buffer, &Envelope { jsonrpc: "2.0", id: ID, result });
         self.buffer.push(b'\n');
@@ -147,5 +148,11 @@ mod tests {
             assert_eq!(comparison.rows.iter().filter(|row| row.time.is_some()).count(), 4);
             assert!(comparison.bytes >= PASS as u64);
         }
+    }
+
+    #[test]
+    fn lines_that_differ_are_noticed() {
+        assert!(same(b"[1.0,2]", b"[1.0,2]") && same(b"[1e2]", b"[100.0]"));
+        assert!(!same(b"[1.0,2]", b"[1.0,3]") && !same(b"[1.0]", b"[\"1.0\"]"));
     }
 }

@@ -1,0 +1,97 @@
+//! The keys of maps: strings, and what is written as one.
+
+use std::fmt::Display;
+
+use serde::ser::{Impossible, Serialize, Serializer};
+use serde_json::Error;
+use serde_json::ser::{CompactFormatter, Formatter};
+
+use super::fragment::refuse_all;
+use super::{Cause, Done, Writer};
+
+/// Writes a key, with what comes before it and the colon after it.
+pub(super) struct Key<'w, 'b> {
+    writer: &'w mut Writer<'b>,
+    /// An opening bracket or a comma.
+    before: u8,
+}
+
+impl<'w, 'b> Key<'w, 'b> {
+    #[inline(always)]
+    pub(super) fn new(writer: &'w mut Writer<'b>, before: u8) -> Self {
+        Self { writer, before }
+    }
+
+    fn quoted(self, write: impl FnOnce(&mut Writer<'b>) -> Done) -> Done {
+        self.writer.put([&[self.before, b'"']])?;
+        write(self.writer)?;
+        self.writer.put([b"\":"])
+    }
+
+    #[cold]
+    fn refuse(self) -> Error {
+        self.writer.fail(Cause::Serialize, "key must be a string")
+    }
+}
+
+macro_rules! quoted {
+    ($($method:ident: $type:ty => |$writer:ident, $value:ident| $write:expr;)*) => {$(
+        fn $method(self, $value: $type) -> Done {
+            self.quoted(|$writer| $write)
+        }
+    )*};
+}
+
+impl Serializer for Key<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    quoted! {
+        serialize_bool: bool => |writer, value| writer.bool(value);
+        serialize_i8: i8 => |writer, value| writer.i64(value.into());
+        serialize_i16: i16 => |writer, value| writer.i64(value.into());
+        serialize_i32: i32 => |writer, value| writer.i64(value.into());
+        serialize_i64: i64 => |writer, value| writer.i64(value);
+        serialize_i128: i128 => |writer, value| writer.i128(value);
+        serialize_u8: u8 => |writer, value| writer.u64(value.into());
+        serialize_u16: u16 => |writer, value| writer.u64(value.into());
+        serialize_u32: u32 => |writer, value| writer.u64(value.into());
+        serialize_u64: u64 => |writer, value| writer.u64(value);
+        serialize_u128: u128 => |writer, value| writer.u128(value);
+        serialize_f32: f32 => |writer, value| {
+            writer.float(value.is_finite(), |writer| CompactFormatter.write_f32(writer, value))
+        };
+        serialize_f64: f64 => |writer, value| {
+            writer.float(value.is_finite(), |writer| CompactFormatter.write_f64(writer, value))
+        };
+    }
+
+    #[inline]
+    fn serialize_str(self, value: &str) -> Done {
+        self.writer.key(self.before, value)
+    }
+
+    fn serialize_char(self, value: char) -> Done {
+        self.writer.key(self.before, value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Done {
+        self.writer.key(self.before, variant)
+    }
+
+    #[inline]
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Done {
+        value.serialize(self)
+    }
+
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Done {
+        self.quoted(|writer| writer.display(value))
+    }
+
+    refuse_all! { compounds }
+}

@@ -1,0 +1,290 @@
+//! Typed payloads to compact JSON, straight into the buffer.
+//!
+//! What comes out is what serde_json writes, byte for byte, or nothing at all. Where serde_json trusts a `Serialize`,
+//! this serializer does not:
+//!
+//! - A float that is not finite is refused. serde_json writes `null`.
+//! - The lengths that a `Serialize` announces are ignored, so a wrong one does no harm.
+//! - The keys and values of a map must come in turn.
+//! - An error or a panic inside a nested value fails the whole, also if the outer value ignores it: what was written so
+//!   far ends in the middle of something.
+//! - JSON that somebody else made, such as a `RawValue`, is checked where it is written: it must be a single value, on one
+//!   line.
+//! - Nesting and length have limits, which apply while the value is written, not afterwards.
+//!
+//! Errors within are serde_json's, so that a custom error keeps its text.
+
+mod compound;
+mod fragment;
+mod integer;
+mod key;
+mod value;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+use std::mem;
+
+use bytes::BytesMut;
+use serde::Serialize;
+use serde::ser::Error as _;
+use serde_json::Error;
+
+use crate::encode::error::{EncodeError, EncodeErrorKind};
+use crate::json::escape::{Cursor, Full};
+use crate::json::explain::Defect;
+use crate::message::FaultKind;
+
+/// How much may be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Where the message starts in the buffer; offsets in errors count from here.
+    pub(crate) start: usize,
+    /// How long the buffer may become.
+    pub(crate) end: usize,
+    /// How many brackets may still be opened.
+    pub(crate) depth: u32,
+}
+
+/// Appends `value` as compact JSON on one line, or nothing.
+#[inline]
+pub(crate) fn append<T: Serialize + ?Sized>(out: &mut BytesMut, value: &T, bounds: Bounds) -> Result<(), EncodeError> {
+    let mut writer = Writer::new(out, bounds);
+    let done = value.serialize(&mut writer);
+    writer.finish(done, bounds)
+}
+
+/// Appends `before`, `value` as compact JSON on one line, and `after`; or nothing. Returns where the value starts.
+///
+/// For what is around a payload, which takes as long as a small payload does if it is appended on its own. The pieces
+/// count as part of the line, but brackets in them do not count as opened.
+#[inline]
+pub(crate) fn append_between<T: Serialize + ?Sized, const N: usize>(
+    out: &mut BytesMut,
+    before: [&[u8]; N],
+    value: &T,
+    after: &[u8],
+    bounds: Bounds,
+) -> Result<usize, EncodeError> {
+    let mut writer = Writer::new(out, bounds);
+    let mut start = 0;
+    let done = writer.put_few(before).and_then(|()| {
+        start = writer.cursor.position();
+        value.serialize(&mut writer)?;
+        writer.put_few([after])
+    });
+    writer.finish(done, bounds)?;
+    Ok(start)
+}
+
+/// Appends `text` as a string literal, or nothing.
+#[inline]
+pub(crate) fn append_str(out: &mut BytesMut, text: &str, bounds: Bounds) -> Result<(), EncodeError> {
+    let mut writer = Writer::new(out, bounds);
+    let done = writer.string(text);
+    writer.finish(done, bounds)
+}
+
+/// Appends an integer, or nothing.
+#[inline]
+pub(crate) fn append_i64(out: &mut BytesMut, number: i64, bounds: Bounds) -> Result<(), EncodeError> {
+    let mut writer = Writer::new(out, bounds);
+    let done = writer.i64(number);
+    writer.finish(done, bounds)
+}
+
+/// What each method of a serializer returns.
+type Done = Result<(), Error>;
+
+/// The serializer: `&mut Writer` implements [`serde::Serializer`].
+struct Writer<'b> {
+    cursor: Cursor<'b>,
+    /// How many brackets may still be opened.
+    depth: u32,
+    /// The first thing that went wrong, whether or not a `Serialize` has passed it on.
+    failure: Option<Failure>,
+}
+
+#[derive(Clone, Copy)]
+struct Failure {
+    cause: Cause,
+    /// Where in the buffer.
+    at: usize,
+}
+
+/// What can go wrong.
+#[derive(Clone, Copy)]
+enum Cause {
+    /// A `Serialize` failed, or did what it must not do.
+    Serialize,
+    NonFinite,
+    LineBreak,
+    TooLong,
+    TooDeep,
+    /// A fragment is not JSON.
+    Defect(Defect),
+}
+
+impl<'b> Writer<'b> {
+    #[inline(always)]
+    fn new(out: &'b mut BytesMut, bounds: Bounds) -> Self {
+        Self { cursor: Cursor::new(out, bounds.end), depth: bounds.depth, failure: None }
+    }
+
+    /// Makes what was written part of the buffer, if nothing went wrong.
+    #[inline(always)]
+    fn finish(self, done: Done, bounds: Bounds) -> Result<(), EncodeError> {
+        let at = self.cursor.position();
+        match (done, self.failure) {
+            (Ok(()), None) => {
+                self.cursor.commit().map_err(|Full| Failure { cause: Cause::TooLong, at }.into_error(None, bounds))
+            }
+            (done, failure) => {
+                Err(failure.unwrap_or(Failure { cause: Cause::Serialize, at }).into_error(done.err(), bounds))
+            }
+        }
+    }
+
+    /// Writes `pieces`, one after the other.
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
+        let done = self.cursor.put(pieces);
+        self.fits(done)
+    }
+
+    /// The same for pieces that are short, though the compiler does not know how short.
+    #[inline(always)]
+    fn put_few<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
+        for piece in pieces {
+            let done = self.cursor.put_few(piece);
+            self.fits(done)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a string with its quotes.
+    #[inline(always)]
+    fn string(&mut self, text: &str) -> Done {
+        let done = self.cursor.put_string(b"\"", text, b"\"");
+        self.fits(done)
+    }
+
+    /// Writes `before`, a bracket or a comma; `name` with its quotes; and a colon.
+    #[inline(always)]
+    fn name(&mut self, before: u8, name: &'static str) -> Done {
+        // Names of fields are known to the compiler, and so is the answer.
+        if is_plain(name.as_bytes()) {
+            self.put([&[before, b'"'], name.as_bytes(), b"\":"])
+        } else {
+            self.key(before, name)
+        }
+    }
+
+    /// The same for names that are known only now.
+    #[inline(always)]
+    fn key(&mut self, before: u8, name: &str) -> Done {
+        let done = self.cursor.put_string(&[before, b'"'], name, b"\":");
+        self.fits(done)
+    }
+
+    /// Counts a bracket that is opened.
+    #[inline(always)]
+    fn descend(&mut self) -> Done {
+        match self.depth.checked_sub(1) {
+            Some(depth) => {
+                self.depth = depth;
+                Ok(())
+            }
+            None => Err(self.fail(Cause::TooDeep, "nested too deeply")),
+        }
+    }
+
+    /// Counts brackets that are closed.
+    #[inline(always)]
+    fn ascend(&mut self, brackets: u32) {
+        self.depth += brackets;
+    }
+
+    /// Writes a value that is part of another.
+    #[inline(always)]
+    fn nested<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        self.watched(|writer| value.serialize(writer))
+    }
+
+    /// Runs `write`, which calls a `Serialize`, and remembers that it failed or panicked: the result goes back to another
+    /// `Serialize`, which may ignore it.
+    #[inline(always)]
+    fn watched(&mut self, write: impl FnOnce(&mut Self) -> Done) -> Done {
+        struct Watch<'w, 'b>(&'w mut Writer<'b>);
+
+        impl Drop for Watch<'_, '_> {
+            fn drop(&mut self) {
+                self.0.note(Cause::Serialize);
+            }
+        }
+
+        let watch = Watch(self);
+        let done = write(&mut *watch.0);
+        if done.is_ok() {
+            mem::forget(watch);
+        }
+        done
+    }
+
+    #[inline(always)]
+    fn fits(&mut self, done: Result<(), Full>) -> Done {
+        done.map_err(|Full| self.fail(Cause::TooLong, "longer than the limit"))
+    }
+
+    /// Notes a failure, and returns an error that says so.
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, cause: Cause, text: &'static str) -> Error {
+        self.note(cause);
+        Error::custom(text)
+    }
+
+    /// The same for something `ahead` of what has been written.
+    #[cold]
+    #[inline(never)]
+    fn fail_at(&mut self, ahead: usize, cause: Cause, text: &'static str) -> Error {
+        let at = self.cursor.position() + ahead;
+        self.failure.get_or_insert(Failure { cause, at });
+        Error::custom(text)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, cause: Cause) {
+        let at = self.cursor.position();
+        self.failure.get_or_insert(Failure { cause, at });
+    }
+}
+
+impl Failure {
+    /// `error` is what the outermost value returned.
+    #[cold]
+    #[inline(never)]
+    fn into_error(self, error: Option<Error>, bounds: Bounds) -> EncodeError {
+        let offset = self.at.saturating_sub(bounds.start);
+        let error = || error.unwrap_or_else(|| Error::custom("an error in a nested value was ignored"));
+        match self.cause {
+            Cause::Serialize => EncodeError::serialize(EncodeErrorKind::Serialize, offset, error()),
+            Cause::NonFinite => EncodeError::serialize(EncodeErrorKind::NonFiniteFloat, offset, error()),
+            Cause::LineBreak => EncodeError::line_break(offset),
+            Cause::TooLong => EncodeError::rule(FaultKind::LineTooLong, bounds.end.saturating_sub(bounds.start)),
+            Cause::TooDeep => EncodeError::rule(FaultKind::TooDeep, offset),
+            Cause::Defect(defect) => EncodeError::rule(defect.flaw.into(), offset),
+        }
+    }
+}
+
+/// Whether nothing in `text` must be escaped. A compiler that knows the text knows the answer, if the text is short.
+#[inline(always)]
+fn is_plain(text: &[u8]) -> bool {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    // Without an early exit, so that the loop can be unrolled.
+    text.len() <= 32 && text.iter().fold(true, |all, &byte| all & plain(byte))
+}

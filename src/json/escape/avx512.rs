@@ -1,0 +1,288 @@
+//! With AVX-512: one vector a block, masked where there is less, and comparisons that give a mask directly.
+//!
+//! With VBMI2 as well, a block becomes twice as long with a backslash before each byte, and what is not wanted of that
+//! is left out by one instruction: the number of escapes does not matter. Without it, they are written one by one.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::{BLOCK, Blank, ESCAPES, Escaper, Kernel, long, short};
+
+pub(super) fn detect() -> Option<&'static Escaper> {
+    static ESCAPER: Escaper = Escaper { name: "AVX-512", short: short_text, long: long_text };
+    (is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt"))
+    .then_some(&ESCAPER)
+}
+
+pub(super) fn detect_vbmi2() -> Option<&'static Escaper> {
+    static ESCAPER: Escaper = Escaper { name: "AVX-512 with VBMI2", short: short_text_vbmi2, long: long_text_vbmi2 };
+    detect()?;
+    (is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vbmi2")).then_some(&ESCAPER)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+fn short_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    short(Avx512(()), text, room)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    long(Avx512(()), text, room)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn short_text_vbmi2(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    short(Vbmi2(Avx512(())), text, room)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn long_text_vbmi2(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    long(Vbmi2(Avx512(())), text, room)
+}
+
+/// Proof that AVX-512 F, BW and VL and the bit-manipulation instructions are there: made by functions that are compiled
+/// for them.
+#[derive(Clone, Copy)]
+struct Avx512(());
+
+/// Proof that VBMI and VBMI2 are there besides.
+#[derive(Clone, Copy)]
+struct Vbmi2(Avx512);
+
+// SAFETY: `block` stores a block, `tail` a vector that is at least as long as the text; for `escaped` see there.
+unsafe impl Kernel for Avx512 {
+    #[inline(always)]
+    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+        // SAFETY: a `self` is at hand, so the CPU has AVX-512; block and room are a vector long.
+        unsafe {
+            let v = _mm512_loadu_si512(block.as_ptr().cast());
+            _mm512_storeu_si512(room.as_mut_ptr().cast(), v);
+            special(v)
+        }
+    }
+
+    #[inline(always)]
+    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+        let len = tail.len();
+        // SAFETY: as above; of the text, no more is read than there is.
+        unsafe {
+            if len <= 32 {
+                // Half a vector is quicker to store.
+                let there = first_32(len);
+                let v = _mm256_maskz_loadu_epi8(there, tail.as_ptr().cast());
+                _mm256_storeu_si256(room.as_mut_ptr().cast(), v);
+                return u64::from(special_32(v) & there);
+            }
+            let v = load(tail);
+            _mm512_storeu_si512(room.as_mut_ptr().cast(), v);
+            special(v) & first(len)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+        // SAFETY: the CPU has AVX-512, and the caller vouches for the rest.
+        unsafe { escape_each(&text[..len], special, room) }
+    }
+
+    #[inline(always)]
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+            // SAFETY: the caller vouches for the same.
+            unsafe { escape_each(tail, special, room) }
+        }
+        // SAFETY: the CPU has AVX-512, and the caller vouches for the rest.
+        unsafe { escaped(tail, special, room) }
+    }
+}
+
+// SAFETY: as for `Avx512`; for `escaped` see there.
+unsafe impl Kernel for Vbmi2 {
+    #[inline(always)]
+    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+        self.0.block(block, room)
+    }
+
+    #[inline(always)]
+    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+        self.0.tail(tail, room)
+    }
+
+    #[inline(always)]
+    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+        // SAFETY: a `self` is at hand, so the CPU has VBMI2, and the caller vouches for the rest.
+        unsafe { spread(&text[..len], special, room) }
+    }
+
+    #[inline(always)]
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+            // SAFETY: the caller vouches for the same.
+            unsafe { spread(tail, special, room) }
+        }
+        // SAFETY: the CPU has VBMI2, and the caller vouches for the rest.
+        unsafe { escaped(tail, special, room) }
+    }
+}
+
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+
+/// The lowest `len` bits, 32 at most.
+///
+/// # Safety
+///
+/// The CPU must have BMI2.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "there are no more bits")]
+unsafe fn first_32(len: usize) -> u32 {
+    // SAFETY: the caller vouches for BMI2.
+    unsafe { _bzhi_u32(u32::MAX, len as u32) }
+}
+
+/// The lowest `len` bits, 64 at most.
+///
+/// # Safety
+///
+/// The CPU must have BMI2.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "there are no more bits")]
+unsafe fn first(len: usize) -> u64 {
+    // SAFETY: the caller vouches for BMI2.
+    unsafe { _bzhi_u64(u64::MAX, len as u32) }
+}
+
+/// The first bytes of `text`, as many as a vector has, and zeros if there are not as many.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 F and BW, and BMI2.
+#[inline(always)]
+unsafe fn load(text: &[u8]) -> __m512i {
+    // SAFETY: the caller vouches for the features; bytes that the mask leaves out are not read.
+    unsafe { _mm512_maskz_loadu_epi8(first(text.len().min(BLOCK)), text.as_ptr().cast()) }
+}
+
+/// A bit for each byte that must be escaped.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 F and BW.
+#[inline(always)]
+unsafe fn special(v: __m512i) -> u64 {
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        // With bit 1 flipped, the quote stands right above the control characters.
+        let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));
+        _mm512_cmple_epu8_mask(flipped, _mm512_set1_epi8(0x20)) | _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(0x5c))
+    }
+}
+
+/// # Safety
+///
+/// The CPU must have AVX-512 F, BW and VL.
+#[inline(always)]
+unsafe fn special_32(v: __m256i) -> u32 {
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
+        _mm256_cmple_epu8_mask(flipped, _mm256_set1_epi8(0x20)) | _mm256_cmpeq_epi8_mask(v, _mm256_set1_epi8(0x5c))
+    }
+}
+
+/// [`Kernel::escaped`], escape by escape. What comes after one is copied again, to its new place.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 F and BW, and BMI2; and `text`, a block at most, must have [`room_for`](super::room_for)
+/// itself.
+#[inline(always)]
+unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usize {
+    debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
+    // Where the text's first byte would be if all the escapes so far were before it.
+    let mut shifted = room.as_mut_ptr().cast::<u8>();
+    // SAFETY: each escape moves `shifted` on by five bytes at most. So what is stored begins within the text's length and
+    // five bytes for each escape, and a vector from there ends within `room_for` it. Together the stores leave no gap.
+    unsafe {
+        while special != 0 {
+            let at = special.trailing_zeros() as usize;
+            let (escape, rest) = (ESCAPES[usize::from(text[at])], load(&text[at + 1..]));
+            shifted.add(at).cast::<[u8; 8]>().write_unaligned(escape.to_le_bytes());
+            shifted = shifted.add((escape >> 56) as usize);
+            _mm512_storeu_si512(shifted.add(at + 1).cast(), rest);
+            special &= special - 1;
+        }
+        shifted.addr() - room.as_ptr().addr() + text.len()
+    }
+}
+
+/// [`Kernel::escaped`], all escapes at once.
+///
+/// ```text
+/// text         a  "  b  \n
+/// letters      a  "  b  n       what stands after the backslash, of those that are escaped
+/// interleaved  \a \" \b \n
+/// kept         01 11 01 11
+/// room         a\"b\n
+/// ```
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 F, BW, VBMI and VBMI2, and BMI2; and `text`, a block at most, must have
+/// [`room_for`](super::room_for) itself.
+#[inline(always)]
+unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
+    /// The letters of control characters, and `u` for those that have none.
+    static LETTERS: [u8; 64] = {
+        let mut letters = [b'u'; 64];
+        let mut byte = 0;
+        while byte < 0x20 {
+            letters[byte] = ESCAPES[byte].to_le_bytes()[1];
+            byte += 1;
+        }
+        letters
+    };
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    // SAFETY: the caller vouches for the features and for the room: the first vector needs no more than a block of it; the
+    // second is there if the text is longer than 32 bytes, and begins after these and a byte for each of their escapes.
+    unsafe {
+        let v = load(text);
+        let controls = _mm512_mask_cmplt_epu8_mask(special, v, _mm512_set1_epi8(0x20));
+        let letters = _mm512_mask_permutexvar_epi8(v, controls, v, _mm512_loadu_si512(LETTERS.as_ptr().cast()));
+        if _mm512_mask_cmpeq_epi8_mask(controls, letters, _mm512_set1_epi8(0x75)) != 0 {
+            return escape_each(text, special, room);
+        }
+        let to = room.as_mut_ptr();
+        let low = interleaved(_mm512_castsi512_si256(letters));
+        let kept = !EVEN | _pdep_u64(special, EVEN);
+        _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi8(kept, low));
+        if text.len() > 32 {
+            let high = interleaved(_mm512_extracti64x4_epi64::<1>(letters));
+            let kept = !EVEN | _pdep_u64(special >> 32, EVEN);
+            let to = to.add(32 + (special << 32).count_ones() as usize);
+            _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi8(kept, high));
+        }
+        text.len() + special.count_ones() as usize
+    }
+}
+
+/// Each byte with a backslash before it.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 F and BW.
+#[inline(always)]
+unsafe fn interleaved(v: __m256i) -> __m512i {
+    // SAFETY: the caller vouches for the features.
+    unsafe { _mm512_or_si512(_mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(v)), _mm512_set1_epi16(0x5c)) }
+}

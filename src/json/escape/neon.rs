@@ -1,0 +1,115 @@
+//! With NEON: four vectors of 16 bytes a block, and overlapping vectors for what is shorter.
+#![allow(unsafe_code)]
+
+use std::arch::aarch64::*;
+use std::arch::is_aarch64_feature_detected;
+
+use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, portable, short};
+
+pub(super) fn detect() -> Option<&'static Escaper> {
+    static ESCAPER: Escaper = Escaper { name: "NEON", short: short_text, long: long_text };
+    is_aarch64_feature_detected!("neon").then_some(&ESCAPER)
+}
+
+#[target_feature(enable = "neon")]
+fn short_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    short(Neon(()), text, room)
+}
+
+#[target_feature(enable = "neon")]
+fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    long(Neon(()), text, room)
+}
+
+/// Proof that NEON is there: made by functions that are compiled for it.
+#[derive(Clone, Copy)]
+struct Neon(());
+
+// SAFETY: `block` stores four vectors, and `tail` some that together cover the text; `escape_each` leaves no gap.
+unsafe impl Kernel for Neon {
+    #[inline(always)]
+    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+        let (from, to) = (block.as_ptr(), room.as_mut_ptr());
+        // SAFETY: a `self` is at hand, so the CPU has NEON; block and room are four vectors long.
+        unsafe { join([copy(from, to, 0), copy(from, to, 16), copy(from, to, 32), copy(from, to, 48)]) }
+    }
+
+    #[inline(always)]
+    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+        let (len, from, to) = (tail.len(), tail.as_ptr(), room.as_mut_ptr());
+        if len < 16 {
+            return portable::up_to_16(tail, room);
+        }
+        // SAFETY: the CPU has NEON. Each vector ends with the text at the latest, and so within the room; what they have in
+        // common is the same in both.
+        unsafe {
+            let none = vdupq_n_u8(0);
+            let last = join([copy(from, to, len - 16), none, none, none]) << (len - 16);
+            match len {
+                ..=32 => join([copy(from, to, 0), none, none, none]) | last,
+                ..=48 => join([copy(from, to, 0), copy(from, to, 16), none, none]) | last,
+                _ => join([copy(from, to, 0), copy(from, to, 16), copy(from, to, 32), none]) | last,
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+        // SAFETY: the caller vouches for the same.
+        unsafe { escape_each::<16>(self, text, len, special, room) }
+    }
+
+    #[inline(always)]
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        #[inline(never)]
+        #[target_feature(enable = "neon")]
+        unsafe fn escaped(cpu: Neon, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+            // SAFETY: the caller vouches for the same.
+            unsafe { cpu.escaped(tail, tail.len(), special, room) }
+        }
+        // SAFETY: a `self` is at hand, so the CPU has NEON; and the caller vouches for the rest.
+        unsafe { escaped(self, tail, special, room) }
+    }
+}
+
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the feature.
+
+/// Copies the 16 bytes at `at`, and returns all ones for each byte of them that must be escaped.
+///
+/// # Safety
+///
+/// The CPU must have NEON; `from` and `to` must be good for 16 bytes at `at`.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut Blank, at: usize) -> uint8x16_t {
+    // SAFETY: the caller vouches for all that.
+    unsafe {
+        let v = vld1q_u8(from.add(at));
+        vst1q_u8(to.add(at).cast(), v);
+        // With bit 1 flipped, the quote stands right above the control characters.
+        let flipped = veorq_u8(v, vdupq_n_u8(2));
+        vorrq_u8(vceqq_u8(v, vdupq_n_u8(b'\\')), vcleq_u8(flipped, vdupq_n_u8(0x20)))
+    }
+}
+
+/// A bit for each of 64 bytes, which must be all ones or zero. Most are all zero.
+///
+/// In each byte its own bit is kept. To add neighbours then brings two bits together in a byte, four, and eight.
+///
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn join([first, second, third, fourth]: [uint8x16_t; 4]) -> u64 {
+    const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+    // SAFETY: the caller vouches for NEON; the table is 16 bytes and the load needs no alignment.
+    unsafe {
+        let any = vorrq_u8(vorrq_u8(first, second), vorrq_u8(third, fourth));
+        if vmaxvq_u32(vreinterpretq_u32_u8(any)) == 0 {
+            return 0;
+        }
+        let bits = vld1q_u8(BITS.as_ptr());
+        let twos = vpaddq_u8(vandq_u8(first, bits), vandq_u8(second, bits));
+        let fours = vpaddq_u8(twos, vpaddq_u8(vandq_u8(third, bits), vandq_u8(fourth, bits)));
+        vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(fours, fours)))
+    }
+}

@@ -1,0 +1,120 @@
+//! Without any CPU-specific instruction: eight bytes at a time as one number, and comparisons that a compiler turns into
+//! whatever vectors the target has.
+#![allow(unsafe_code)]
+
+use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, short, written};
+
+pub(super) static ESCAPER: Escaper = Escaper {
+    name: "portable",
+    short: |text, room| short(Portable, text, room),
+    long: |text, room| long(Portable, text, room),
+};
+
+/// Any CPU.
+#[derive(Clone, Copy)]
+struct Portable;
+
+// SAFETY: `block` stores a block, and `tail` words that together cover the text; `escape_each` leaves no gap.
+unsafe impl Kernel for Portable {
+    #[inline(always)]
+    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+        *room = *written(block);
+        let words = block.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
+        // Most blocks have none, which is quicker to see.
+        if words.clone().fold(0, |any, word| any | flags(word)) == 0 {
+            return 0;
+        }
+        words.enumerate().fold(0, |mask, (nth, word)| mask | special(word) << (8 * nth))
+    }
+
+    #[inline(always)]
+    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+        if tail.len() <= 16 {
+            return up_to_16(tail, room);
+        }
+        let mut mask = 0;
+        for (nth, (word, room)) in tail.as_chunks::<8>().0.iter().zip(room.as_chunks_mut::<8>().0).enumerate() {
+            *room = *written(word);
+            mask |= special(u64::from_le_bytes(*word)) << (8 * nth);
+        }
+        // Overlaps the words before.
+        mask | last_word(tail, room)
+    }
+
+    #[inline(always)]
+    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+        // SAFETY: the caller vouches for the same.
+        unsafe { escape_each::<16>(self, text, len, special, room) }
+    }
+
+    #[inline(never)]
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        // SAFETY: the caller vouches for the same.
+        unsafe { self.escaped(tail, tail.len(), special, room) }
+    }
+}
+
+/// [`Kernel::tail`] of up to 16 bytes.
+#[inline(always)]
+pub(super) fn up_to_16(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    let (Some(first), Some(copy)) = (tail.first_chunk::<8>(), room.first_chunk_mut()) else { return few(tail, room) };
+    *copy = *written(first);
+    special(u64::from_le_bytes(*first)) | last_word(tail, room)
+}
+
+/// Copies the last eight bytes of `tail`, and returns their part of its mask.
+#[inline(always)]
+fn last_word(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    let start = tail.len().saturating_sub(8);
+    match (tail.last_chunk(), room[start..].first_chunk_mut()) {
+        (Some(last), Some(copy)) => {
+            *copy = *written(last);
+            special(u64::from_le_bytes(*last)) << start
+        }
+        _ => unreachable!("a tail has less than a block, and here at least a word"),
+    }
+}
+
+/// [`Kernel::tail`] of less than eight bytes.
+#[inline(always)]
+pub(super) fn few(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    let len = tail.len();
+    // Bytes that are there twice are so in the word and the mask.
+    let word = match (tail.first_chunk::<4>(), tail.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4))
+        }
+        _ if tail.is_empty() => 0,
+        _ => {
+            let byte = |at: usize| u64::from(tail[at]) << (8 * at);
+            byte(0) | byte(len / 2) | byte(len - 1)
+        }
+    };
+    if let Some(room) = room.first_chunk_mut() {
+        *room = *written(&word.to_le_bytes());
+    }
+    special(word) & !(u64::MAX << len)
+}
+
+/// A bit for each byte that must be escaped, the lowest for the lowest.
+#[inline(always)]
+fn special(word: u64) -> u64 {
+    let flags = flags(word);
+    // Two, then four, then all eight bits side by side.
+    let pairs = (flags >> 7) | (flags >> 14);
+    let fours = pairs | pairs >> 14;
+    (fours | fours >> 28) & 0xff
+}
+
+/// The top bit of each byte that must be escaped.
+#[inline(always)]
+fn flags(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const TOP: u64 = ONES << 7;
+    let low = word & !TOP;
+    // With bit 1 flipped, the quote stands right above the control characters. No sum reaches the next byte, and each has
+    // its top bit set if the byte is something else.
+    let no_quote_or_control = (low ^ (2 * ONES)) + 0x5f * ONES;
+    let no_backslash = (low ^ (0x5c * ONES)) + 0x7f * ONES;
+    TOP & !(word | no_quote_or_control & no_backslash)
+}

@@ -1,0 +1,193 @@
+use bytes::BytesMut;
+use quickcheck::{QuickCheck, TestResult};
+
+use super::*;
+
+/// What the escapes mean, a character at a time.
+fn naive(text: &str) -> Vec<u8> {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '\u{8}' => escaped.push_str("\\b"),
+            '\t' => escaped.push_str("\\t"),
+            '\n' => escaped.push_str("\\n"),
+            '\u{c}' => escaped.push_str("\\f"),
+            '\r' => escaped.push_str("\\r"),
+            ..' ' => escaped.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => escaped.push(character),
+        }
+    }
+    escaped.into_bytes()
+}
+
+/// Bytes that are no text as well: an escaper looks at bytes alone.
+fn naive_bytes(text: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(6 * text.len());
+    for &byte in text {
+        match byte {
+            b' ' | b'!' | b'#'..=b'[' | b']'.. => escaped.push(byte),
+            _ => escaped.extend_from_slice(&naive(char::from(byte).encode_utf8(&mut [0; 4]))),
+        }
+    }
+    escaped
+}
+
+/// What `escaper` makes of `text` in a room of that size, if it consumes all of it. Nothing is written beyond the room.
+fn escape_into(escaper: &Escaper, text: &[u8], size: usize) -> Option<Vec<u8>> {
+    const UNTOUCHED: u8 = 0xf7;
+    let mut room = vec![Blank::new(UNTOUCHED); size + 128];
+    let (consumed, taken) = escaper.escape(text, &mut room[..size]);
+    assert!(consumed <= text.len() && taken <= size);
+    // SAFETY: all of it was initialized at the beginning.
+    let room: Vec<u8> = room.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+    assert!(room[size..].iter().all(|&byte| byte == UNTOUCHED), "{escaper:?} writes beyond the room");
+    assert_eq!(room[..taken], naive_bytes(&text[..consumed]), "{escaper:?}");
+    (consumed == text.len()).then(|| room[..taken].to_vec())
+}
+
+fn check(text: &[u8]) {
+    let escapes = text.iter().filter(|&&byte| is_special(byte)).count();
+    // A copy that ends where its allocation does, so that a sanitizer or valgrind sees what is read beyond it.
+    let text = &*Box::<[u8]>::from(text);
+    for escaper in Escaper::available() {
+        let enough = text.len() + 5 * escapes + 2 * BLOCK;
+        assert_eq!(escape_into(escaper, text, enough).as_deref(), Some(&naive_bytes(text)[..]), "{escaper:?} {text:?}");
+    }
+}
+
+#[test]
+fn every_byte_at_every_position() {
+    for byte in 0..=u8::MAX {
+        for len in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 160] {
+            for at in 0..len {
+                let mut text = vec![b'x'; len];
+                text[at] = byte;
+                check(&text);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_length() {
+    for len in 0..=200 {
+        check(&vec![b'x'; len]);
+        for byte in [b'"', b'\\', b'\n', 0x1f, 0x7f, 0x80, b' ', b'!', b'#'] {
+            check(&vec![byte; len]);
+            // One in three, and at both ends.
+            check(&(0..len).map(|at| if at % 3 == 0 { byte } else { b'x' }).collect::<Vec<_>>());
+            check(&(0..len).map(|at| if at == 0 || at + 1 == len { byte } else { b'x' }).collect::<Vec<_>>());
+        }
+        // All byte values side by side.
+        check(&(0..len).map(|at| (at * 7) as u8).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn any_bytes() {
+    QuickCheck::new().tests(20_000).max_tests(20_000).quickcheck(
+        (|bytes: Vec<u8>, repeat: u8| {
+            check(&bytes.repeat(1 + usize::from(repeat % 4)));
+            // Mostly such as must be escaped.
+            check(&bytes.iter().map(|byte| byte % 0x60).collect::<Vec<_>>());
+            true
+        }) as fn(Vec<u8>, u8) -> bool,
+    );
+}
+
+/// With less room, an escaper stops where it must, having written no more than there is room for.
+#[test]
+fn any_room() {
+    for len in [0, 1, 5, 20, 40, 63, 64, 65, 100, 150] {
+        for (step, byte) in [(1, b'\n'), (1, 1), (3, b'"'), (9, 0x1f), (200, b'x')] {
+            let text: Vec<u8> = (0..len).map(|at| if at % step == 0 { byte } else { b'x' }).collect();
+            let enough = room_for_some(&text);
+            for size in 0..=text.len() * 6 + 2 * BLOCK {
+                for escaper in Escaper::available() {
+                    let all = escape_into(escaper, &text, size);
+                    assert!(all.is_some() || size < text.len() * 6 + 2 * BLOCK, "{escaper:?}");
+                    if size >= enough && !text.is_empty() {
+                        let mut room = vec![Blank::uninit(); size];
+                        assert_ne!(escaper.escape(&text, &mut room).0, 0, "{escaper:?} makes no progress");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn put_string(before: &[u8], text: &str, limit: usize, spare: usize) -> (BytesMut, Result<(), Full>) {
+    let mut buffer = BytesMut::with_capacity(before.len() + spare);
+    buffer.extend_from_slice(before);
+    let mut cursor = Cursor::new(&mut buffer, limit);
+    let done = cursor.put_string(b"<", text, b">").and_then(|()| cursor.commit());
+    (buffer, done)
+}
+
+/// However much room a buffer has, and however little may be written.
+#[test]
+fn a_cursor_makes_room_up_to_its_limit() {
+    Escaper::with_each(|escaper| {
+        for text in ["", "plain", "\"\n\u{1}", &"long text \"with\" escapes ".repeat(40), &"\u{1}".repeat(300)] {
+            let whole = [b"before<", &naive(text)[..], b">"].concat();
+            for spare in [0, 1, 64, 65, 66, 67, 100, 500, 2000, 10_000] {
+                let (buffer, done) = put_string(b"before", text, whole.len(), spare);
+                assert_eq!((done, &buffer[..]), (Ok(()), &whole[..]), "{escaper:?}");
+                for less in [1, 2, whole.len() / 2, whole.len() - 6, whole.len()] {
+                    let (buffer, done) = put_string(b"before", text, whole.len() - less, spare);
+                    assert_eq!((done, &buffer[..]), (Err(Full), &b"before"[..]), "{escaper:?} with {less} too few");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_cursor_that_is_dropped_leaves_no_trace() {
+    for spare in [0, 10, 1000] {
+        let mut buffer = BytesMut::with_capacity(6 + spare);
+        buffer.extend_from_slice(b"before");
+        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        for _ in 0..100 {
+            cursor.put([b"some ", b"text"]).unwrap();
+        }
+        assert_eq!(cursor.position(), 906);
+        drop(cursor);
+        assert_eq!(buffer, &b"before"[..]);
+    }
+}
+
+#[test]
+fn pieces_and_words() {
+    for spare in [0, 3, 8, 20, 40, 100] {
+        let mut buffer = BytesMut::with_capacity(spare);
+        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        cursor.put([]).unwrap();
+        cursor.put([b"ab", b"", b"c"]).unwrap();
+        for len in 0..=9 {
+            cursor.put_word(*b"12345678", len).unwrap();
+        }
+        cursor.put_number(true, (*b"42\0\0\0\0\0\0", 2), []).unwrap();
+        cursor.put_number(false, (*b"7\0\0\0\0\0\0\0", 1), [*b"00000001", *b"12345678"]).unwrap();
+        cursor.commit().unwrap();
+        assert_eq!(buffer, "abc11212312341234512345612345671234567812345678-4270000000112345678");
+    }
+}
+
+#[test]
+fn few_bytes() {
+    fn property(bytes: Vec<u8>, spare: u8) -> TestResult {
+        let mut buffer = BytesMut::with_capacity(spare.into());
+        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        cursor.put_few(&bytes).unwrap();
+        cursor.put_few(&bytes).unwrap();
+        cursor.commit().unwrap();
+        TestResult::from_bool(buffer == [&bytes[..], &bytes].concat())
+    }
+    QuickCheck::new().quickcheck(property as fn(_, _) -> _);
+    for len in 0..70 {
+        assert!(!property((0..len).collect(), len).is_failure(), "{len} bytes");
+    }
+}
