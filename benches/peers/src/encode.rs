@@ -1,4 +1,4 @@
-//! Encoding: a typed result and its envelope become a line, in a buffer that is used again.
+//! Encoding: a typed result and its envelope are written as a line into a reused buffer.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::comparison::{Comparison, Part, Row};
 use crate::progress::Progress;
 use crate::rounds::{self, Best, Runner};
 
-/// What of text there is in a result, in bytes before it is escaped.
+/// The length of a result's text in bytes, before escaping.
 const SIZES: [(&str, usize); 2] = [("a small result", 60), ("a large text", 30 << 10)];
 
-/// What is written between two looks at the clock, in bytes.
+/// The number of bytes that are timed at once.
 const PASS: usize = 128 << 10;
 
 const ID: i64 = 17;
 
-/// What a tool's result looks like.
+/// A typical tool result.
 #[derive(Serialize)]
 struct ToolResult {
     content: Vec<Content>,
@@ -33,7 +33,7 @@ struct Content {
     text: String,
 }
 
-/// The same with its envelope, for those who know of none.
+/// The result in its envelope, for serializers that don't write one.
 #[derive(Serialize)]
 struct Envelope<'a> {
     jsonrpc: &'static str,
@@ -52,7 +52,7 @@ fn compare_size(title: &str, len: usize, time: Duration) -> Comparison {
     let mut writers = writers();
     let line = writers[0].write.line(&result).to_vec();
     for Writer { name, write, .. } in &mut writers {
-        assert!(write.line(&result) == line, "{name} writes something else");
+        assert!(write.line(&result) == line, "{name} writes a different line");
     }
     let messages = PASS.div_ceil(line.len()) as u64;
 
@@ -86,7 +86,7 @@ struct Writer {
 }
 
 trait Write {
-    /// The line that `result` becomes.
+    /// Encodes `result` as a line.
     fn line(&mut self, result: &ToolResult) -> &[u8];
 }
 
@@ -108,7 +108,7 @@ fn writers() -> Vec<Writer> {
     ]
 }
 
-/// [`Encoder::response`]: one whole line or nothing, of which the rules permit every byte.
+/// [`Encoder::response`], which writes a whole line that passes the rules, or nothing.
 struct Encoding {
     encoder: Encoder,
     id: Id<'static>,
@@ -122,7 +122,7 @@ impl Write for Encoding {
     }
 }
 
-/// A serializer of whatever it is given, and a line end.
+/// A serializer for the whole message, and a line feed.
 struct Serializing {
     buffer: Vec<u8>,
     to_writer: fn(&mut Vec<u8>, &Envelope<'_>),
