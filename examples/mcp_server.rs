@@ -176,8 +176,7 @@ fn tools() -> Value {
 /// Calls a tool. An unknown tool or invalid arguments are a protocol error; a tool that fails returns a result with
 /// `isError`, for the model to read.
 fn call_tool(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
-    let name: String =
-        find(params, "/name").ok_or_else(|| RpcError::invalid_params("expected name, a string"))?;
+    let name: String = find(params, "/name").ok_or_else(|| RpcError::invalid_params("expected name, a string"))?;
     match name.as_str() {
         "echo" => {
             let text: String = find(params, "/arguments/text")
