@@ -1,7 +1,7 @@
-//! Each corpus through a [`Decoder`]: in one piece by each implementation of the scanner that runs here, and in chunks
-//! as a reader would feed it by the best of them.
+//! Decodes each corpus with a [`Decoder`]: in one piece with each scanner kernel that this CPU can run, and in chunks,
+//! as a reader would feed it, with the best kernel.
 //!
-//! An iteration is a message: the time is that for one of them, copying it in included.
+//! One iteration is one message. The time includes copying it into the decoder.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! Where simd-json overtakes serde_json, and whether [`RawJson::deserialize_with`] goes by that.
+//! Finds where simd-json becomes faster than serde_json, and whether [`RawJson::deserialize_with`] uses the faster one.
 //!
-//! A typed text payload, from 100 bytes to 1 MB, with escapes from none to one in eight bytes, is decoded by each of the
-//! two and by the library, which is to be about as fast as the faster of them. Two tables at the end say it at a glance.
+//! The payload is a typed text of 100 bytes to 1 MB, with no escapes to one in eight bytes. Both parsers and the
+//! library decode it, and the library should be about as fast as the faster parser. Two tables at the end summarise the
+//! results.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,12 +20,12 @@ const SIZES: [usize; 7] = [100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000];
 const DENSITIES: [Density; 5] =
     [Density(None), Density(Some(200)), Density(Some(64)), Density(Some(32)), Density(Some(8))];
 
-/// One escape in so many bytes, or none at all.
+/// The mean number of bytes per escape, or `None` for no escapes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Density(Option<usize>);
 
 impl Density {
-    /// From one escape to the next: irregular, as in real text.
+    /// The distance to the next escape: irregular, as in real text.
     fn distance(self, random: &mut Random) -> usize {
         self.0.map_or(usize::MAX, |mean| random.between(2, 2 * mean - 2))
     }
@@ -90,20 +91,20 @@ fn deserialize(criterion: &mut Criterion) {
                     bencher.iter_custom(|times| best.time((size, density, contender), times, &mut once));
                 });
             };
-            bench(Contender::SerdeJson, &mut |json| serde_json::from_str(json.as_json()).expect("it fits"));
+            bench(Contender::SerdeJson, &mut |json| serde_json::from_str(json.as_json()).expect("types match"));
 
             let mut reused = Reused::default();
             bench(Contender::SimdJson, &mut |json| reused.deserialize(json));
 
             let mut scratch = warm_scratch();
-            bench(Contender::Wireline, &mut |json| json.deserialize_with(&mut scratch).expect("it fits"));
+            bench(Contender::Wireline, &mut |json| json.deserialize_with(&mut scratch).expect("types match"));
         }
         group.finish();
     }
     println!("{best}");
 }
 
-/// simd-json as the library calls it, for any text: from a copy, which it rewrites, and with buffers used again.
+/// simd-json as the library calls it, but for any text: on a copy, which it overwrites, and with reused buffers.
 #[derive(Default)]
 struct Reused {
     text: Vec<u8>,
@@ -114,26 +115,26 @@ impl Reused {
     fn deserialize(&mut self, json: RawJson<'_>) -> ToolResult {
         self.text.clear();
         self.text.extend_from_slice(json.as_bytes());
-        let tape = simd_json::to_tape_with_buffers(&mut self.text, &mut self.buffers).expect("it is JSON");
-        tape.deserialize().expect("it fits")
+        let tape = simd_json::to_tape_with_buffers(&mut self.text, &mut self.buffers).expect("valid JSON");
+        tape.deserialize().expect("types match")
     }
 }
 
-/// With buffers from an earlier message, as on a connection that has been used for a while.
+/// A scratch with buffers from an earlier message, as on a connection in use.
 fn warm_scratch() -> Scratch {
     let mut scratch = Scratch::default();
     let (message, _) = message(100_000, Density(Some(8)), &mut Random::new(1));
-    let _: ToolResult = message.result().expect("a result").deserialize_with(&mut scratch).expect("it fits");
+    let _: ToolResult = message.result().expect("a result").deserialize_with(&mut scratch).expect("types match");
     scratch
 }
 
-/// Messages of one size, so many that a branch predictor does not learn them by heart.
+/// Messages of one size, enough of them that the branch predictor can't memorise them.
 fn messages(size: usize, density: Density) -> Vec<(Response<'static>, usize)> {
     let mut random = Random::new(size as u64);
     (0..(300_000 / size).max(1)).map(|_| message(size, density, &mut random)).collect()
 }
 
-/// A response whose result is `size` bytes long or one more, and the length of the text in it when decoded.
+/// A response whose result is `size` or `size + 1` bytes long, and the length of its decoded text.
 fn message(size: usize, density: Density, random: &mut Random) -> (Response<'static>, usize) {
     let (head, tail) = (r#"{"content":[{"type":"text","text":""#, r#""}],"isError":false}"#);
     let wanted = size - head.len() - tail.len();
@@ -155,19 +156,19 @@ fn message(size: usize, density: Density, random: &mut Random) -> (Response<'sta
     }
 }
 
-/// The best times of all, in nanoseconds.
+/// The best time of each case, in nanoseconds.
 #[derive(Default)]
 struct Best(RefCell<HashMap<(usize, Density, Contender), f64>>);
 
 impl Best {
-    /// How long so many `times` take.
+    /// Measures `times` calls of `once`, and records the time per call if it is the best so far.
     fn time(&self, key: (usize, Density, Contender), times: u64, mut once: impl FnMut()) -> Duration {
         let start = Instant::now();
         for _ in 0..times {
             once();
         }
         let elapsed = start.elapsed();
-        // A few messages may be luckier than all of them are on average.
+        // Shorter measurements cover only a few messages, which may be faster than the average.
         if elapsed >= Duration::from_millis(1) {
             let mut best = self.0.borrow_mut();
             let nanoseconds = best.entry(key).or_insert(f64::INFINITY);
@@ -176,7 +177,7 @@ impl Best {
         elapsed
     }
 
-    /// Not a number if it was not measured.
+    /// The best time, or NaN if it wasn't measured.
     fn of(&self, size: usize, density: Density, contender: Contender) -> f64 {
         self.0.borrow().get(&(size, density, contender)).copied().unwrap_or(f64::NAN)
     }
@@ -198,10 +199,10 @@ impl Best {
 
 impl Display for Best {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.table(f, "The time that simd-json takes, serde_json's being 1, by size and escapes:", |size, density| {
+        self.table(f, "Time of simd-json relative to serde_json, by payload size and escapes:", |size, density| {
             self.of(size, density, Contender::SimdJson) / self.of(size, density, Contender::SerdeJson)
         })?;
-        self.table(f, "The time that wireline takes, that of the faster one being 1:", |size, density| {
+        self.table(f, "Time of wireline relative to the faster of the two:", |size, density| {
             let [serde_json, simd_json, wireline] = [Contender::SerdeJson, Contender::SimdJson, Contender::Wireline]
                 .map(|contender| self.of(size, density, contender));
             wireline / serde_json.min(simd_json)

@@ -1,8 +1,10 @@
-//! Encoding a typed payload, against `serde_json::to_writer` of the whole message into a buffer that is used again, and a
-//! line end; and relaying, which is decoding, [`with_id`](wireline::Encoder::with_id) and emitting, against serde_json's
-//! `Value` in and out.
+//! Encoding and relaying, compared with serde_json.
 //!
-//! An iteration is a message.
+//! - `encode`: a typed payload, against `serde_json::to_writer` of the whole message and a line feed into a reused
+//!   buffer.
+//! - `relay`: decoding and [`with_id`](wireline::Encoder::with_id), against a round trip through serde_json's `Value`.
+//!
+//! One iteration is one message.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use serde_json::Value;
 use wireline::{Decoder, Encoder, Frame, Id, Message, Rules};
 use wireline_benches::{Corpus, time_items};
 
-/// What a tool's result looks like.
+/// A typical tool result.
 #[derive(Serialize)]
 struct ToolResult {
     content: Vec<Content>,
@@ -29,7 +31,7 @@ struct Content {
     text: String,
 }
 
-/// The same with its envelope, for serde_json.
+/// The result in its envelope, for serde_json.
 #[derive(Serialize)]
 struct Envelope<'a> {
     jsonrpc: &'static str,
@@ -61,7 +63,7 @@ fn encode(criterion: &mut Criterion) {
                 black_box(encoder.as_bytes().len())
             });
         });
-        assert_eq!(encoder.as_bytes(), &buffer[..], "both write the same");
+        assert_eq!(encoder.as_bytes(), &buffer[..], "both write the same line");
     }
     group.finish();
 }
@@ -102,7 +104,7 @@ fn relay(criterion: &mut Criterion) {
                         Message::Request(_) | Message::Response(_) => encoder.with_id(&message, &id),
                         Message::Notification(_) => encoder.forward(&message),
                     };
-                    sent.expect("what came in may go out");
+                    sent.expect("a decoded message can be forwarded");
                 }
                 black_box(&out);
             })

@@ -1,5 +1,5 @@
-//! What a request costs in the ledger while 1, 1,000 and 1,000,000 others are in flight: admitting and answering it, and
-//! issuing and settling it.
+//! The cost of a request in the ledger while 1, 1,000 and 1,000,000 others are in flight: admitting and answering it,
+//! and issuing and settling it.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use wireline::{Encoder, Frame, Message, Rules};
 
 const IN_FLIGHT: [u64; 3] = [1, 1_000, 1_000_000];
 
-/// The message of a line, which lives as long as the process.
+/// Parses a line into an owned message.
 fn message(line: String) -> Message<'static> {
     match Frame::parse(line.as_bytes(), &Rules::json_rpc()) {
         Ok(Frame::Message(message)) => message.into_owned(),
@@ -52,10 +52,10 @@ fn outbound(criterion: &mut Criterion) {
         for value in 0..in_flight {
             asked.issue(value).expect("there is room");
         }
-        // Ids are counted from 1 on.
+        // Ids count up from 1.
         let mut ids = in_flight + 1..;
         group.bench_function(in_flight.to_string(), |bencher| {
-            // Making the response is not what is measured.
+            // Building the response isn't measured.
             bencher.iter_batched(
                 || {
                     let next = ids.next().expect("there are always more");

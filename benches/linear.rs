@@ -1,7 +1,7 @@
-//! What a byte costs that comes in alone, and a line that is longer than is permitted.
+//! The cost of decoding byte by byte, and of discarding a line that exceeds the limit.
 //!
-//! The cost of a byte must not depend on how much of its line there is already. So `byte-by-byte` is to be the same
-//! for 1 MiB and for 16 MiB, and no more than a constant above what the same line costs in larger pieces.
+//! The cost of a byte must not depend on how much of its line is buffered already. So `byte-by-byte` should have the
+//! same throughput for 1 MiB and for 16 MiB, and cost at most a constant more per byte than larger pieces.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use wireline_benches::{Corpus, decode};
 
 const MIB: usize = 1 << 20;
 
-/// MB/s are reported: 1000 divided by them is nanoseconds for each byte.
+/// Criterion reports MB/s; 1000 divided by that is nanoseconds per byte.
 fn pieces(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("linear");
     group.sampling_mode(SamplingMode::Flat);
@@ -28,7 +28,7 @@ fn pieces(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A line of about 64 MiB is discarded as it comes in, and its id, which stands at its end, found all the same.
+/// Discards a line of about 64 MiB as it arrives, and still finds the id at its end.
 fn discard(criterion: &mut Criterion) {
     const LEN: usize = 64 * MIB;
     const CHUNK: usize = 64 << 10;
@@ -36,7 +36,7 @@ fn discard(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("linear/discard");
     group.sampling_mode(SamplingMode::Flat);
     for corpus in [Corpus::Base64, Corpus::Tools] {
-        // A result of many elements: what were line ends are commas.
+        // A result with many elements: line feeds become commas.
         let mut elements = corpus.lines(MIB);
         elements.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b',');
 
@@ -61,7 +61,7 @@ fn discard(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A line of `len` bytes, its line end included.
+/// A line of `len` bytes, including its line feed.
 fn line(len: usize) -> Vec<u8> {
     let (head, tail) = (r#"{"jsonrpc":"2.0","method":"log","params":{"text":""#, "\"}}\n");
     let text = "x".repeat(len - head.len() - tail.len());

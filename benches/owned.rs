@@ -1,7 +1,7 @@
-//! What [`Frame::into_owned`](wireline::Frame::into_owned) costs: the small corpus, with frames borrowed, owned and
-//! dropped at once, and owned and kept until the next read.
+//! The cost of [`Frame::into_owned`](wireline::Frame::into_owned) on the small corpus: frames are borrowed, made owned
+//! and dropped at once, or made owned and kept until the next read.
 //!
-//! An iteration is a message, so the difference of two times is the cost for one of them.
+//! One iteration is one message, so the difference between two times is the cost per message.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use wireline::{Decoder, Frame, Rules};
 use wireline_benches::{Corpus, time_items};
 
-/// What a reader may get at once.
+/// The size of a typical read.
 const READ: usize = 64 << 10;
 
 fn owned(criterion: &mut Criterion) {
@@ -49,7 +49,7 @@ fn owned(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Feeds `read` and hands over each frame of it; says how many there were.
+/// Feeds `read`, passes each frame to `take`, and returns the number of frames.
 fn each(decoder: &mut Decoder, read: &[u8], mut take: impl FnMut(Frame<'_>)) -> u64 {
     let mut frames = 0;
     decoder.feed(read);

@@ -1,12 +1,12 @@
-//! Starts the calculator of `server.rs`, and asks it many things at once.
+//! Starts the calculator of `server.rs` and sends it many requests at once.
 //!
 //! ```console
 //! $ cargo build --examples && cargo run -q --example client
 //! 1000 answers to 1000 requests from 4 threads, 252 of them errors
 //! ```
 //!
-//! Requests are sent by several threads, without waiting for answers. Each is entered in a ledger with a channel; the
-//! thread that reads answers looks up there whom each is for.
+//! Several threads send requests without waiting for answers. The ledger stores a channel for each request, through
+//! which the reading thread passes on the answer.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -21,11 +21,11 @@ use wireline::{Decoder, Frame, Message, Rules};
 const THREADS: usize = 4;
 const REQUESTS: usize = 250;
 
-/// An answer's number, or an error's code.
+/// The result, or the code of an error.
 type Answer = Result<f64, i64>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The other example is built next to this one.
+    // Cargo builds the server next to this example.
     let server = std::env::current_exe()?.with_file_name(format!("server{}", std::env::consts::EXE_SUFFIX));
     let mut server = Command::new(server).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else { unreachable!() };
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 scope.spawn(move || ask(thread, &input, open))
             })
             .collect();
-        // With the last thread the server's input is closed; it ends, and so does the reader of its answers.
+        // When the last thread is done, the server's input closes. The server exits, and the reading thread ends.
         drop(input);
         threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(0))).sum::<Result<usize, _>>()
     });
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sends all requests of one thread, then takes the answers; gives the number of errors among them.
+/// Sends all requests of one thread, then waits for the answers and returns the number of errors.
 fn ask(
     thread: usize,
     input: &Mutex<impl Write>,
@@ -61,7 +61,7 @@ fn ask(
     for i in 0..REQUESTS {
         let (sender, receiver) = channel();
         let id = open.lock().unwrap_or_else(PoisonError::into_inner).issue(sender)?;
-        // Every fourth is an error, since nothing can be divided by zero.
+        // Every fourth request divides by zero, which is an error.
         let (a, b) = ((thread * REQUESTS + i) as f64, (i % 4) as f64);
         let line = wireline::to_line(&Rules::json_rpc(), |encoder| encoder.request(&id, "divide", &[a, b]))?;
         input.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
@@ -80,14 +80,14 @@ fn ask(
     Ok(errors)
 }
 
-/// Hands each answer to whom it is for, until there are no more.
+/// Passes each answer to the thread that waits for it, until the output ends.
 fn read_answers(mut output: impl Read, open: &Mutex<Outbound<Sender<Answer>>>) -> std::io::Result<()> {
     let mut decoder = Decoder::new(Rules::json_rpc());
     let mut chunk = [0; 8192];
     loop {
         let read = output.read(&mut chunk)?;
         if read == 0 {
-            // Whoever still waits finds the channel closed.
+            // Dropping the senders closes the channels of threads that still wait.
             open.lock().unwrap_or_else(PoisonError::into_inner).drain().for_each(drop);
             return Ok(());
         }
@@ -105,7 +105,7 @@ fn read_answers(mut output: impl Read, open: &Mutex<Outbound<Sender<Answer>>>) -
                         Err(stray) => eprintln!("{stray}"),
                     }
                 }
-                Ok(_) => eprintln!("the server asked something"),
+                Ok(_) => eprintln!("unexpected message from the server"),
                 Err(fault) => eprintln!("{fault}"),
             }
         }

@@ -1,15 +1,15 @@
-//! A server of the Model Context Protocol on stdin and stdout, with two tools: `echo` and `add`.
+//! A Model Context Protocol server on stdin and stdout with two tools, `echo` and `add`.
 //!
 //! ```console
 //! $ cargo build --release --features stdio --example mcp_server
 //! $ npx @modelcontextprotocol/inspector target/release/examples/mcp_server
 //! ```
 //!
-//! It serves clients that open with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25), and those that say
-//! in each request which revision it is of (2026-07-28). For neither does it keep any state.
+//! It supports clients that start with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25) and clients that
+//! name the revision in each request (2026-07-28). It keeps no state for either.
 //!
-//! All that is in this file is what the methods do. Lines that are no messages, batches, ids of any kind, exactly one
-//! answer to each request, and a stdout with nothing else on it are the library's business.
+//! This file contains only the methods. The library takes care of malformed lines, batches, ids of any kind, exactly
+//! one answer per request, and a stdout with nothing else on it.
 
 use std::io::{ErrorKind, stdin};
 use std::process::ExitCode;
@@ -20,29 +20,29 @@ use wireline::io::{Call, serve};
 use wireline::{RawJson, RpcError, Rules, stdio};
 
 const HELP: &str = "\
-A server of the Model Context Protocol on stdin and stdout
+A Model Context Protocol server on stdin and stdout
 
 Usage: mcp_server [--rules RULES]
 
 Options:
-      --rules RULES  What to accept and how to answer what is not: mcp (unless said otherwise), where noise is not
-                     answered and an id is a string or an integer; or json-rpc, JSON-RPC 2.0 to the letter
+      --rules RULES  The rules for messages [default: mcp]. With mcp, an id is a string or an integer, and bad lines
+                     without an id are not answered; json-rpc is JSON-RPC 2.0 to the letter
   -h, --help         Print help
 ";
 
-/// Revisions that begin with an `initialize` handshake, the oldest first.
+/// Revisions that start with an `initialize` handshake, the oldest first.
 const HANDSHAKE: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// The revision that has none: each request names its version in `_meta`.
+/// The revision without a handshake: each request names its version in `_meta`.
 const STATELESS: &str = "2026-07-28";
 
-/// What [`STATELESS`] answers to a version that is not served; the data lists those that are.
+/// The error code of [`STATELESS`] for an unsupported version. The error's data lists the supported ones.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
 fn main() -> std::io::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rules = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        // Revision 2025-03-26 has batches. The others' clients do not send any.
+        // Revision 2025-03-26 has batches; clients of other revisions don't send any.
         [] | ["--rules", "mcp"] => Rules::mcp().batches(true),
         ["--rules", "json-rpc"] => Rules::json_rpc(),
         ["-h" | "--help"] => {
@@ -56,20 +56,20 @@ fn main() -> std::io::Result<ExitCode> {
     };
 
     let stdout = stdio::claim()?;
-    // Without the claim, the client would be sent this as if it were a message.
-    println!("mcp_server: this was printed to stdout, and is on stderr");
+    // Without the claim, the client would receive this line as a message.
+    println!("mcp_server: printed to stdout, redirected to stderr");
 
     match serve(stdin().lock(), stdout, rules, answer) {
-        // The client has gone before it was told everything. That is up to the client.
+        // The client disconnected without reading all answers, which is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         served => served.map(|()| ExitCode::SUCCESS),
     }
 }
 
-/// The result of a request, or what is wrong with it.
+/// The result of a request, or an error.
 fn answer(call: Call<'_>) -> Result<Value, RpcError> {
     if call.id().is_none() {
-        // That the client is ready, that it has lost interest in a request: there is nothing to do about notifications.
+        // Notifications (`notifications/initialized`, `notifications/cancelled`) need no action.
         return Ok(Value::Null);
     }
     let params = call.raw_params();
@@ -79,7 +79,7 @@ fn answer(call: Call<'_>) -> Result<Value, RpcError> {
             "ping" => Ok(json!({})),
             "tools/list" => Ok(json!({ "tools": tools() })),
             "tools/call" => call_tool(params),
-            // A method of the other era, without what makes a request one of that era.
+            // A method of the stateless revision in a request that doesn't name that revision.
             "server/discover" => {
                 Err(RpcError::invalid_params("expected _meta with io.modelcontextprotocol/protocolVersion"))
             }
@@ -97,11 +97,11 @@ fn answer(call: Call<'_>) -> Result<Value, RpcError> {
     }
 }
 
-/// How client and server come to know each other.
+/// How client and server agree on a revision.
 enum Era {
     /// Once, by `initialize`.
     Handshake,
-    /// In each request anew.
+    /// In each request.
     Stateless,
 }
 
@@ -132,7 +132,7 @@ fn era(params: Option<&RawJson<'_>>) -> Result<Era, RpcError> {
 fn initialize(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
     let asked_for: String = find(params, "/protocolVersion")
         .ok_or_else(|| RpcError::invalid_params("expected protocolVersion, a string"))?;
-    // The client's version, or else the newest, for the client to accept or to leave.
+    // The requested version, or else the newest, which the client can accept or reject.
     let version = HANDSHAKE.into_iter().find(|version| *version == asked_for).unwrap_or(HANDSHAKE[3]);
     Ok(json!({ "protocolVersion": version, "capabilities": capabilities(), "serverInfo": server_info() }))
 }
@@ -149,10 +149,10 @@ fn tools() -> Value {
     json!([
         {
             "name": "echo",
-            "description": "Says what it is told",
+            "description": "Returns the given text",
             "inputSchema": {
                 "type": "object",
-                "properties": { "text": { "type": "string", "description": "What to say" } },
+                "properties": { "text": { "type": "string", "description": "The text to return" } },
                 "required": ["text"],
             },
         },
@@ -173,11 +173,10 @@ fn tools() -> Value {
     ])
 }
 
-/// A tool that is not there, or does not take such arguments, is the client's mistake and an error of the protocol. A
-/// tool that fails at what it was asked to do is a result, for the model to read.
+/// Calls a tool. An unknown tool or invalid arguments are a protocol error; a tool that fails returns a result with
+/// `isError`, for the model to read.
 fn call_tool(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
-    let name: String =
-        find(params, "/name").ok_or_else(|| RpcError::invalid_params("expected a tool's name, a string"))?;
+    let name: String = find(params, "/name").ok_or_else(|| RpcError::invalid_params("expected name, a string"))?;
     match name.as_str() {
         "echo" => {
             let text: String = find(params, "/arguments/text")
@@ -194,7 +193,7 @@ fn call_tool(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
                     "structuredContent": { "sum": sum },
                 }),
                 None => json!({
-                    "content": [{ "type": "text", "text": "the sum is beyond what a number can be" }],
+                    "content": [{ "type": "text", "text": "the sum is too large for a number" }],
                     "isError": true,
                 }),
             })
@@ -203,7 +202,7 @@ fn call_tool(params: Option<&RawJson<'_>>) -> Result<Value, RpcError> {
     }
 }
 
-/// The sum of integers as one, if it fits; `None` if there is no finite sum.
+/// The sum, as an integer if both numbers are integers and the sum fits; `None` if it isn't finite.
 fn sum(a: &Number, b: &Number) -> Option<Number> {
     match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) if a.checked_add(b).is_some() => Some(Number::from(a + b)),
@@ -211,19 +210,19 @@ fn sum(a: &Number, b: &Number) -> Option<Number> {
     }
 }
 
-/// What `pointer` leads to, if it is there and a `T`. Nothing else is decoded.
+/// The value at `pointer`, if it exists and is a `T`. Nothing else is decoded.
 fn find<T: DeserializeOwned>(value: Option<&RawJson<'_>>, pointer: &str) -> Option<T> {
     value?.pointer(pointer)?.deserialize().ok()
 }
 
-/// A stateless result says that it is the final one, and who gave it.
+/// Marks a stateless result as final, and adds which server returned it.
 fn complete(mut result: Value) -> Value {
     result["resultType"] = json!("complete");
     result["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server_info() });
     result
 }
 
-/// A stateless list says for how long it may be kept: this one does not change as long as the server runs.
+/// Adds for how long a stateless result may be cached. These results don't change while the server runs.
 fn cacheable(mut result: Value) -> Value {
     result["ttlMs"] = json!(3_600_000);
     result["cacheScope"] = json!("public");

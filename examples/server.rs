@@ -5,8 +5,8 @@
 //! {"jsonrpc":"2.0","id":1,"result":0.3333333333333333}
 //! ```
 //!
-//! Try what a server is not expected to survive: a line of noise, half a message, a batch with a bad entry, `[1,0]` to
-//! divide, `[1e308,10]` to multiply.
+//! Also try bad input: noise, half a message, a batch with a bad entry, `divide` with `[1,0]`, `multiply` with
+//! `[1e308,10]`.
 
 use std::io::{stdin, stdout};
 
@@ -26,8 +26,8 @@ fn calculate(call: Call<'_>) -> Result<f64, RpcError> {
         _ => return Err(RpcError::method_not_found()),
     };
     let (a, b) = call.params()?;
-    // What is not finite cannot be said in JSON. It would be answered by an internal error; this says more.
+    // JSON has no infinity or NaN. Returning one would be answered with an internal error; this error says more.
     Some(operation(a, b))
         .filter(|result| result.is_finite())
-        .ok_or_else(|| RpcError::new(1, "the result is not a number"))
+        .ok_or_else(|| RpcError::new(1, "the result is not a finite number"))
 }

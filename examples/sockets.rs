@@ -6,8 +6,8 @@
 //! unix: 3 answers
 //! ```
 //!
-//! Anything that reads and writes will do. It listens on the loopback address and in a temporary folder, serves one
-//! client of its own on each, and ends.
+//! Any `Read` and `Write` will do. This example listens on the loopback address and on a socket in a temporary folder,
+//! serves one client of its own on each, and exits.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -37,12 +37,12 @@ fn over_unix_socket() -> io::Result<()> {
     let listener = UnixListener::bind(&path)?;
     let server = thread::spawn(move || listener.accept().and_then(|(socket, _)| answer(&socket, &socket)));
     let socket = UnixStream::connect(&path)?;
-    std::fs::remove_file(&path)?; // the connection stays
+    std::fs::remove_file(&path)?; // the connection stays open
     println!("unix: {} answers", ask(&socket, &socket, || socket.shutdown(Shutdown::Write))?);
     server.join().map_err(|_| io::ErrorKind::Other)?
 }
 
-/// The server: says hello to whoever asks, until the client has sent its last.
+/// The server: answers `hello` until the client closes its sending side.
 fn answer(reader: impl Read, writer: impl Write) -> io::Result<()> {
     serve(reader, writer, Rules::json_rpc(), |call| match call.method() {
         "hello" => call.params::<[String; 1]>().map(|[name]| format!("hello, {name}")),
@@ -50,12 +50,12 @@ fn answer(reader: impl Read, writer: impl Write) -> io::Result<()> {
     })
 }
 
-/// The client: sends all it has, says that this was all, and counts the answers.
+/// The client: sends its requests, closes its sending side with `no_more`, and counts the answers.
 fn ask(reader: impl Read, writer: impl Write, no_more: impl FnOnce() -> io::Result<()>) -> io::Result<usize> {
     let requests = FrameWriter::new(writer, Rules::json_rpc());
     for (id, name) in (1..).zip(["Ada", "Grace", "Barbara"]) {
         let sent = requests.send(|encoder| encoder.request(&Id::from(id), "hello", &[name]));
-        assert_eq!(sent.map_err(io::Error::other)?, Progress::Written); // this socket waits
+        assert_eq!(sent.map_err(io::Error::other)?, Progress::Written); // the socket is blocking
     }
     assert_eq!(requests.flush().map_err(io::Error::other)?, Progress::Written);
     no_more()?;

@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The server: says hello to whoever asks, until the client has gone.
+/// The server: answers `hello` until the client disconnects.
 async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<dyn Error>> {
     let rules = Rules::json_rpc();
     let mut framed = Framed::new(socket, Codec::new(rules));
@@ -52,7 +52,7 @@ async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<d
                 framed.send(answer).await?;
             }
             Ok(_) => {}
-            // A bad line is an item; the stream goes on.
+            // A bad line is an item, not the end of the stream.
             Err(fault) => {
                 if let Some(reply) = fault.reply() {
                     framed.send(to_line(&rules, |encoder| encoder.error_reply(&reply))?).await?;
@@ -63,7 +63,7 @@ async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<d
     Ok(())
 }
 
-/// The client: sends all it has, and counts the answers.
+/// The client: sends its requests and counts the answers.
 async fn ask(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<usize, Box<dyn Error>> {
     let rules = Rules::json_rpc();
     let mut framed = Framed::new(socket, Codec::new(rules));
@@ -75,7 +75,7 @@ async fn ask(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<usize, Box<d
     while count < names.len() {
         match framed.next().await {
             Some(Ok(Ok(Frame::Message(Message::Response(response))))) if response.result().is_some() => count += 1,
-            other => return Err(format!("expected an answer, not {other:?}").into()),
+            other => return Err(format!("expected an answer, found {other:?}").into()),
         }
     }
     Ok(count)

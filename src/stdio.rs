@@ -1,9 +1,9 @@
-//! A stdout that nothing but the protocol gets on.
+//! A standard output reserved for the protocol.
 //!
-//! A server that speaks on its standard output shares it with everything else in the process: a `println!` left from
-//! debugging, a C library's `printf`, a child process. Any of them puts a line between two messages, or worse, into one.
-//! [`claim`] takes the real standard output for the protocol, and makes descriptor 1 another name for stderr: what others
-//! print there from then on is seen, and does no harm.
+//! A server that writes messages to standard output shares it with everything else in the process: a `println!` left
+//! over from debugging, a C library's `printf`, a child process. Any of them can write between two messages, or into
+//! the middle of one. [`claim`] reserves the real standard output for the protocol and redirects descriptor 1 to
+//! stderr, where stray output is visible and harmless.
 //!
 //! ```no_run
 //! use wireline::{RpcError, Rules, io, stdio};
@@ -14,8 +14,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! On systems other than Unix there is no such thing as a descriptor to point elsewhere: there, what [`claim`] gives is the
-//! standard output as it is, and stray prints still get into it.
+//! Redirection works on Unix only. On other systems [`claim`] returns the ordinary standard output, and stray prints
+//! still end up in it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -23,9 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 
-/// Takes standard output for the protocol, until the result is dropped.
+/// Reserves standard output for the protocol until the returned [`Stdout`] is dropped.
 ///
-/// What has been printed before and not been written yet goes to stderr as well.
+/// Output printed earlier that is still buffered goes to stderr too.
 ///
 /// ```
 /// use std::io::Write;
@@ -42,18 +42,18 @@ static CLAIMED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 ///
-/// It has been claimed before ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), or the descriptors could not be moved:
-/// standard output or stderr is closed.
+/// Returns [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard output is already claimed, or the system's error
+/// if the descriptors can't be redirected, for example because standard output or stderr is closed.
 pub fn claim() -> io::Result<Stdout> {
     if CLAIMED.swap(true, Ordering::AcqRel) {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "expected standard output not to be claimed already"));
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "standard output is already claimed"));
     }
     Stdout::new().inspect_err(|_| CLAIMED.store(false, Ordering::Release))
 }
 
-/// The process's real standard output, claimed for the protocol. It does not buffer.
+/// The process's real standard output, reserved for the protocol. Writes are not buffered.
 ///
-/// Dropping it gives standard output back to the rest of the process.
+/// Dropping it returns standard output to the rest of the process.
 pub struct Stdout {
     real: imp::Real,
 }
@@ -61,7 +61,7 @@ pub struct Stdout {
 impl Stdout {
     fn new() -> io::Result<Self> {
         let real = imp::Real::take()?;
-        // From here on a stray print is flushed to stderr.
+        // Descriptor 1 is stderr now, so buffered output goes there. If flushing fails, `drop` undoes the claim.
         let stdout = Self { real };
         io::stdout().flush()?;
         Ok(stdout)
@@ -87,7 +87,7 @@ impl std::os::fd::AsFd for Stdout {
 
 impl Drop for Stdout {
     fn drop(&mut self) {
-        // What was printed meanwhile belongs to stderr. If any of this fails there is nobody left to tell.
+        // Output that is still buffered belongs to stderr. Errors can't be reported from `drop`.
         drop(io::stdout().flush());
         self.real.give_back();
         CLAIMED.store(false, Ordering::Release);
@@ -106,12 +106,12 @@ mod imp {
     use std::io;
     use std::os::fd::{AsFd, BorrowedFd};
 
-    /// A descriptor of its own for what descriptor 1 was.
+    /// A duplicate of the original descriptor 1.
     pub(super) struct Real(File);
 
     impl Real {
         pub(super) fn take() -> io::Result<Self> {
-            // Above the three standard ones, and not inherited by children.
+            // Above the three standard descriptors, and not inherited by child processes.
             let real = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
             rustix::stdio::dup2_stdout(io::stderr())?;
             Ok(Self(File::from(real)))
@@ -135,7 +135,7 @@ mod imp {
 mod imp {
     use std::io;
 
-    /// The standard output as it is.
+    /// The ordinary standard output.
     pub(super) struct Real;
 
     impl Real {

@@ -1,15 +1,15 @@
-//! The acceptance table: every case, for each dialect, on every kernel, however it is split.
+//! Runs the acceptance table: every case under each dialect, on every kernel, at every split point.
 
 mod common;
 
 use common::{Dialect, cases, decode, describe, kernels};
 use wireline::{Decoder, Frame};
 
-/// Tests skip a kernel that the CPU can't run. Where a CPU is emulated in order to test one, `WIRELINE_CPUS` names those
-/// that must run.
+/// Tests skip kernels that the CPU can't run. A job that emulates a CPU to test its kernels lists them in
+/// `WIRELINE_CPUS`, so that skipping one is an error.
 #[cfg(feature = "__kernels")]
 #[test]
-fn the_kernels_that_should_run_do() {
+fn the_expected_kernels_run() {
     if let Ok(expected) = std::env::var("WIRELINE_CPUS") {
         assert_eq!(kernels().map(|cpu| format!("{cpu:?}")).collect::<Vec<_>>().join(" "), expected);
     }
@@ -38,7 +38,7 @@ fn each_line_alone() {
 #[test]
 fn at_every_split_point() {
     for case in cases() {
-        // A neighbour on each side that must not be affected.
+        // The messages before and after must not be affected.
         let neighbour = r#"{"jsonrpc":"2.0","id":0,"method":"neighbour"}"#;
         let stream = [neighbour.as_bytes(), b"\n", &case.line, b"\r\n", neighbour.as_bytes(), b"\n"].concat();
         let from = neighbour.len();
@@ -66,7 +66,7 @@ fn in_one_long_stream() {
     let mut stream = b"\xef\xbb\xbf".to_vec();
     let mut lines = Vec::new();
     for case in &cases {
-        // Blank lines count, but yield nothing.
+        // Blank lines are counted but yield nothing.
         for line in [&case.line[..], b" \t", good, b""] {
             lines.push((stream.len(), line.to_vec()));
             stream.extend_from_slice(line);
@@ -87,7 +87,7 @@ fn in_one_long_stream() {
                 assert_eq!(found.len(), expected.len());
             }
         }
-        // Each knows its line and offset.
+        // Every frame and fault reports its line and offset.
         let mut decoder = Decoder::new(dialect.rules());
         for piece in stream.chunks(777) {
             decoder.feed(piece);

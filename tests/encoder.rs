@@ -1,4 +1,4 @@
-//! Whole lines out: each encoded message comes back equal, and what is refused leaves no trace.
+//! Encoding: every encoded message decodes to the same message, and a refused one leaves the buffer unchanged.
 
 mod common;
 
@@ -16,7 +16,7 @@ use wireline::{
     Rules, to_line,
 };
 
-/// A string of what is likely to break a line or a string.
+/// A string of pieces that are likely to break a line or a string literal.
 #[derive(Clone, Debug)]
 struct Hostile(String);
 
@@ -65,7 +65,7 @@ impl Arbitrary for Hostile {
     }
 }
 
-/// A message to be sent, with text as payload where it is raw.
+/// A message to encode.
 #[derive(Clone, Debug)]
 enum Sent {
     Request { id: String, method: String, params: Option<Content> },
@@ -97,7 +97,7 @@ impl Arbitrary for Content {
         match u8::arbitrary(g) % 3 {
             0 => Self::Typed(value),
             1 => Self::Raw(value.to_string()),
-            // What no serializer writes, but JSON permits.
+            // Valid JSON that no serializer produces.
             _ => Self::Raw(
                 r#"{ "\ud800":"\udc00\ud800", "n" : [1e999, -0.0, 123456789012345678901234567890] ,"a":1,"a":2 }"#
                     .into(),
@@ -126,7 +126,7 @@ impl Arbitrary for Sent {
 
 impl Sent {
     fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
-        // A macro, because the two kinds of payload are two types.
+        // A macro, because typed and raw payloads are different types.
         macro_rules! with_payload {
             ($content:expr, |$payload:ident| $call:expr) => {
                 match $content {
@@ -166,7 +166,7 @@ impl Sent {
         }
     }
 
-    /// What must come out of a decoder, in the notation of `describe`.
+    /// The expected decoder output, in the notation of `describe`.
     fn expected(&self) -> String {
         let payload = |content: &Option<Content>| content.as_ref().map_or("-".into(), Content::json);
         match self {
@@ -178,7 +178,7 @@ impl Sent {
     }
 }
 
-/// The text that `write` makes an encoder write, without its line feed.
+/// Encodes one message and returns its text without the line feed.
 fn line_text(
     rules: &Rules,
     write: impl FnOnce(&mut Encoder) -> Result<(), wireline::EncodeError>,
@@ -199,7 +199,7 @@ fn integrity() {
                 let (end, text) = line.split_last().unwrap();
                 assert_eq!(*end, b'\n');
                 assert!(!text.contains(&b'\n') && !text.contains(&b'\r'));
-                // Lone surrogates and numbers beyond 64 bits are JSON that these two do not decode.
+                // Neither serde_json's `Value` nor simd-json decodes lone surrogates and numbers beyond 64 bits.
                 let json = String::from_utf8(text.to_vec()).unwrap();
                 assert!(serde_json::from_str::<&RawValue>(&json).unwrap().get().starts_with('{'));
                 if !json.contains("\\ud800") && !json.contains("123456789012345678901234567890") {
@@ -265,7 +265,7 @@ impl Serialize for KeyWithoutValue {
     }
 }
 
-/// Passes over what fails in it, or says that it is shorter than it is.
+/// A payload that ignores errors of its parts, or announces fewer elements than it has.
 #[derive(Clone, Copy, Debug)]
 enum Careless {
     Seq,
@@ -323,7 +323,7 @@ impl Serialize for Careless {
 }
 
 #[test]
-fn a_careless_payload_cannot_break_out() {
+fn a_careless_payload_cannot_break_the_message() {
     for payload in [Careless::Seq, Careless::Struct, Careless::Key] {
         assert!(to_line(&Rules::json_rpc(), |e| e.response(&Id::from(1), &payload)).is_err(), "{payload:?}");
     }
@@ -336,15 +336,15 @@ fn a_careless_payload_cannot_break_out() {
         let line = to_line(&Rules::json_rpc(), |e| e.response(&Id::from(1), &payload)).unwrap();
         assert_eq!(common::decode(Rules::json_rpc(), [line.as_bytes()]), [format!("result 1 {result}")]);
     }
-    // What is empty stays so.
+    // Empty containers stay empty.
     let empty = (Vec::<i32>::new(), std::collections::BTreeMap::<String, i32>::new(), [(); 0]);
     let line = line_text(&Rules::json_rpc(), |e| e.response(&Id::from(1), &empty)).unwrap();
     assert_eq!(line, r#"{"jsonrpc":"2.0","id":1,"result":[[],{},[]]}"#);
 }
 
-/// As serde_json does by itself.
+/// `Serializer::is_human_readable` is true, as in serde_json.
 #[test]
-fn payloads_are_written_for_people() {
+fn payloads_are_human_readable() {
     let line = line_text(&Rules::json_rpc(), |e| e.response(&Id::from(1), &std::net::Ipv4Addr::LOCALHOST)).unwrap();
     assert_eq!(line, r#"{"jsonrpc":"2.0","id":1,"result":"127.0.0.1"}"#);
 }
@@ -360,8 +360,7 @@ impl Serialize for Nested {
     }
 }
 
-/// Each refusal, with its kind: the buffer and what was in it before stay as they were.
-/// Whatever `Serialize` can say is said as serde_json would, and a float that JSON lacks is found anywhere in it.
+/// Payloads of every shape are encoded as serde_json encodes them, and a non-finite float is refused anywhere in them.
 #[test]
 fn every_shape_of_payload() {
     #[derive(Serialize)]
@@ -401,6 +400,7 @@ fn every_shape_of_payload() {
     check(|float| Err::<(), _>(Ok::<_, ()>(Pair(2, Newtype(float)))));
 }
 
+/// Each refusal reports its kind, and leaves the buffer and its contents unchanged.
 #[test]
 fn refusals_leave_no_trace() {
     type Attempt = Box<dyn Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>>;
@@ -537,9 +537,9 @@ fn refusals_leave_no_trace() {
     }
 }
 
-/// In bytes from where the message begins, also in a batch.
+/// Offsets count bytes from the start of the message, for the entries of a batch too.
 #[test]
-fn a_refusal_says_where() {
+fn a_refusal_reports_its_offset() {
     let offset = |dialect: Dialect, write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
         let mut encoder = Encoder::new(dialect.rules());
         encoder.notification("before", &()).unwrap();
@@ -565,7 +565,7 @@ fn a_refusal_says_where() {
 }
 
 #[test]
-fn refusals_and_encoders_show_nothing_of_the_message() {
+fn refusals_and_encoders_never_show_message_contents() {
     use std::error::Error as _;
 
     let mut encoder = Encoder::new(Rules::json_rpc());
@@ -613,7 +613,7 @@ fn a_panic_leaves_no_trace() {
     assert!(encoder.as_bytes().starts_with(&before) && encoder.as_bytes().ends_with(b"\"after\"}\n"));
 }
 
-/// Neither does one that is caught within a batch, where a comma comes before the entry.
+/// A panic caught inside a batch removes the entry and the comma before it.
 #[test]
 fn a_panic_within_a_batch_leaves_no_trace() {
     let mut encoder = Encoder::new(Rules::json_rpc());
@@ -629,7 +629,7 @@ fn a_panic_within_a_batch_leaves_no_trace() {
     assert_eq!(encoder.as_bytes().trim_ascii_end(), expected);
 }
 
-/// Params that are null are not written, so they take up no room.
+/// Null params are omitted, so they don't count towards the line limit.
 #[test]
 fn a_call_without_params_may_be_as_long_as_the_limit() {
     let line = r#"{"jsonrpc":"2.0","id":0,"method":"m"}"#;
@@ -637,14 +637,14 @@ fn a_call_without_params_may_be_as_long_as_the_limit() {
         let mut encoder = Encoder::new(Rules::mcp().max_line_len(limit));
         assert_eq!(encoder.request(&Id::from(0), "m", &()).is_ok(), fits);
         assert_eq!(encoder.as_bytes().trim_ascii_end(), if fits { line.as_bytes() } else { b"" });
-        // What is written must fit.
+        // Params that are written do count.
         assert!(encoder.request(&Id::from(0), "m", &[()]).is_err());
     }
 }
 
-/// An entry that is refused is not in the batch; the others are.
+/// A refused entry is left out of the batch; the others are kept.
 #[test]
-fn a_batch_can_go_on_after_a_refusal() {
+fn a_batch_continues_after_a_refusal() {
     let mut encoder = Encoder::new(Rules::json_rpc());
     encoder
         .batch(|batch| {
@@ -662,7 +662,7 @@ fn a_batch_can_go_on_after_a_refusal() {
 }
 
 #[test]
-fn a_batch_has_all_kinds() {
+fn a_batch_takes_all_kinds_of_messages() {
     let fault = Frame::parse(br#"{"id":6}"#, &Rules::json_rpc()).unwrap_err();
     let mut encoder = Encoder::new(Rules::json_rpc());
     encoder
@@ -706,7 +706,7 @@ fn limits_are_exact() {
         assert_eq!(to_line(&Rules::json_rpc().max_depth(depth), error).is_ok(), fits);
         assert_eq!(to_line(&Rules::json_rpc().max_depth(depth + 1), batch).is_ok(), fits);
     }
-    // Brackets side by side are no deeper than one of them.
+    // Sibling containers don't add to the depth.
     let flat = (vec![[(); 0]; 200], vec![std::collections::BTreeMap::from([("a", 1)]); 200]);
     assert!(to_line(&Rules::json_rpc().max_depth(4), |e| e.response(&Id::from(1), &flat)).is_ok());
     assert!(to_line(&Rules::json_rpc().max_depth(3), |e| e.response(&Id::from(1), &flat)).is_err());
@@ -773,7 +773,7 @@ fn with_id_changes_only_the_id() {
 }
 
 #[test]
-fn with_id_holds_to_its_own_rules() {
+fn with_id_checks_the_rules_of_the_encoder() {
     let parse = |line: &'static str, rules: Rules| match Frame::parse(line.as_bytes(), &rules).unwrap() {
         Frame::Message(message) => message,
         Frame::Batch(_) => panic!(),
@@ -805,7 +805,7 @@ fn with_id_holds_to_its_own_rules() {
     assert_eq!(kind(&returned, Id::from(2), Rules::mcp()), None);
 }
 
-/// Two clients behind one server: ids are mapped there and back, and nothing else changes.
+/// Two clients share one server: ids are mapped in both directions, and nothing else changes.
 #[test]
 fn a_proxy_maps_ids() {
     use std::collections::HashMap;
@@ -824,7 +824,7 @@ fn a_proxy_maps_ids() {
             upstream.with_id(&message, &new).unwrap();
         }
     }
-    // The server answers in reverse, and spells ids its own way.
+    // The server answers in reverse order and spells ids differently: `1.0` for `1`.
     let requests: Vec<_> = common::decode(rules, [&upstream.take()[..]]);
     let mut downstream: HashMap<i32, Encoder> = (0..2).map(|client| (client, Encoder::new(rules))).collect();
     for request in requests.iter().rev() {

@@ -1,11 +1,11 @@
-//! The examples do what they say.
+//! Runs the examples and checks their output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The path of an example, which `cargo test` has built next to the tests.
+/// The path of an example; `cargo test` builds examples next to the tests.
 fn example(name: &str) -> PathBuf {
     let mut path = std::env::current_exe().unwrap();
     path.pop();
@@ -58,7 +58,7 @@ fn proxy_keeps_clients_apart() {
     let mut clients = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
     let id = "123456789012345678901234567890";
     for (client, number) in clients.iter_mut().zip(1..) {
-        // The same ids from both, one of which no 64-bit number can hold.
+        // Both clients use the same ids, one of which does not fit into 64 bits.
         write!(client, "{{\"id\":{id}, \"method\":\"add\",\"params\":[{number},1],\"jsonrpc\":\"2.0\"}}\nnoise\n")
             .unwrap();
         client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":\"\\u00e9\",\"method\":\"nope\"}\n").unwrap();
@@ -83,7 +83,7 @@ fn proxy_keeps_clients_apart() {
 #[test]
 #[cfg(unix)]
 fn proxy_leaves_nobody_waiting() {
-    // Answers the first request by what nobody can read, the second not at all, and ends.
+    // Answers the first request with invalid JSON, never answers the second, and exits.
     let server = r#"read line; echo '{"jsonrpc":"2.0","id":1,"result":NaN}'; read line"#;
     let mut proxy =
         Command::new(example("proxy")).args(["1", "sh", "-c", server]).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets, over their seeds and over mutations of them, without a fuzzer.
+//! Runs the bodies of the fuzz targets on their seeds and on mutated seeds, without a fuzzer.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 #[path = "../fuzz/src"]
-#[allow(dead_code, unreachable_pub, reason = "the fuzz targets use all of it, from outside")]
+#[allow(dead_code, unreachable_pub, reason = "the fuzz crate uses all of it")]
 mod bodies {
     use super::common;
 
@@ -38,7 +38,7 @@ fn differential() {
 fn envelope() {
     run("envelope", 40_000, bodies::envelope::run);
     for dialect in ["0", "1", "2"] {
-        // As it is, with all switches turned, and with limits.
+        // Defaults; all switches flipped; a line limit of 64 bytes; batches flipped, with depth and batch limits of 2.
         for rest in ["@~~~", "_~~~", "@\x40~~", "A~\x02\x02"] {
             each_line(|line| bodies::envelope::run(&[dialect.as_bytes(), rest.as_bytes(), line].concat()));
         }
@@ -64,7 +64,7 @@ fn serve() {
     }
 }
 
-/// Runs a body over its seeds, and over so many mutations of them: always the same.
+/// Runs a body on its seeds and on a number of mutated seeds, the same ones every time.
 fn run(target: &str, mutations: usize, body: impl Fn(&[u8])) {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     let mut seeds: Vec<_> = fs::read_dir(fuzz.join("corpus").join(target))
@@ -85,7 +85,7 @@ fn run(target: &str, mutations: usize, body: impl Fn(&[u8])) {
     }
 }
 
-/// Runs a body over the lines of the acceptance table.
+/// Runs a body on each line of the acceptance table.
 fn each_line(body: impl Fn(&[u8])) {
     for case in common::cases() {
         show_if_it_fails(&case.line, &body);
@@ -94,7 +94,7 @@ fn each_line(body: impl Fn(&[u8])) {
 
 fn show_if_it_fails(data: &[u8], body: &impl Fn(&[u8])) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(data))) {
-        eprintln!("on b\"{}\"", data.escape_ascii());
+        eprintln!("failed on b\"{}\"", data.escape_ascii());
         resume_unwind(panic);
     }
 }
@@ -127,7 +127,7 @@ struct Mutator<'a> {
 }
 
 impl Mutator<'_> {
-    /// Below `end`, or 0.
+    /// A number below `end`, or 0 if `end` is 0.
     fn below(&mut self, end: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -139,7 +139,7 @@ impl Mutator<'_> {
         &from[self.below(from.len())]
     }
 
-    /// A part of at most 32 bytes.
+    /// A random range of at most 32 bytes.
     fn part(&mut self, len: usize) -> std::ops::Range<usize> {
         let start = self.below(len);
         start..start + self.below(33.min(len - start + 1))

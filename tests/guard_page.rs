@@ -1,4 +1,5 @@
-//! Nothing beyond a text is read: each ends where a page ends, and the next page must not be touched.
+//! The parser never reads past the end of its input: each text ends at a page boundary, and the next page is
+//! inaccessible.
 #![cfg(unix)]
 #![allow(unsafe_code)]
 
@@ -11,9 +12,9 @@ use wireline::{Frame, Rules};
 
 use common::{Case, describe};
 
-const PAGE: usize = 64 << 10; // as large as pages get, or a multiple of it
+const PAGE: usize = 64 << 10; // a multiple of every page size in use
 
-/// Memory that ends where touching more of it would end the process.
+/// Readable memory followed by an inaccessible page: reading past its end crashes the process.
 struct Guarded {
     start: *mut u8,
 }
@@ -21,8 +22,8 @@ struct Guarded {
 impl Guarded {
     fn new() -> Self {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: new memory, at an address of the system's choice; then the second half of it is made inaccessible,
-        // which nothing refers to.
+        // SAFETY: this maps new memory at an address that the kernel chooses, and nothing refers to the second half
+        // when it is made inaccessible.
         unsafe {
             let start = mmap_anonymous(null_mut(), 2 * PAGE, access, flags).unwrap();
             mprotect(start.byte_add(PAGE), PAGE, MprotectFlags::empty()).unwrap();
@@ -30,9 +31,10 @@ impl Guarded {
         }
     }
 
-    /// The text, at the end.
+    /// Copies the text to the end of the readable half.
     fn place(&mut self, text: &[u8]) -> &[u8] {
-        // SAFETY: the first half is memory of our own, initialised with zeros by the system.
+        // SAFETY: the first half is readable and writable, initialised to zeros by the kernel, and borrowed from
+        // `self`.
         let page = unsafe { &mut *slice_from_raw_parts_mut(self.start, PAGE) };
         let place = &mut page[PAGE - text.len()..];
         place.copy_from_slice(text);
@@ -42,7 +44,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and what was borrowed from it is gone.
+        // SAFETY: `self` owns the mapping, and no borrow of it is left.
         unsafe { munmap(self.start.cast(), 2 * PAGE).unwrap() }
     }
 }
@@ -53,7 +55,7 @@ fn no_text_is_read_beyond_its_end() {
     for kernel in common::kernels() {
         kernel.run(|| {
         let mut page = Guarded::new();
-        // Strings, escapes, numbers, literals and brackets that end, or are cut off, at every place within a block.
+        // Strings, escapes, numbers, literals and brackets that end, or are cut off, at every position of a block.
         let message = br#"{"jsonrpc":"2.0","id":12345,"method":"m\u00e9\n","params":{"a":[1.5e3,true,null,"x\\"],"b":"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"}}"#;
         for len in 0..=message.len() {
             let expected = Frame::parse(&message[..len], &rules).is_ok();
@@ -71,9 +73,9 @@ fn no_text_is_read_beyond_its_end() {
     }
 }
 
-/// The table of cases, each alone at the end of a page.
+/// Every case of the acceptance table gives the same result at the end of a page as elsewhere.
 #[test]
-fn every_case_is_judged_as_anywhere() {
+fn every_case_gives_the_same_result() {
     let rules = Rules::json_rpc();
     for kernel in common::kernels() {
         kernel.run(|| {

@@ -1,12 +1,13 @@
-//! The layers of `src`: each folder imports only those before it.
+//! Checks the layers of `src`: each folder imports only from the layers below it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lowest first. What a layer may import is everything before it, and itself. The adapters don't know each other.
+/// The layers, lowest first. Each may import itself and those before it.
 const LAYERS: [&str; 4] = ["json", "message", "decode", "encode"];
+/// The adapters may import every layer, but not each other.
 const ADAPTERS: [&str; 4] = ["ledger", "io", "codec", "stdio"];
-/// `io::serve` keeps its promise with the ledger's help, and the codec sends what the ledger owes.
+/// The exceptions: `io::serve` tracks open requests in the ledger, and the codec sends the ledger's answers.
 const BETWEEN_ADAPTERS: [(&str, &str); 2] = [("io", "ledger"), ("codec", "ledger")];
 
 fn may_import(layer: &str, other: &str) -> bool {
@@ -24,7 +25,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// What follows each `crate::` in the code of a file, without comments and tests.
+/// The name after each `crate::` in a file, without comments and tests.
 fn imports(code: &str) -> Vec<&str> {
     let code = code.split("\n#[cfg(test)]\n").next().unwrap();
     let lines = code.lines().map(|line| line.split("//").next().unwrap());
@@ -41,7 +42,7 @@ fn no_layer_imports_a_higher_one() {
     for path in sources(&src) {
         let name = path.strip_prefix(&src).unwrap().to_str().unwrap().replace('\\', "/");
         let layer = name.split('/').next().unwrap().trim_end_matches(".rs");
-        // The crate's front page and the guide name everything.
+        // The crate's front page and the guide refer to everything.
         if ["lib", "guide"].contains(&layer) || name.ends_with("/tests.rs") {
             continue;
         }
@@ -52,7 +53,7 @@ fn no_layer_imports_a_higher_one() {
             wrong.push(format!("{name} imports {import}"));
         }
     }
-    assert!(checked > 30, "only {checked} files");
+    assert!(checked > 30, "checked only {checked} files");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -1,4 +1,4 @@
-//! `examples/mcp_server.rs` as a process of its own: what is on its stdout, whatever is on its stdin.
+//! Runs `examples/mcp_server.rs` as a separate process, and checks its stdout for all kinds of stdin.
 #![cfg(all(feature = "stdio", unix))]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The path of an example, which `cargo test` has built next to the tests.
+/// The path of an example; `cargo test` builds examples next to the tests.
 fn example(name: &str) -> PathBuf {
     let mut path = std::env::current_exe().unwrap();
     path.pop();
@@ -27,7 +27,7 @@ fn start(rules: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// The lines that the server answers to chunks that are written one by one, until it has ended as it should.
+/// Writes the chunks one by one, waits for the server to exit with success, and returns the lines it wrote.
 fn answers_to_chunks<'a>(rules: &str, chunks: impl Iterator<Item = &'a [u8]> + Send) -> Vec<String> {
     let mut server = start(rules);
     let mut input = server.stdin.take().unwrap();
@@ -36,10 +36,10 @@ fn answers_to_chunks<'a>(rules: &str, chunks: impl Iterator<Item = &'a [u8]> + S
         server.wait_with_output().unwrap()
     });
     assert_eq!(output.status.code(), Some(0));
-    // What is printed astray is here, and nowhere else.
-    assert_eq!(output.stderr, b"mcp_server: this was printed to stdout, and is on stderr\n");
+    // The stray print is on stderr, and nowhere else.
+    assert_eq!(output.stderr, b"mcp_server: printed to stdout, redirected to stderr\n");
     let mut lines: Vec<_> = String::from_utf8(output.stdout).unwrap().split('\n').map(str::to_owned).collect();
-    assert_eq!(lines.pop().unwrap(), "", "half a line");
+    assert_eq!(lines.pop().unwrap(), "", "incomplete last line");
     for line in &lines {
         let message: Value = serde_json::from_str(line).unwrap();
         let messages = message.as_array().map_or(std::slice::from_ref(&message), Vec::as_slice);
@@ -52,7 +52,7 @@ fn answers(rules: &str, input: impl AsRef<[u8]>) -> Vec<String> {
     answers_to_chunks(rules, std::iter::once(input.as_ref()))
 }
 
-/// The answer to a single request, which is written with a line end.
+/// The answer to a single request.
 fn answer(rules: &str, request: &Value) -> Value {
     let mut lines = answers(rules, format!("{request}\n"));
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -67,12 +67,12 @@ fn pong(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
 }
 
-/// How an error begins; what comes after is in the library's own words.
+/// The start of an error response, up to its message.
 fn error(id: &str, code: i64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"#)
 }
 
-/// A server that is talked to and fro with. A test that waits in vain fails.
+/// An interactive session with a server. A test that waits too long for an answer fails.
 struct Session {
     server: Child,
     input: ChildStdin,
@@ -92,7 +92,7 @@ impl Session {
         self.answers.recv_timeout(Duration::from_secs(10)).unwrap()
     }
 
-    /// The server's largest use of memory so far, in KiB.
+    /// The server's peak memory use so far, in KiB.
     #[cfg(target_os = "linux")]
     fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).unwrap();
@@ -100,7 +100,7 @@ impl Session {
         peak.trim().strip_suffix(" kB").unwrap().parse().unwrap()
     }
 
-    /// Ends the input; the server has nothing more to say.
+    /// Closes the input, and checks that the server exits with success and without further output.
     fn end(mut self) {
         drop(self.input);
         assert_eq!(self.answers.recv_timeout(Duration::from_secs(10)).ok(), None);
@@ -127,13 +127,13 @@ mod json_rpc {
     }
 
     #[test]
-    fn each_is_answered_before_the_next_is_written() {
+    fn requests_are_answered_as_they_arrive() {
         let mut session = Session::new("json-rpc");
         for id in ["1", "2", "3"] {
             writeln!(session.input, "{}", ping(id)).unwrap();
             assert_eq!(session.answer(), pong(id));
         }
-        // Half a message is not, and does no harm to what is complete.
+        // An incomplete message isn't answered yet, and doesn't delay the complete one before it.
         write!(session.input, "{}\n{{\"jsonrpc\"", ping("4")).unwrap();
         assert_eq!(session.answer(), pong("4"));
         writeln!(session.input, ":\"2.0\",\"id\":5,\"method\":\"ping\"}}").unwrap();
@@ -160,7 +160,7 @@ mod json_rpc {
     }
 
     #[test]
-    fn bad_lines_are_answered_and_passed() {
+    fn bad_lines_are_answered_and_skipped() {
         let deep = |open: &str, close: &str| open.repeat(100_000) + &close.repeat(100_000);
         let cases: Vec<(Vec<u8>, String)> = vec![
             ("noise".into(), error("null", -32700)),
@@ -216,7 +216,7 @@ mod json_rpc {
     }
 
     #[test]
-    fn the_last_line_needs_no_end() {
+    fn the_last_line_needs_no_line_ending() {
         assert_eq!(answers("json-rpc", ping("1")), [pong("1")]);
         let half = answers("json-rpc", ping("1") + "\n" + ping("2").strip_suffix('}').unwrap());
         assert_eq!(half.len(), 2);
@@ -232,7 +232,7 @@ mod json_rpc {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_line_without_measure_takes_no_memory() {
+    fn a_huge_line_takes_bounded_memory() {
         let mut session = Session::new("json-rpc");
         let piece = [b'x'; 64 << 10];
         session.input.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"text\":\"").unwrap();
@@ -240,7 +240,7 @@ mod json_rpc {
             session.input.write_all(&piece).unwrap();
         }
         writeln!(session.input, "\"}},\"id\":\"last\"}}\n{}", ping("1")).unwrap();
-        // The id is found where it stands, after 64 MiB.
+        // The id is found at the end of the line, after 64 MiB.
         let refusal = session.answer();
         assert!(refusal.starts_with(&error("\"last\"", -32600)), "{refusal}");
         assert_eq!(session.answer(), pong("1"));
@@ -250,7 +250,7 @@ mod json_rpc {
     }
 
     #[test]
-    fn a_client_that_does_not_read_is_waited_for() {
+    fn the_server_waits_for_a_client_that_does_not_read() {
         const REQUESTS: usize = 10_000;
         let mut server = start("json-rpc");
         let mut input = server.stdin.take().unwrap();
@@ -267,7 +267,7 @@ mod json_rpc {
                 }
                 drop(input);
             });
-            // Both pipes are full when no more can be written: the server has not put aside what it cannot say.
+            // Writing stalls once both pipes are full, because the server doesn't queue answers that it can't write.
             let mut before = 0;
             loop {
                 thread::sleep(Duration::from_millis(100));
@@ -276,7 +276,7 @@ mod json_rpc {
                     now => before = now,
                 }
             }
-            assert!(before < REQUESTS, "10000 answers fit into a pipe");
+            assert!(before < REQUESTS, "writing did not stall within 10000 requests");
             server.stdout.take().unwrap().read_to_string(&mut output).unwrap();
         });
         assert_eq!(server.wait().unwrap().code(), Some(0));
@@ -291,7 +291,7 @@ mod json_rpc {
     }
 
     #[test]
-    fn a_client_that_goes_away_is_no_failure() {
+    fn a_client_that_disconnects_is_not_an_error() {
         let mut server = start("json-rpc");
         drop(server.stdout.take());
         writeln!(server.stdin.take().unwrap(), "{}", ping("1")).unwrap();
@@ -302,7 +302,7 @@ mod json_rpc {
 mod mcp {
     use super::*;
 
-    /// A request as of 2026-07-28.
+    /// A request of revision 2026-07-28.
     fn stateless(method: &str, mut params: Value) -> Value {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -341,7 +341,7 @@ mod mcp {
             ("2025-03-26", "2025-03-26"),
             ("2025-06-18", "2025-06-18"),
             ("2025-11-25", "2025-11-25"),
-            // There is no handshake in this one.
+            // This revision has no handshake.
             ("2026-07-28", "2025-11-25"),
             ("1900-01-01", "2025-11-25"),
         ] {
@@ -382,14 +382,14 @@ mod mcp {
         assert_eq!(unsupported["error"]["code"], -32022);
         assert_eq!(unsupported["error"]["data"]["requested"], "1900-01-01");
         assert!(unsupported["error"]["data"]["supported"].as_array().unwrap().contains(&json!("2026-07-28")));
-        // What a request must have.
+        // Required members that are missing or of the wrong type.
         assert_eq!(error(&meta(json!({ version: "2026-07-28" }))).0, -32602);
         assert_eq!(error(&meta(json!({ version: 20260728 }))).0, -32602);
         assert_eq!(error(&request("server/discover", json!({}))).0, -32602);
-        // Methods of the other era.
+        // Methods of the handshake revisions.
         assert_eq!(error(&stateless("initialize", json!({ "protocolVersion": "2025-11-25" }))).0, -32601);
         assert_eq!(error(&stateless("ping", json!({}))).0, -32601);
-        // Other members do not make a request stateless.
+        // Other members of `_meta` don't make a request stateless.
         assert!(result(&meta(json!({ "progressToken": 1 }))).get("resultType").is_none());
     }
 
@@ -438,7 +438,7 @@ mod mcp {
     }
 
     #[test]
-    fn refuses() {
+    fn invalid_calls_are_refused() {
         let unknown = (-32602, "unknown tool: expected echo or add".to_owned());
         assert_eq!(error(&request("tools/call", tool("nope", json!({})))), unknown);
         assert_eq!(error(&stateless("tools/call", tool("nope", json!({})))), unknown);
@@ -481,7 +481,7 @@ mod mcp {
         input.extend_from_slice(b"\n\xff\xfe\n");
         input.extend_from_slice(ping("1").as_bytes());
         assert_eq!(answers("mcp", input), [pong("1")]);
-        // With an id there is someone who waits.
+        // A bad line with an id is answered, since its sender is waiting.
         let faulty = answers("mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":2}\n");
         assert!(faulty[0].starts_with(&super::error("1", -32600)), "{}", faulty[0]);
     }
@@ -506,7 +506,7 @@ fn options() {
         assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]));
         assert!(String::from_utf8(output.stderr).unwrap().contains("--rules RULES"));
     }
-    // Without any, the rules are those of MCP.
+    // MCP rules are the default.
     let mut command = Command::new(example("mcp_server"));
     let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     writeln!(server.stdin.take().unwrap(), "noise").unwrap();

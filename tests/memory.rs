@@ -1,4 +1,4 @@
-//! What is allocated, and what is kept.
+//! Allocations and retained memory.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn mixed() -> Vec<u8> {
     stream
 }
 
-/// Reads every part of every frame there is, and says how many there were.
+/// Takes all available frames, reads every part of them, and returns their number.
 fn drain(decoder: &mut Decoder) -> usize {
     let mut frames = 0;
     while let Some(frame) = decoder.next_frame() {
@@ -73,7 +73,7 @@ fn nothing_is_allocated_for_a_message() {
                 }
                 assert_eq!(frames, rounds * 10);
             };
-            kernel.run(|| run(100)); // to warm up
+            kernel.run(|| run(100)); // warm up
             let rounds = if piece == 1 { 100 } else { 1000 };
             let info = measure(|| kernel.run(|| run(rounds)));
             assert_eq!(info.count_total, 0, "{kernel:?} in pieces of {piece}");
@@ -104,7 +104,7 @@ fn memory_is_given_back() {
                     drain(&mut decoder);
                 }
             });
-            // What `bytes` keeps for counting references comes on top.
+            // 64 bytes for the reference count that `bytes` allocates.
             let kept = info.bytes_current as usize;
             assert!(kept <= most + 64, "{kept} bytes kept, {retain:?}, pieces of {chunk}");
             assert!((info.bytes_max as usize) < (16 << 20) * 2 + chunk + 4096, "{} bytes at once", info.bytes_max);
@@ -113,7 +113,7 @@ fn memory_is_given_back() {
 }
 
 #[test]
-fn a_partial_line_does_not_hold_on_to_a_long_one() {
+fn a_partial_line_does_not_keep_the_buffer_of_a_long_one() {
     let long = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"x":"{}"}}}}"#, "y".repeat(1 << 20)) + "\n{\"json";
     let mut decoder = Decoder::new(Rules::mcp());
     let info = measure(|| {
@@ -123,14 +123,14 @@ fn a_partial_line_does_not_hold_on_to_a_long_one() {
     assert!(info.bytes_current < 1000, "{}", info.bytes_current);
 }
 
-/// Nor do lines that get shorter and shorter, however much of the next one there is each time.
+/// Neither do lines that get shorter and shorter, although each read ends with a part of the next line.
 #[test]
-fn lines_that_get_shorter_do_not_hold_on_to_a_long_one() {
+fn shrinking_lines_do_not_keep_the_buffer_of_a_long_one() {
     let line = |len: usize| format!(r#"{{"jsonrpc":"2.0","method":"m","x":"{}"}}"#, "y".repeat(len)) + "\n";
     let mut stream = line(3 << 20);
     let mut pieces = vec![2 << 20];
     for len in [200_000, 14_000, 1_100, 100].into_iter().chain([100; 100]) {
-        // A read ends with a little more than a sixteenth of the next line.
+        // Each read ends with a little more than a sixteenth of the next line.
         pieces.push(stream.len() + len / 15 + 1);
         stream += &line(len);
     }
@@ -146,9 +146,9 @@ fn lines_that_get_shorter_do_not_hold_on_to_a_long_one() {
     assert!(info.bytes_current < 300_000, "{} bytes kept for {}", info.bytes_current, decoder.buffered());
 }
 
-/// Lines that wait to be taken are not copied for each that is fed, also if there are more of them than a line may have.
+/// Feeding a line doesn't copy all lines that wait to be taken, even if together they exceed the line limit.
 #[test]
-fn lines_that_wait_are_copied_a_few_times_only() {
+fn waiting_lines_are_copied_only_a_few_times() {
     let line = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "m".repeat(96)) + "\n";
     for lines in [4_000, 16_000] {
         let mut decoder = Decoder::new(Rules::mcp().max_line_len(4096));
@@ -162,9 +162,9 @@ fn lines_that_wait_are_copied_a_few_times_only() {
     }
 }
 
-/// A buffer that does not come right after the one before is copied as any other bytes are.
+/// A buffer that isn't adjacent to the previous one is copied like any other bytes.
 #[test]
-fn buffers_from_anywhere_stay_within_the_limit() {
+fn separate_buffers_stay_within_the_limit() {
     let line = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "m".repeat((16 << 20) - 100)) + "\n";
     let chunks: Vec<_> = line.as_bytes().chunks(64 << 10).map(bytes::BytesMut::from).collect();
     let mut decoder = Decoder::new(Rules::mcp());
@@ -177,9 +177,9 @@ fn buffers_from_anywhere_stay_within_the_limit() {
     assert!((info.bytes_max as usize) < 2 * (16 << 20), "{} bytes at once", info.bytes_max);
 }
 
-/// However much room a reader asks for, a line that comes in bit by bit is not copied for each bit.
+/// A line that arrives byte by byte isn't copied for each byte, however much room the reader asks for.
 #[test]
-fn a_growing_line_is_copied_a_few_times_only() {
+fn a_growing_line_is_copied_only_a_few_times() {
     for retain in [0, 64 << 10] {
         let mut decoder = Decoder::new(Rules::mcp()).keep_capacity(retain);
         let info = measure(|| {
@@ -194,7 +194,7 @@ fn a_growing_line_is_copied_a_few_times_only() {
 
 #[test]
 fn an_oversized_line_takes_no_more_than_the_limit() {
-    // 64 MiB, its id last, under the default limit of 16 MiB.
+    // A line of 64 MiB with its id last, under the default limit of 16 MiB.
     let piece = "y".repeat(1 << 16);
     let mut decoder = Decoder::new(Rules::mcp());
     let mut found = Vec::new();
@@ -230,7 +230,7 @@ fn an_owned_frame_shares_the_buffer() {
         }
     });
     assert_eq!(frames, 10);
-    // Only what counts the references to the buffer, once.
+    // Only the buffer's reference count is allocated, once.
     assert!(info.count_total <= 1 && info.bytes_total < 100, "{info:?}");
 }
 

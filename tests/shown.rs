@@ -1,4 +1,4 @@
-//! What errors and `Debug` say: what a thing is, and how much, never what the peer or the caller has put into it.
+//! Errors and `Debug` output name kinds and sizes, never contents supplied by the peer or the caller.
 
 use std::error::Error;
 use std::io;
@@ -69,7 +69,7 @@ fn encoders() {
         .unwrap();
     check(&format!("{:?}", Scratch::default()), "Scratch { .. }");
 
-    // Its source, for those who want it, is in the words of the payload.
+    // Only the error's source has the payload's own words.
     struct Fails;
     impl serde::Serialize for Fails {
         fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
@@ -110,7 +110,7 @@ fn readers_and_writers() {
     assert!(error.source().is_none());
 }
 
-/// A writer that does.
+/// A writer that always fails.
 struct Fails;
 
 impl io::Write for Fails {

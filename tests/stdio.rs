@@ -1,4 +1,5 @@
-//! A claimed stdout stays clean, whoever prints. It has no test harness: that would print to stdout as well.
+//! Nothing else in the process writes to a claimed stdout. This test runs without a harness, which would print to
+//! stdout itself.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ fn main() {
         child();
         return;
     }
-    // What a test runner asks for. And on other systems than Unix nothing is redirected.
+    // Some test runners pass `--list` first. Outside Unix nothing is redirected, so there is nothing to test.
     if std::env::args().any(|arg| arg == "--list") || cfg!(not(unix)) {
         return;
     }
@@ -34,7 +35,7 @@ fn main() {
 }
 
 fn child() {
-    // Printed before, but not written yet: it has no line end.
+    // Printed before the claim, but still buffered because it has no line ending.
     print!("before");
     let stdout = stdio::claim().unwrap();
     assert_eq!(stdio::claim().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
@@ -44,7 +45,7 @@ fn child() {
         let sent = writer.send(|encoder| encoder.response(&Id::from(id), &serde_json::json!({})));
         sent.map(drop).unwrap();
         if id % 50 == 0 {
-            // What a C library does: it writes to descriptor 1, past Rust's standard output.
+            // Like a C library, write to descriptor 1 directly, bypassing Rust's stdout.
             #[cfg(unix)]
             rustix::io::write(rustix::stdio::stdout(), b"descriptor\n").unwrap();
             assert!(Command::new("sh").arg("-c").arg("echo a child process").status().unwrap().success());
@@ -54,6 +55,6 @@ fn child() {
     drop(writer);
     println!("after");
     io::stdout().flush().unwrap();
-    // It can be claimed again.
+    // Stdout can be claimed again.
     drop(stdio::claim().unwrap());
 }

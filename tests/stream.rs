@@ -1,4 +1,4 @@
-//! The stream as a whole: line ends, limits, the end, and what a bad line leaves behind.
+//! Decoding streams: line endings, limits, the end of the stream, and recovery after a bad line.
 
 mod common;
 
@@ -10,7 +10,7 @@ use wireline::{AnswerWithoutId, Decoder, FaultKind, Frame, Hint, Message, Rules}
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
 
 #[test]
-fn line_ends() {
+fn line_endings() {
     let request = r#"request 1 "m" -"#;
     for (stream, expected) in [
         (format!("{REQUEST}\n{REQUEST}\n"), vec![request, request]),
@@ -22,7 +22,7 @@ fn line_ends() {
         (String::new(), vec![]),
         ("\n\n\r\n".into(), vec![]),
         (" ".into(), vec![]),
-        // Neither a lone carriage return nor any of Unicode's is a line end.
+        // Neither a lone carriage return nor a Unicode line separator ends a line.
         (format!("{REQUEST}\r{REQUEST}\n"), vec!["fault trailing-data @39 id=1 reply=1"]),
         (format!("{REQUEST}\u{2028}{REQUEST}\n"), vec!["fault trailing-data @38 id=1 reply=1"]),
         (format!("{REQUEST}\u{c}\n"), vec!["fault trailing-data @38 id=1 reply=1"]),
@@ -32,9 +32,9 @@ fn line_ends() {
     }
 }
 
-/// However much of the stream is at hand.
+/// Frames exclude their line ending, whatever the chunk size.
 #[test]
-fn a_line_end_is_not_part_of_the_line() {
+fn frames_exclude_the_line_ending() {
     let stream = format!("{REQUEST}\n{REQUEST}\r\n{REQUEST} \r\n{REQUEST}\r\r\n[{REQUEST}]\r\n{REQUEST}\n");
     let lines: Vec<_> = stream.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     for chunk in 1..=stream.len() {
@@ -85,7 +85,7 @@ fn byte_order_mark() {
     assert_eq!(decode(Rules::mcp(), [b"\xef\xbb".as_slice()]), ["fault invalid-utf8 @1 id=- reply=none"]);
     assert_eq!(describe(&Frame::parse(marked.as_bytes(), &Rules::mcp())), fault);
 
-    // The mark is not part of the line: neither for its limit nor for its place.
+    // The mark is not part of the line: it doesn't count towards the limit, and the line's offset is after it.
     let mut decoder = Decoder::new(Rules::mcp().max_line_len(REQUEST.len()));
     decoder.feed(marked.as_bytes());
     let frame = decoder.next_frame().unwrap().unwrap();
@@ -97,7 +97,7 @@ fn byte_order_mark() {
     assert!(decoder.last_line().is_empty());
 }
 
-/// A blank line beyond the limit is too long, whether or not it could be known to be blank.
+/// A blank line beyond the limit is reported as too long instead of skipped, whatever the chunk size.
 #[test]
 fn a_blank_line_beyond_the_limit() {
     for (len, expected) in [(40, vec![]), (41, vec!["fault line-too-long @41 id=- reply=none"])] {
@@ -108,7 +108,7 @@ fn a_blank_line_beyond_the_limit() {
     }
 }
 
-/// A byte order mark before a line that crosses the limit by a byte or two at a time.
+/// A byte order mark before a line that exceeds the limit, at every split point.
 #[test]
 fn a_byte_order_mark_before_an_oversized_line() {
     let stream = format!("\u{feff}{}\n{REQUEST}\n", "x".repeat(50));
@@ -121,7 +121,7 @@ fn a_byte_order_mark_before_an_oversized_line() {
     }
 }
 
-/// The smallest limits there are.
+/// Results don't depend on chunks under the smallest limits either.
 #[test]
 fn tiny_limits() {
     for stream in
@@ -141,7 +141,7 @@ fn tiny_limits() {
     }
 }
 
-/// Lines around the limit, in every split of a few sizes: what comes out depends on the bytes alone.
+/// Lines around the limit, in many chunk sizes: the result depends on the bytes alone.
 #[test]
 fn the_line_limit() {
     let line = |len: usize| {
@@ -153,7 +153,7 @@ fn the_line_limit() {
         for len in limit - 2..limit + 5 {
             for end in ["\n", "\r\n", "", "\r"] {
                 let stream = format!("{REQUEST}\n{}{end}", line(len)) + if end.ends_with('\n') { REQUEST } else { "" };
-                // A carriage return counts unless a line feed comes after it.
+                // A carriage return counts unless a line feed follows it.
                 let counted = len + usize::from(end == "\r");
                 let first = r#"request 1 "m" -"#.to_owned();
                 let middle = match counted <= limit {
@@ -174,7 +174,7 @@ fn the_line_limit() {
 }
 
 #[test]
-fn an_oversized_line_is_placed_and_measured() {
+fn an_oversized_line_reports_its_offset_and_length() {
     let long = format!(r#"{{"method":"m","params":{{"x":"{}"}},"jsonrpc":"2.0","id":"last"}}"#, "y".repeat(5000));
     for (end, extra) in [("\n", 1), ("\r\n", 2)] {
         let stream = format!("{REQUEST}\n{long}{end}\n{REQUEST}\n{long}");
@@ -216,7 +216,7 @@ fn an_oversized_line_is_placed_and_measured() {
 }
 
 #[test]
-fn an_oversized_line_gives_its_id_wherever_it_stands() {
+fn the_id_of_an_oversized_line_is_found_anywhere() {
     let payload = "x\\\"},\\\"id\\\":99,{[".repeat(1000);
     for (line, expected) in [
         (format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":"{payload}"}}}}"#), "id=7 reply=7"),
@@ -239,9 +239,9 @@ fn an_oversized_line_gives_its_id_wherever_it_stands() {
     }
 }
 
-/// Whatever the next piece of it begins with.
+/// The rest of an oversized line is discarded, even if a piece of it looks like a message.
 #[test]
-fn the_rest_of_an_oversized_line_is_no_message() {
+fn the_rest_of_an_oversized_line_is_discarded() {
     let (start, rest) = ("x".repeat(50), format!("{REQUEST}\n"));
     let expected = ["fault line-too-long @41 id=- reply=none", r#"request 1 "m" -"#];
     let pieces = [start.as_bytes(), rest.as_bytes(), rest.as_bytes()];
@@ -288,7 +288,7 @@ fn answers_without_an_id() {
         Some(format!(r#"{{"jsonrpc":"2.0",{error}}}"#))
     );
     assert_eq!(answer(Rules::json_rpc().answer_without_id(AnswerWithoutId::Never)), None);
-    // Never to a response, whatever is set.
+    // A response is never answered, whatever the setting.
     let rules = Rules::json_rpc().answer_without_id(AnswerWithoutId::NullId);
     assert!(parse(r#"{"jsonrpc":"2.0","id":1,"result":1,"error":2}"#, rules).reply().is_none());
 }
@@ -401,7 +401,7 @@ fn a_fault_names_what_the_rules_allow() {
 }
 
 #[test]
-fn a_fault_says_what_is_wrong_and_where() {
+fn a_fault_reports_its_reason_and_position() {
     let mut decoder = Decoder::new(Rules::mcp());
     decoder.feed(format!("{REQUEST}\n").as_bytes());
     decoder.feed(br#"{"jsonrpc":"2.0","id":"hunter2","method":"m","params":{"x":-NaN}}"#);
@@ -420,7 +420,7 @@ fn a_fault_says_what_is_wrong_and_where() {
 }
 
 #[test]
-fn nothing_of_the_peer_is_shown() {
+fn message_contents_are_never_shown() {
     let secret = "hunter2";
     for line in [
         r#"{"jsonrpc":"2.0","id":"hunter2","method":"hunter2","params":{"hunter2":"hunter2"}}"#,
@@ -474,7 +474,7 @@ fn a_reader_can_fill_the_buffer() {
         }
     }
     assert_eq!(found, 100);
-    // What has been read before is out of reach.
+    // Bytes of an earlier read can't be changed through the spare buffer.
     decoder.spare(10).put_slice(&REQUEST.as_bytes()[..7]);
     assert!(decoder.next_frame().is_none());
     decoder.spare(0).clear();
@@ -483,9 +483,9 @@ fn a_reader_can_fill_the_buffer() {
     assert_eq!(describe(&decoder.next_frame().unwrap()), r#"request 1 "m" -"#);
 }
 
-/// Room for half of what is asked for is enough.
+/// A buffer is kept as long as it has half of the room asked for.
 #[test]
-fn a_reader_that_gets_little_gets_no_new_buffer() {
+fn a_buffer_with_half_the_room_is_kept() {
     let mut decoder = Decoder::new(Rules::mcp());
     let spare = decoder.spare(1024);
     let (start, capacity) = (spare.as_ptr(), spare.capacity());
@@ -497,9 +497,9 @@ fn a_reader_that_gets_little_gets_no_new_buffer() {
     assert!(decoder.spare(1025).capacity() >= 1025);
 }
 
-/// Feeding a decoder that has been finished changes nothing, by whichever way.
+/// A finished decoder ignores further bytes, whichever way they are fed.
 #[test]
-fn nothing_is_read_after_the_end() {
+fn bytes_after_the_end_are_ignored() {
     let ways: [fn(&mut Decoder, &[u8]); 4] = [
         |decoder, bytes| decoder.feed(bytes),
         |decoder, bytes| decoder.feed_buffer(BytesMut::from(bytes)),
@@ -535,9 +535,9 @@ fn nothing_is_read_after_the_end() {
     }
 }
 
-/// Buffers that come right after each other, as when they were split off one, are taken over as they are.
+/// Adjacent buffers, such as those split off one `BytesMut`, are joined without copying.
 #[test]
-fn buffers_are_not_copied() {
+fn adjacent_buffers_are_not_copied() {
     let mut first = BytesMut::from(format!("{REQUEST}\n{REQUEST}\n{REQUEST}\n").as_bytes());
     let start = first.as_ptr();
     let mut second = first.split_off(REQUEST.len() / 2);
@@ -570,7 +570,7 @@ fn frames_need_not_be_taken_at_once() {
     }
     assert_eq!((left, decoder.buffered()), (10, 0));
 
-    // Nor before a buffer is taken over.
+    // The same with `feed_buffer`.
     for _ in 0..2 {
         decoder.feed_buffer(BytesMut::from(format!("{REQUEST}\n{REQUEST}\n").as_bytes()));
         assert!(decoder.next_frame().unwrap().is_ok());
@@ -580,7 +580,7 @@ fn frames_need_not_be_taken_at_once() {
 }
 
 #[test]
-fn a_decoder_can_begin_in_the_middle() {
+fn a_decoder_can_start_in_the_middle() {
     let lines = ["\u{feff}oops", "", REQUEST, "\u{feff}{}", "[1]\r", r#"{"jsonrpc":"2.0","id":2}"#, REQUEST];
     let stream = lines.join("\n");
     let places = |mut decoder: Decoder, bytes: &[u8]| {
@@ -629,7 +629,7 @@ fn owned_frames_outlive_the_decoder() {
             let frame = frame.unwrap().into_owned();
             is_send_and_sync(&frame);
             if let (Frame::Batch(batch), 0) = (&frame, round) {
-                // Entries can be kept on their own too.
+                // Entries can be made owned individually too.
                 let entry = batch.iter().next().unwrap().unwrap().into_owned();
                 let by_value = batch.clone().into_iter().nth(1).unwrap().unwrap();
                 drop(frame);
@@ -646,7 +646,7 @@ fn owned_frames_outlive_the_decoder() {
     assert_eq!(found.join().unwrap(), expected);
 }
 
-/// 1000 random responses, written by serde_json, put together and fed in random pieces, come out as the same 1000.
+/// 1000 random responses, written by serde_json and fed in random pieces, decode to the same 1000 responses.
 #[test]
 fn integrity() {
     fn property(responses: Vec<(i64, String, Vec<Option<String>>)>, sizes: Vec<u8>) -> TestResult {
@@ -691,7 +691,7 @@ fn integrity() {
     QuickCheck::new().tests(30).quickcheck(property as fn(_, _) -> _);
 }
 
-/// Any bytes in any pieces give what they give in one, on every implementation.
+/// Any bytes decode to the same results in any pieces, on every kernel.
 #[test]
 fn chunking_changes_nothing() {
     fn property(lines: Vec<(u8, Vec<u8>)>, sizes: Vec<u8>) -> bool {

@@ -1,4 +1,4 @@
-//! With feature `tracing`, faults and refusals are events, without a byte of what was sent.
+//! With feature `tracing`, faults and refusals are emitted as events that contain no message contents.
 #![cfg(feature = "tracing")]
 
 use std::fmt::{Debug, Write};
@@ -9,7 +9,7 @@ use tracing::span::{Attributes, Id as SpanId, Record};
 use tracing::{Event, Metadata, Subscriber};
 use wireline::{Decoder, Encoder, Frame, Id, Rules};
 
-/// Writes down each event with its fields.
+/// A subscriber that records each event with its fields.
 #[derive(Clone, Default)]
 struct Notebook(Arc<Mutex<Vec<String>>>);
 
@@ -54,7 +54,7 @@ fn faults_and_refusals_are_events() {
         assert!(decoder.next_frame().unwrap().is_err());
         assert!(decoder.next_frame().unwrap().is_err());
         let Frame::Batch(batch) = decoder.next_frame().unwrap().unwrap() else { panic!() };
-        // Entries can be looked at any number of times, so they are not reported here.
+        // Entries can be iterated any number of times, so this emits no events.
         assert!(batch.iter().next().unwrap().is_err());
         assert!(Encoder::new(Rules::mcp()).response(&Id::from("hunter2"), "hunter2").is_err());
     });
@@ -69,9 +69,9 @@ fn faults_and_refusals_are_events() {
     );
 }
 
-/// A server looks at each entry of a batch once, and reports it once.
+/// `serve` reads each entry of a batch once, and so reports it once.
 #[test]
-fn faulty_entries_are_events_of_a_server() {
+fn serve_emits_an_event_for_a_faulty_entry() {
     let notebook = Notebook::default();
     let batch = &b"[{\"hunter2\":1},{\"jsonrpc\":\"2.0\",\"method\":\"m\"}]\n"[..];
     tracing::subscriber::with_default(notebook.clone(), || {

@@ -1,10 +1,10 @@
-// The official TypeScript SDK as a client of examples/mcp_server.rs.
+// Tests examples/mcp_server.rs with the official TypeScript SDK.
 //
 // Usage: node client.mjs SERVER PACKAGE REVISION
 //
-// PACKAGE is the SDK as it is installed next to this file: @modelcontextprotocol/client, or one with the paths of
-// @modelcontextprotocol/sdk. REVISION is what client and server must agree on. Exits with 1 where anything is not as it
-// should be.
+// PACKAGE is the SDK installed next to this file: @modelcontextprotocol/client, or a package with the layout of
+// @modelcontextprotocol/sdk. REVISION is the protocol revision that client and server must agree on. Exits with 1 on
+// any failure.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -15,15 +15,15 @@ const isSecond = sdk === '@modelcontextprotocol/client';
 const { Client } = await import(isSecond ? sdk : `${sdk}/client/index.js`);
 const { StdioClientTransport } = await import(isSecond ? `${sdk}/stdio` : `${sdk}/client/stdio.js`);
 
-// Five megabytes of all that a string in JSON may have to be escaped for.
+// Five megabytes of characters that need or may need escaping in JSON.
 let large = 'plain "quoted" back\\slash \n\r\t\0\x7f \u2028 é 日本 😀 ';
 large = large.repeat(Math.ceil(5_000_000 / Buffer.byteLength(large)));
 
-// The SDKs wait for room in a pipe once for each request, and Node takes a thousand of them for a leak.
+// The SDKs add a listener for each request that waits for room in the pipe, which Node reports as a leak.
 EventEmitter.defaultMaxListeners = 0;
 
 const start = performance.now();
-const watchdog = setTimeout(() => assert.fail('expected to be done within 60 s'), 60_000);
+const watchdog = setTimeout(() => assert.fail('timed out after 60 s'), 60_000);
 
 const transport = new StdioClientTransport({ command: server });
 const agreed = watchHandshake(transport);
@@ -32,7 +32,7 @@ if (revision === '2026-07-28') {
     options.versionNegotiation = { mode: { pin: revision } };
 }
 const client = new Client({ name: 'wireline-ci', version: '0' }, options);
-// What is no message, and what answers nothing, comes here.
+// Receives lines that are not messages, and responses to no request.
 const stray = [];
 client.onerror = (error) => stray.push(error);
 
@@ -69,7 +69,7 @@ clearTimeout(watchdog);
 const manifest = new URL(`node_modules/${sdk}/package.json`, import.meta.url);
 const { name, version } = JSON.parse(await readFile(manifest, 'utf8'));
 console.log(`${name} ${version}: ${revision}, ${((performance.now() - start) / 1000).toFixed(1)} s`);
-// Older ones leave the server to itself; it ends when its input does.
+// Older SDKs don't wait for the server, which exits when its input ends.
 process.exit();
 
 async function echo(text) {
@@ -82,7 +82,7 @@ function textOf(result) {
     return result.content[0].text;
 }
 
-// Gives the revision that the server has answered to `initialize`. Not every SDK tells.
+// Returns a function for the revision in the server's answer to `initialize`, which not every SDK exposes.
 function watchHandshake(transport) {
     let deliver, answered;
     Object.defineProperty(transport, 'onmessage', {

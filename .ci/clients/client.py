@@ -1,9 +1,9 @@
-"""The official Python SDK as a client of examples/mcp_server.rs.
+"""Tests examples/mcp_server.rs with the official Python SDK.
 
 Usage: client.py SERVER MODE REVISION
 
-MODE is how to connect: legacy (by a handshake), auto (by asking first), or a revision (without asking). REVISION is
-what client and server must agree on. Exits with 1 where anything is not as it should be.
+MODE is how to connect: legacy (with a handshake), auto (discover first), or a revision (use it without asking).
+REVISION is the protocol revision that client and server must agree on. Exits with 1 on any failure.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 from mcp import Client, MCPError, StdioServerParameters
 
-# Five megabytes of all that a string in JSON may have to be escaped for.
+# Five megabytes of characters that need or may need escaping in JSON.
 LARGE = 'plain "quoted" back\\slash \n\r\t\x00\x7f \u2028 é 日本 😀 '
 LARGE *= 5_000_000 // len(LARGE.encode()) + 1
 
@@ -21,7 +21,7 @@ stray = []
 
 
 async def on_message(message):
-    """What the SDK could not make sense of comes here as an exception."""
+    """Collects lines that the SDK could not parse, which it passes as exceptions."""
     if isinstance(message, Exception):
         stray.append(message)
 
@@ -29,7 +29,7 @@ async def on_message(message):
 async def talk(server, mode, revision):
     async with Client(StdioServerParameters(command=server), mode=mode, message_handler=on_message) as client:
         same(client.protocol_version, revision)
-        # Where nothing was asked, nothing is known.
+        # Without asking the server, its name isn't known.
         if mode != revision:
             same(client.server_info.name, "wireline-example")
 

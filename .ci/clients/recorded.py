@@ -1,4 +1,4 @@
-"""Writes what one side has sent, by a recording of `wireline tap` on standard input.
+"""Reads a recording of `wireline tap` from stdin, and writes the bytes that one side sent.
 
 Usage: recorded.py client|server
 """

@@ -1,8 +1,8 @@
-"""The official Python SDK as a client of a server behind `wireline tap`.
+"""Tests a server behind `wireline tap` with the official Python SDK.
 
 Usage: tapped.py SERVER works|ends
 
-The server answers everything, or it ends before it has. Exits with 1 where it is otherwise.
+The server is expected to answer everything (works), or to end before that (ends). Exits with 1 if it does otherwise.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ async def talk(server):
         for text in ["é\n\"😀\"", "x" * 1_000_000, *(f"number {i}" for i in range(200))]:
             [content] = (await client.call_tool("echo", {"text": text})).content
             if content.text != text:
-                sys.exit("expected the text that was sent")
+                sys.exit("expected the text that was sent to come back")
 
 
 _, server, expected = sys.argv
@@ -29,4 +29,4 @@ except TimeoutError:
 except Exception:
     found = "ends"
 if found != expected:
-    sys.exit(f"expected that it {expected}, found that it {found}")
+    sys.exit(f"expected a server that {expected}, found one that {found}")

@@ -1,4 +1,4 @@
-//! Images in base64: one string that is nearly the whole message.
+//! Images in base64: one string makes up nearly the whole message.
 
 use crate::envelope;
 use crate::random::Random;

@@ -1,8 +1,9 @@
-//! Messages in the key orders that are met with.
+//! Envelopes with the key orders used in practice.
 
 use crate::random::Random;
 
-/// Python and Rust write the id at the beginning, TypeScript at the end: one message in two is of either sort.
+/// Half of the messages have the id at the start, as Python and Rust write it, the others at the end, as TypeScript
+/// does.
 pub(crate) fn request(method: &str, params: &str, random: &mut Random) -> String {
     let id = id(random);
     if random.chance(50) {
@@ -30,22 +31,22 @@ pub(crate) fn response(kind: &str, payload: &str, random: &mut Random) -> String
     }
 }
 
-/// A tool's result with one `text`, which is not escaped yet.
+/// A tool result with one text, given unescaped.
 pub(crate) fn text_result(text: &str, random: &mut Random) -> String {
     response("result", &format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, escaped(text)), random)
 }
 
-/// `text` as a string literal of JSON.
+/// `text` as a JSON string literal.
 pub(crate) fn escaped(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Most peers count; some make up a name.
+/// Mostly numbers, as most peers count their requests, and some random strings.
 fn id(random: &mut Random) -> String {
     if random.chance(90) { random.below(10_000).to_string() } else { format!("\"{:016x}\"", random.bits()) }
 }
 
-/// Nothing if `value` is empty.
+/// A member with its separators, or nothing if `value` is empty.
 fn member(before: &str, name: &str, value: &str, after: &str) -> String {
     if value.is_empty() { String::new() } else { format!("{before}\"{name}\":{value}{after}") }
 }

@@ -1,7 +1,7 @@
-//! Traffic made up for measurements: the same bytes on every machine and in every run.
+//! Synthetic traffic for benchmarks: the same bytes on every machine and in every run.
 //!
-//! A [`Corpus`] is an endless stream of messages of one sort, a line each, all of them valid. Its beginning is what is
-//! measured; so figures can be compared as long as the generators stay as they are, which a test watches over.
+//! A [`Corpus`] is an endless stream of valid messages of one kind, one per line. Benchmarks use the start of it, so
+//! results are comparable as long as the generators don't change, which a test checks.
 //!
 //! ```
 //! use wireline::{Decoder, Rules};
@@ -29,28 +29,28 @@ use wireline::Decoder;
 
 pub use random::Random;
 
-/// A sort of traffic.
+/// A kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corpus {
     /// Requests, notifications and responses of 170 bytes.
     Small,
     /// Tool lists of 13 KB, full of JSON Schema.
     Tools,
-    /// Results of 270 KB that are one string in base64.
+    /// Results of 270 KB that are one base64 string.
     Base64,
-    /// Source text of 34 KB; an eighth of it belongs to escape sequences.
+    /// Source text of 34 KB, an eighth of which is escape sequences.
     Source,
-    /// Text of 5 KB that is mostly beyond ASCII.
+    /// Text of 5 KB that is mostly non-ASCII.
     Text,
     /// Tables of numbers of 17 KB.
     Numbers,
 }
 
 impl Corpus {
-    /// All there are.
+    /// All corpora.
     pub const ALL: [Self; 6] = [Self::Small, Self::Tools, Self::Base64, Self::Source, Self::Text, Self::Numbers];
 
-    /// What it is called on the command line and in the ids of benchmarks.
+    /// The name on the command line and in benchmark ids.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -62,12 +62,12 @@ impl Corpus {
         }
     }
 
-    /// The corpus of that name.
+    /// The corpus with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|corpus| corpus.name() == name)
     }
 
-    /// Its first lines: as many as it takes to have `bytes` of them, and at least one.
+    /// The first lines of the corpus: as many as it takes to reach `bytes`, and at least one.
     pub fn lines(self, bytes: usize) -> Vec<u8> {
         let line = match self {
             Self::Small => small::line,
@@ -89,11 +89,11 @@ impl Corpus {
     }
 }
 
-/// Feeds `stream` to `decoder` in pieces of `piece` bytes, takes the frames out, and counts them.
+/// Feeds `stream` to `decoder` in pieces of `piece` bytes, and returns the number of frames.
 ///
 /// # Panics
 ///
-/// There is a fault among them.
+/// Panics if a line is faulty.
 pub fn decode(decoder: &mut Decoder, stream: &[u8], piece: usize) -> u64 {
     let mut messages = 0;
     for piece in stream.chunks(piece) {
@@ -108,9 +108,9 @@ pub fn decode(decoder: &mut Decoder, stream: &[u8], piece: usize) -> u64 {
     messages
 }
 
-/// How long `wanted` items take, where one `pass` goes through `items` of them.
+/// The time for `wanted` items, where one `pass` processes `items` of them.
 ///
-/// With criterion's `iter_custom` it makes one item an iteration, so that nanoseconds for each of them are reported:
+/// With criterion's `iter_custom`, one iteration is one item, so that criterion reports the time per item:
 /// `bencher.iter_custom(|wanted| time_items(wanted, items, || …))`.
 pub fn time_items(wanted: u64, items: u64, mut pass: impl FnMut()) -> Duration {
     let passes = wanted.div_ceil(items);
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// Enough for averages to be those of the whole stream.
+    /// Enough lines for averages to be stable.
     fn sample(corpus: Corpus) -> Vec<u8> {
         corpus.lines(if corpus == Corpus::Base64 { 16 << 20 } else { 2 << 20 })
     }
@@ -146,16 +146,16 @@ mod tests {
                     assert_eq!(messages, count(&lines) as u64, "{corpus:?}");
                 }
             }
-            // A witness that is not the library's own.
+            // An independent parser must agree.
             for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
                 assert!(serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok(), "{corpus:?}");
             }
         }
     }
 
-    /// If this fails on purpose, figures from before cannot be compared with those from now on.
+    /// Results from before and after a change of these hashes are not comparable.
     #[test]
-    fn is_the_same_as_ever() {
+    fn corpora_do_not_change() {
         let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         let hashes = Corpus::ALL.map(|corpus| corpus.lines(1 << 20).iter().fold(0xcbf2_9ce4_8422_2325, fnv));
         let expected = [
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_as_long_as_they_are_said_to_be() {
+    fn messages_have_the_documented_size() {
         let expected = [170, 13_000, 270_000, 34_000, 5_000, 17_000];
         for (corpus, expected) in Corpus::ALL.into_iter().zip(expected) {
             let lines = sample(corpus);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn most_text_is_beyond_ascii() {
+    fn most_text_is_non_ascii() {
         let lines = sample(Corpus::Text);
         assert!(lines.iter().filter(|byte| !byte.is_ascii()).count() > lines.len() / 2);
     }

@@ -1,4 +1,4 @@
-//! Tables of numbers, of all the forms that JSON has.
+//! Tables of numbers in all the forms that JSON has.
 
 use crate::envelope;
 use crate::random::Random;
@@ -21,7 +21,7 @@ fn number(random: &mut Random) -> String {
         1 | 2 => format!("{sign}{}", random.below(10_000)),
         3 => format!("{sign}{}", random.below(4_000_000_000)),
         4 => format!("{sign}{}.{:02}", random.below(1_000), random.below(100)),
-        // As doubles are written that are the result of some division.
+        // Long fractions, as in the results of divisions.
         5 => format!("{sign}0.{:08}{:08}", random.below(100_000_000), random.below(100_000_000)),
         6 => format!("{sign}{}.{}e{}{}", random.below(10), random.below(10_000), sign, random.below(300)),
         _ => format!("{sign}{}E+{}", random.between(1, 99), random.below(20)),

@@ -1,4 +1,4 @@
-//! Small messages of all kinds, about as frequent as in recorded sessions, but for errors, of which there are more.
+//! Small messages of all kinds, about as frequent as in recorded sessions, except for errors, which are more frequent.
 
 use crate::envelope;
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! Source text: an escape every few bytes, an eighth of all bytes in escape sequences.
+//! Source text: an escape every few bytes, so that an eighth of all bytes are part of escape sequences.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub(crate) fn line(random: &mut Random) -> String {
     ascii_only(&envelope::text_result(&source, random))
 }
 
-/// What is beyond ASCII as `\uXXXX`, as Python's `json.dumps` writes it.
+/// Escapes non-ASCII characters as `\uXXXX`, as Python's `json.dumps` does.
 fn ascii_only(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     for character in json.chars() {

@@ -1,8 +1,8 @@
-//! Texts with gaps in them.
+//! Text templates.
 
 use crate::random::Random;
 
-/// Fills the gaps of `template`: `@` stands for a word, `#` for a number, and `%` for a sentence.
+/// Fills in the placeholders of `template`: `@` is a word, `#` a number, and `%` a sentence.
 pub(crate) fn fill(template: &str, random: &mut Random) -> String {
     let mut text = String::new();
     for part in template.chars() {

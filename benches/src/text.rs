@@ -1,4 +1,4 @@
-//! Text beyond ASCII: Chinese, Russian, Latin with accents, and emoji.
+//! Non-ASCII text: Chinese, Russian, Latin with accents, and emoji.
 
 use crate::envelope;
 use crate::random::Random;
@@ -17,7 +17,7 @@ pub(crate) fn line(random: &mut Random) -> String {
 }
 
 struct Language {
-    /// With spaces between them.
+    /// Separated by spaces.
     words: &'static str,
     space: &'static str,
     comma: &'static str,

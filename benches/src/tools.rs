@@ -1,4 +1,4 @@
-//! Tool lists: many short strings, deep brackets, and few numbers.
+//! Tool lists: many short strings, deep nesting, and few numbers.
 
 use crate::envelope;
 use crate::random::Random;

@@ -1,6 +1,6 @@
-//! Frames and faults depend on the bytes alone: not on how they were split, nor on the CPU.
+//! Frames and faults depend on the bytes alone, not on how they are split or on the CPU.
 //!
-//! The input: five bytes of [`Settings`], how much to retain, three sizes of pieces, and the stream.
+//! Input: five bytes of [`Settings`], the capacity to keep, three chunk sizes, and the stream.
 
 use bytes::{BufMut, BytesMut};
 use wireline::{Decoder, Fault, Frame, Id, Message};
@@ -9,20 +9,20 @@ use super::common::kernels;
 use super::input::{Choices, Settings};
 use super::lines::{Line, lines};
 
-/// What a decoder allocates at the least.
+/// The smallest buffer that a decoder allocates.
 const SMALLEST: usize = 512;
 
-/// How the stream gets into a decoder.
+/// How the stream is fed to a decoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Whole,
     Bytes,
     Pieces,
-    /// Into the decoder's own buffer, as a slice.
+    /// Written to the decoder's buffer through a slice.
     Room,
-    /// Into the decoder's own buffer, as a `BytesMut`, and each frame is kept to the end.
+    /// Written to the decoder's buffer through a `BytesMut`; each frame is kept to the end.
     Spare,
-    /// As buffers that were split off one, and frames are taken only now and then.
+    /// As buffers split off one `BytesMut`; frames are taken only now and then.
     Buffers,
 }
 
@@ -53,7 +53,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// One decoder on its way through the stream.
+/// A decoder and its position in the stream.
 struct Run<'a> {
     way: Way,
     settings: &'a Settings,
@@ -83,7 +83,7 @@ impl Run<'_> {
             match self.way {
                 Way::Whole | Way::Bytes | Way::Pieces => self.decoder.feed(piece),
                 Way::Room => {
-                    // A reader may leave anything behind what it counts.
+                    // A reader may overwrite any part of the room.
                     let mut left = piece;
                     while !left.is_empty() {
                         let read = self.decoder.read_with(left.len(), |room| {
@@ -113,11 +113,11 @@ impl Run<'_> {
         self.decoder.finish();
         self.drain();
         let Self { way, lines, expected, mut decoder, .. } = self;
-        assert!(decoder.next_frame().is_none(), "{way:?}: more after the end");
-        assert_eq!(decoder.buffered(), 0, "{way:?}: something is left");
+        assert!(decoder.next_frame().is_none(), "{way:?}: frames after the end");
+        assert_eq!(decoder.buffered(), 0, "{way:?}: bytes are left");
         assert_eq!(self.next, lines.len(), "{way:?}: lines are missing");
         for (line, (kept, expected)) in lines.iter().zip(self.kept.iter().zip(expected)) {
-            assert!(same(kept, expected), "{way:?}: {kept:?} has changed since, on {line:?}");
+            assert!(same(kept, expected), "{way:?}: kept frame {kept:?} has changed, on {line:?}");
         }
     }
 
@@ -125,17 +125,17 @@ impl Run<'_> {
         let Self { way, .. } = *self;
         while let Some(found) = self.decoder.next_frame() {
             let line = self.lines.get(self.next);
-            let line = line.unwrap_or_else(|| panic!("{way:?}: {found:?} beyond the last line"));
+            let line = line.unwrap_or_else(|| panic!("{way:?}: {found:?} after the last line"));
             let expected = &self.expected[self.next];
-            assert!(same(&found, expected), "{way:?}: {found:?}, not {expected:?}, on {line:?}");
+            assert!(same(&found, expected), "{way:?}: found {found:?}, expected {expected:?}, on {line:?}");
             let place = match &found {
                 Ok(frame) => (frame.line(), frame.offset()),
                 Err(fault) => (fault.line(), fault.offset()),
             };
-            assert_eq!(place, (line.number, line.offset), "{way:?}: {found:?} is misplaced");
+            assert_eq!(place, (line.number, line.offset), "{way:?}: {found:?} has the wrong position");
             if let Ok(Frame::Batch(batch)) = &found {
                 for fault in batch.iter().filter_map(Result::err) {
-                    assert_eq!((fault.line(), fault.offset()), place, "{way:?}: {fault:?} is misplaced");
+                    assert_eq!((fault.line(), fault.offset()), place, "{way:?}: {fault:?} has the wrong position");
                 }
             }
             if way == Way::Spare {
@@ -143,25 +143,25 @@ impl Run<'_> {
                 self.kept.push(kept);
             }
             let text = if line.text.len() <= self.settings.max_line_len { line.text } else { b"" };
-            assert_eq!(self.decoder.last_line(), text, "{way:?}: another last line");
+            assert_eq!(self.decoder.last_line(), text, "{way:?}: wrong last line");
             self.next += 1;
         }
     }
 
-    /// No more than the longest line, and a read; for that line, a carriage return and a byte order mark.
+    /// The buffer holds at most the longest line, with its byte order mark and carriage return, and one read.
     fn check_memory(&mut self, read: usize) {
         let line = self.settings.max_line_len.saturating_add(1 + 3);
         let buffered = self.decoder.buffered();
-        assert!(buffered <= line, "{:?}: {buffered} bytes of an unfinished line", self.way);
+        assert!(buffered <= line, "{:?}: {buffered} bytes of an incomplete line", self.way);
         let capacity = buffered + self.decoder.spare(0).capacity();
         let most = (line + 1).saturating_add(read).max(SMALLEST);
-        // What `bytes` does when it joins buffers is its own.
+        // How much to allocate for joined buffers is up to `bytes`.
         let most = if self.way == Way::Buffers { 2 * most } else { most };
-        assert!(capacity <= most, "{:?}: room for {capacity} bytes, {most} at the most", self.way);
+        assert!(capacity <= most, "{:?}: capacity of {capacity} bytes exceeds {most}", self.way);
     }
 }
 
-/// Whether all but the place in the stream is the same.
+/// Whether two results are the same apart from their position in the stream.
 fn same(one: &Result<Frame<'_>, Fault>, other: &Result<Frame<'_>, Fault>) -> bool {
     match (one, other) {
         (Ok(Frame::Message(one)), Ok(Frame::Message(other))) => same_message(one, other),

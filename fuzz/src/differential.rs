@@ -1,7 +1,7 @@
-//! What is JSON, and which members it has, against other parsers.
+//! Compares which texts are JSON, and which members they have, with other parsers.
 //!
-//! The input is a text. Each witness says whether it is JSON, and what its members are; where it may refuse what is JSON,
-//! that is named, and must be there.
+//! The input is a text. Each witness decides whether it is JSON, and which members it has. A witness may refuse JSON
+//! only for one of its known [`Deviation`]s, which must be in the text.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,18 +13,18 @@ use wireline::{FaultKind, Frame, Message, RawJson, Rules, Scratch};
 use super::common::kernels;
 use super::envelope::{deeper_than, members};
 
-/// Brackets are nested so deep at the most, whatever the rules say.
+/// The depth limit that no rules can exceed.
 const DEEPEST: usize = 1024;
 
-/// How many members are looked at one by one.
+/// How many members are checked one by one.
 const LOOKED_AT: usize = 4;
 
-/// What a witness refuses though it is JSON.
+/// A kind of JSON that a witness refuses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Deviation {
     /// Brackets nested deeper than this.
     Deep(usize),
-    /// A string with an escape for half a surrogate pair.
+    /// A string with an escaped lone surrogate.
     LoneSurrogate,
     /// A number beyond the range of `f64`.
     BeyondF64,
@@ -32,13 +32,13 @@ pub enum Deviation {
     Beyond64Bits,
 }
 
-/// What a witness says of a text.
+/// A witness's verdict on a text.
 pub enum Testimony {
     /// It is not JSON.
     Refused,
     /// It is JSON.
     Json,
-    /// It is an object with these members, in order: the name, and the spelling of the value if the witness has it.
+    /// It is an object with these members, in order: each name, and the raw value if the witness provides it.
     Object(Vec<(String, Option<String>)>),
 }
 
@@ -46,13 +46,13 @@ pub enum Testimony {
 pub struct Witness {
     /// Its name.
     pub name: &'static str,
-    /// What it refuses though it is JSON.
+    /// The kinds of JSON that it refuses.
     pub refuses: &'static [Deviation],
-    /// Asks it.
+    /// Parses a text.
     pub ask: fn(&[u8]) -> Testimony,
 }
 
-/// serde_json, when it makes a value of all that there is.
+/// serde_json, decoding into a `Value`.
 const DECODING: Witness = Witness {
     name: "serde_json::Value",
     refuses: &[Deviation::Deep(127), Deviation::LoneSurrogate, Deviation::BeyondF64],
@@ -65,7 +65,7 @@ const DECODING: Witness = Witness {
 /// See the [module](self).
 pub fn run(data: &[u8], witnesses: &[Witness]) {
     let shown = Shown(data);
-    // serde_json, when it skips over a text, is the judge. It looks at no byte beyond ASCII, and knows no depth, then.
+    // The reference is serde_json skipping over the text, where it checks neither UTF-8 nor depth.
     let json = std::str::from_utf8(data).ok().filter(|_| serde_json::from_slice::<IgnoredAny>(data).is_ok());
     let too_deep = json.is_some_and(|json| deeper_than(json, DEEPEST).is_some());
     for kernel in kernels() {
@@ -111,10 +111,10 @@ pub fn run(data: &[u8], witnesses: &[Witness]) {
     }
 }
 
-/// Decoding gives the same value, also where it is left to simd-json: in long texts with many escapes.
+/// Decoding gives the same value, even in long texts with many escapes, which are left to simd-json.
 fn check_values(json: &str, raw: &RawJson<'_>) {
     thread_local! {
-        // With a buffer in it, so that shorter texts count as long ones.
+        // It has a buffer already, so that simd-json is used for shorter texts too.
         static SCRATCH: RefCell<Scratch> = RefCell::new({
             let mut scratch = Scratch::default();
             let text = format!("\"{}\"", "\\n".repeat(1000));
@@ -136,7 +136,7 @@ fn check_values(json: &str, raw: &RawJson<'_>) {
     assert_eq!(found, expected, "{long:?}");
 }
 
-/// Each member is found, with its value: by its name, and where the scanner says that it lies.
+/// Each member is found with its value, both by name and at the position that the scanner reports.
 fn check_members(raw: &RawJson<'_>, members: &[(&str, &str)]) {
     let json = raw.as_json();
     for (at, (name, value)) in members.iter().enumerate().take(LOOKED_AT) {
@@ -146,7 +146,7 @@ fn check_members(raw: &RawJson<'_>, members: &[(&str, &str)]) {
             assert_eq!(found.as_ref().map(RawJson::as_json), Some(*value), "{name} in {json:?}");
         }
     }
-    // The same object as a response, in which one member after the other is the result.
+    // The same object as a response, with one member after the other as its result.
     let is_plain = |name: &str| said(name).is_some_and(|name| !ENVELOPE.contains(&name.as_str()));
     if !members.iter().all(|(name, _)| is_plain(name)) {
         return;
@@ -167,12 +167,12 @@ fn check_members(raw: &RawJson<'_>, members: &[(&str, &str)]) {
 
 const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// What a string says, unless there is half a surrogate pair in it.
+/// The decoded string, or `None` if it has a lone surrogate.
 fn said(literal: &str) -> Option<String> {
     serde_json::from_str(literal).ok()
 }
 
-/// A text for messages.
+/// Formats a text for panic messages.
 struct Shown<'a>(&'a [u8]);
 
 impl fmt::Debug for Shown<'_> {
@@ -181,7 +181,7 @@ impl fmt::Debug for Shown<'_> {
     }
 }
 
-/// What is in a JSON text that some witness refuses.
+/// The features of a JSON text that some witness refuses.
 #[derive(Default)]
 struct Peculiar<'t> {
     json: &'t str,
@@ -227,7 +227,7 @@ impl<'t> Peculiar<'t> {
     }
 }
 
-/// The length of the string literal that a JSON text begins with.
+/// The length of the string literal at the start of a JSON text.
 fn string_len(json: &str) -> usize {
     let mut escaped = false;
     let end = json.bytes().skip(1).position(|byte| {

@@ -1,6 +1,6 @@
-//! The rules for messages, against a naive judge on serde_json's reading of the text.
+//! Compares the rules for messages with a naive implementation on top of serde_json.
 //!
-//! The input: five bytes of [`Settings`], and a text.
+//! Input: five bytes of [`Settings`], and a text.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use wireline::{AnswerWithoutId, Fault, FaultKind, Frame, Message};
 use super::common::{Dialect, kernels};
 use super::input::{Choices, Settings};
 
-/// The longest id that is read of a line that is too long or too deep.
+/// The longest id that is recovered from a line that is too long or too deep.
 const LONGEST_RECOVERED_ID: usize = 4096;
 
 /// See the [module](self).
@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
                     match (&found, expected) {
                         (Ok(found), Ok(expected)) => assert_eq!(&Naive::of(found), expected, "{}", context()),
                         (Err(found), Err(expected)) => expected.check(found, &settings, context),
-                        _ => panic!("{found:?}, not {expected:?}: {}", context()),
+                        _ => panic!("found {found:?}, expected {expected:?}: {}", context()),
                     }
                 }
             }
@@ -45,9 +45,9 @@ pub fn run(data: &[u8]) {
                     None => assert!(found.code() == -32700 || found.kind() == FaultKind::TooDeep, "{}", context()),
                 }
                 if has_outcome_only(text) && is_beyond_reading(found.kind()) {
-                    assert!(found.is_response(), "it looks like a response: {}", context());
+                    assert!(found.is_response(), "expected a response: {}", context());
                 }
-                // Whatever was read of it is there.
+                // The recovered id must be in the text.
                 let id = found.id().map(|id| id.as_json().to_owned());
                 if let Some(id) = &id {
                     let spelled = text.windows(id.len()).any(|window| window == id.as_bytes());
@@ -57,22 +57,22 @@ pub fn run(data: &[u8]) {
                 let complaint = Complaint { kind: found.kind(), at, id, is_response: found.is_response() };
                 complaint.check(found, &settings, context);
             }
-            _ => panic!("{found:?}, not {verdict:?}: {}", context()),
+            _ => panic!("found {found:?}, expected {verdict:?}: {}", context()),
         }
     }
 }
 
-/// What the naive judge makes of a text.
+/// The naive verdict on a text.
 #[derive(Debug)]
 enum Verdict {
-    /// And what kind of fault that is, where it can be said simply.
+    /// Not JSON, with the kind of fault where that is simple to determine.
     NotJson(Option<FaultKind>),
     Fault(Complaint),
     Message(Naive),
     Batch(Vec<Result<Naive, Complaint>>),
 }
 
-/// A message.
+/// The parts of a message.
 #[derive(Debug, PartialEq)]
 struct Naive {
     id: Option<String>,
@@ -86,11 +86,11 @@ enum Body {
     Error { code: i64, message: String, data: Option<String> },
 }
 
-/// A fault.
+/// The parts of a fault.
 #[derive(Debug)]
 struct Complaint {
     kind: FaultKind,
-    /// Where in the text it shows.
+    /// Its offset in the text.
     at: usize,
     id: Option<String>,
     is_response: bool,
@@ -156,7 +156,7 @@ impl Complaint {
                 | FaultKind::TrailingData
         );
         assert_eq!(fault.code(), if is_json { -32600 } else { -32700 }, "{}", context());
-        // Whether to answer, and by which id: none is `Some(None)`.
+        // Whether to answer, and with which id; `Some(None)` is an answer without one.
         let answer = match (&self.id, settings.answer) {
             _ if self.is_response => None,
             (Some(id), _) => Some(Some(id.clone())),
@@ -181,7 +181,7 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
     };
     let start = place(json, text);
     let object = Object::parse(json);
-    // What can be read of an object, though it is not judged.
+    // A fault with what can be recovered from an object that isn't checked.
     let recovered = |kind, at| {
         let id = object.as_ref().and_then(|object| object.readable_id(settings));
         Complaint {
@@ -196,7 +196,7 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
     }
     if let Some(at) = deeper_than(json, settings.max_depth) {
         let complaint = recovered(FaultKind::TooDeep, start + at);
-        // A batch is not gone into for its ids, but answers are not answered.
+        // The ids of a batch's entries aren't recovered, but a batch of responses isn't answered.
         let is_response = complaint.is_response || json.starts_with('[') && mentions_outcome_only(json);
         return Verdict::Fault(Complaint { is_response, ..complaint });
     }
@@ -223,31 +223,31 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
     Verdict::Fault(Complaint { is_response, ..Complaint::about(kind, start) })
 }
 
-/// Whether something comes after such a flaw that cannot be told apart.
+/// Whether the structure of the text is unknown after such a fault.
 fn is_beyond_reading(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::UnexpectedByte | FaultKind::TrailingData)
 }
 
-/// Whether there is `"result":` or `"error":` in a text, however broken, and nothing like a method.
+/// Whether a text, however broken, contains `"result":` or `"error":`, but nothing like a method.
 fn has_outcome_only(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let has = |name: &str| text.match_indices(name).any(|(at, _)| text[at + name.len()..].starts_with(':'));
     (has("\"result\"") || has("\"error\"")) && !text.contains("method") && !text.contains('\\')
 }
 
-/// Whether there is `"result":` or `"error":` anywhere in a text, and no `"method":`.
+/// Whether a text contains `"result":` or `"error":`, but no `"method":`.
 fn mentions_outcome_only(json: &str) -> bool {
     let has =
         |name: &str| json.match_indices(name).any(|(at, _)| json[at + name.len()..].trim_start().starts_with(':'));
     (has("\"result\"") || has("\"error\"")) && !has("\"method\"")
 }
 
-/// Where in a text one of its parts begins.
+/// The offset of `part` in `text`.
 fn place(part: &str, text: &[u8]) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// An object, and its members in order, duplicates kept.
+/// An object and its members in order, including duplicates.
 struct Object<'t> {
     json: &'t str,
     members: Vec<Member<'t>>,
@@ -255,7 +255,7 @@ struct Object<'t> {
 
 struct Member<'t> {
     key: &'t str,
-    /// What the key says, unless there is half a surrogate pair in it.
+    /// The decoded key, or `None` if it has a lone surrogate.
     name: Option<String>,
     value: &'t str,
 }
@@ -292,11 +292,11 @@ impl<'t> Object<'t> {
         })
     }
 
-    /// The message, or what is wrong and with which part.
+    /// The message, or the kind of fault and the part that has it.
     fn try_judge(&self, settings: &Settings) -> Result<Naive, (FaultKind, &'t str)> {
         const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-        // Names come first, and of those the first that is wrong.
+        // Names are checked first, in order.
         for (at, Member { key, name, .. }) in self.members.iter().enumerate() {
             let Some(name) = name else { return Err((FaultKind::InvalidMemberName, key)) };
             let seen = self.members[..at].iter().any(|before| before.name.as_ref() == Some(name));
@@ -374,7 +374,7 @@ impl<'t> Object<'t> {
     }
 }
 
-/// The spelling of each member's name and value.
+/// The raw name and value of each member.
 struct Members<'t>(Vec<(&'t str, &'t str)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -399,7 +399,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The members of an object: the spelling of each name and value, in order.
+/// The members of an object in order: the raw name and value of each.
 pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
     serde_json::from_str::<Members<'_>>(json).ok().map(|Members(members)| members)
 }
@@ -416,15 +416,15 @@ fn is_permitted_id(id: &str, kind: Kind, settings: &Settings) -> bool {
     }
 }
 
-/// What a string says, unless there is half a surrogate pair in it, or it is no string.
+/// The decoded string, or `None` if it has a lone surrogate or isn't a string.
 fn text(json: &str) -> Option<String> {
     serde_json::from_str(json).ok()
 }
 
-/// What a string says, with U+FFFD for each escape of half a surrogate pair.
+/// The decoded string, with U+FFFD for each lone surrogate.
 fn lossy(json: &str) -> String {
-    // serde_json hands over halves in the bytes they would have if they were characters: three, the first of them 0xed
-    // and the second beyond 0x9f, as in no UTF-8.
+    // serde_json passes a lone surrogate as the three bytes that would encode it as a character: 0xed, then a byte
+    // above 0x9f, which never follows 0xed in UTF-8.
     struct Bytes(Vec<u8>);
     impl<'de> Deserialize<'de> for Bytes {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -452,7 +452,7 @@ fn lossy(json: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// The value of a number without a fraction, or the nearest that fits.
+/// The value of a number without a fraction, clamped to the range of `i64`.
 fn integer(number: &str) -> Option<i64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or((1, mantissa), |digits| (-1, digits));
@@ -465,7 +465,7 @@ fn integer(number: &str) -> Option<i64> {
     if significant.is_empty() {
         return Some(0);
     }
-    // The number is `significant` and so many zeros; less than none is a fraction.
+    // The number is `significant` followed by `zeros` zeros; if `zeros` is negative, it has a fraction.
     let exponent = exponent.parse::<i128>().unwrap_or(if exponent.starts_with('-') { -1 << 100 } else { 1 << 100 });
     let zeros = exponent + (digits.len() - significant.len()) as i128 - fraction.len() as i128;
     if zeros < 0 {
@@ -477,7 +477,7 @@ fn integer(number: &str) -> Option<i64> {
     Some((sign * value).clamp(i64::MIN.into(), i64::MAX.into()) as i64)
 }
 
-/// Where the brackets of a JSON text are first nested deeper than that.
+/// The offset at which the brackets of a JSON text are first nested deeper than `most`.
 pub fn deeper_than(json: &str, most: usize) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     json.bytes().position(|byte| {

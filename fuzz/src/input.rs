@@ -1,10 +1,10 @@
-//! Choices from the front of the fuzzer's bytes.
+//! Decodes choices from the fuzzer's bytes.
 
 use wireline::{AnswerWithoutId, Rules};
 
 use super::common::Dialect;
 
-/// Choices from the front of the fuzzer's bytes. When those run out, each is zero.
+/// Takes choices from the front of the fuzzer's bytes. Once these run out, every choice is zero.
 pub struct Choices<'a> {
     rest: &'a [u8],
 }
@@ -24,7 +24,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// A small number, or `usual` for `~`.
+    /// The next byte as a number, or `usual` if it is `~`.
     pub fn limit(&mut self, usual: usize) -> usize {
         match self.byte() {
             b'~' => usual,
@@ -36,13 +36,13 @@ impl<'a> Choices<'a> {
         self.rest.is_empty()
     }
 
-    /// What nothing has been chosen by.
+    /// The remaining bytes.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
 }
 
-/// What rules are made of, which do not tell.
+/// The settings of [`Rules`], which can't be read from `Rules` itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub dialect: Dialect,
@@ -56,7 +56,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// By five bytes: the dialect, switches, and three limits. `0@~~~`, `1@~~~` and `2@~~~` are the dialects as they are.
+    /// Chooses by five bytes: the dialect, switches and three limits. `0@~~~`, `1@~~~` and `2@~~~` are the dialects'
+    /// defaults.
     pub fn choose(choices: &mut Choices<'_>) -> Self {
         let dialect = Dialect::ALL[usize::from(choices.byte()) % 3];
         let switches = choices.byte();

@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets: each takes the fuzzer's bytes, and panics if a promise is broken.
 //!
-//! They know nothing of libFuzzer. `tests/fuzz.rs` of the library has the same files as modules, and runs each over its
-//! seeds and over mutations of them.
+//! They don't depend on libFuzzer. The library's `tests/fuzz.rs` includes the same files as modules, and runs them on
+//! their seeds and on mutated seeds.
 
 pub mod decode_chunks;
 pub mod differential;

@@ -1,8 +1,8 @@
-//! The lines of a stream, found in the simplest way.
+//! A naive line splitter to compare the decoder with.
 
 use super::input::Settings;
 
-/// A line without its line end.
+/// A line without its line ending.
 #[derive(Debug)]
 pub struct Line<'a> {
     pub number: u64,
@@ -10,11 +10,11 @@ pub struct Line<'a> {
     pub text: &'a [u8],
 }
 
-/// The lines that a decoder must make something of.
+/// The lines for which a decoder must return a frame or a fault.
 pub fn lines<'a>(stream: &'a [u8], settings: &Settings) -> Vec<Line<'a>> {
     let is_blank = |line: &[u8]| line.iter().all(|byte| b" \t\r".contains(byte));
     let mut pieces: Vec<_> = stream.split(|&byte| byte == b'\n').collect();
-    // What comes after the last line feed is a line only if there is something.
+    // The text after the last line feed is a line only if it isn't empty.
     let unterminated = pieces.pop().filter(|last| !last.is_empty());
 
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
-//! Whole lines or nothing: what the encoder emits is what was meant and passes the rules, and what does not is refused.
+//! The encoder emits a whole line that passes the rules, as intended, or refuses the message and emits nothing.
 //!
-//! The input: messages to be sent, by `arbitrary`. For each there is one text that it should become, written in the
-//! simplest way. If that passes the rules on one line, it is what must be emitted; otherwise nothing may be.
+//! Input: messages to send, by `arbitrary`. The expected text of each is built naively. If it is one line that passes
+//! the rules, the encoder must emit exactly that; otherwise it must emit nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -47,15 +47,15 @@ pub fn run(data: &[u8]) {
     for piece in encoder.take().chunks(session.settings[0].max(1).into()) {
         decoder.feed(piece);
         while let Some(frame) = decoder.next_frame() {
-            let frame = frame.expect("what is emitted is accepted");
+            let frame = frame.expect("an emitted line is accepted");
             assert_eq!(Some(frame.as_bytes()), lines.next().as_deref());
         }
     }
     decoder.finish();
-    assert!(decoder.next_frame().is_none() && lines.next().is_none(), "all lines have come out");
+    assert!(decoder.next_frame().is_none() && lines.next().is_none(), "lines are missing or left over");
 }
 
-/// Sends what can be sent of `entries` as a batch, and says what it is, if there is one.
+/// Sends those of `entries` that can be sent as a batch, and returns its expected text if there is one.
 fn send_batch(entries: &[Sent<'_>], goes_on: bool, encoder: &mut Encoder, settings: &Settings) -> Option<Vec<u8>> {
     let rules = &settings.rules();
     let mut texts: Vec<Vec<u8>> = Vec::new();
@@ -94,7 +94,7 @@ fn array<'t>(texts: impl Iterator<Item = &'t Vec<u8>>) -> Vec<u8> {
     [b"[", &texts.join(&b","[..])[..], b"]"].concat()
 }
 
-/// Whether a text is one line that passes the rules, with all its entries if it is a batch.
+/// Whether a text is one line that passes the rules, including all entries of a batch.
 fn passes(text: &[u8], rules: &Rules) -> bool {
     !text.contains(&b'\n')
         && !text.contains(&b'\r')
@@ -111,7 +111,7 @@ struct Session<'a> {
     sent: Vec<Sent<'a>>,
 }
 
-/// Some bytes, with their number before them, so that they can be cut out and put in.
+/// Bytes after their length, so that the fuzzer can remove and insert them.
 #[derive(Debug)]
 struct Part<'a>(&'a [u8]);
 
@@ -122,7 +122,7 @@ impl<'a> Arbitrary<'a> for Part<'a> {
     }
 }
 
-/// What of some bytes is text.
+/// The longest prefix of some bytes that is UTF-8.
 #[derive(Debug)]
 struct Words<'a>(&'a str);
 
@@ -133,7 +133,7 @@ impl<'a> Arbitrary<'a> for Words<'a> {
     }
 }
 
-/// What is to be sent.
+/// A message to send.
 #[derive(Arbitrary, Debug)]
 enum Sent<'a> {
     Request {
@@ -159,7 +159,7 @@ enum Sent<'a> {
     Message(Content<'a>),
     Raw(Text<'a>),
     Flatten(Text<'a>),
-    /// What passes other rules.
+    /// A message that passes other rules.
     Forward {
         text: Text<'a>,
         settings: [u8; 5],
@@ -169,7 +169,7 @@ enum Sent<'a> {
         settings: [u8; 5],
         id: AnyId<'a>,
     },
-    /// The answer to what does not pass other rules.
+    /// The reply to a text that other rules refuse.
     Reply {
         text: Text<'a>,
         settings: [u8; 5],
@@ -207,7 +207,7 @@ enum Text<'a> {
     Nested(u8),
 }
 
-/// What texts are put together from.
+/// The pieces that texts are built from.
 const PIECES: [&str; 40] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
     r#"{"jsonrpc":"2.0","id":"a","result":{}}"#,
@@ -263,7 +263,7 @@ impl Text<'_> {
     }
 }
 
-/// The text with spaces for line breaks.
+/// The text with line breaks replaced by spaces.
 fn flat(text: &[u8]) -> Vec<u8> {
     text.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect()
 }
@@ -272,7 +272,7 @@ fn nested(depth: u8) -> String {
     "[".repeat(depth.into()) + "null" + &"]".repeat(depth.into())
 }
 
-/// What params, a result or data are.
+/// A value for params, a result or data.
 #[derive(Arbitrary, Debug)]
 enum Content<'a> {
     Nothing,
@@ -280,9 +280,9 @@ enum Content<'a> {
     List(Vec<Scalar<'a>>),
     Object(Vec<(Words<'a>, Scalar<'a>)>),
     Nested(u8),
-    /// Checked by wireline.
+    /// JSON validated by wireline.
     Raw(Text<'a>),
-    /// Checked by serde_json.
+    /// JSON validated by serde_json.
     RawValue(Text<'a>),
     Fails,
     Panics,
@@ -315,7 +315,7 @@ impl Scalar<'_> {
     }
 }
 
-/// Content that is ready to be sent.
+/// Content in the form that the encoder takes.
 enum Payload<'s> {
     Typed(&'s Content<'s>),
     Nested(u8),
@@ -324,7 +324,7 @@ enum Payload<'s> {
 }
 
 impl Content<'_> {
-    /// The payload and its text, if it has one; `None` if whoever checks texts refuses it.
+    /// The payload, and its text unless it fails to serialize; `None` if it is not valid JSON.
     fn payload(&self) -> Option<(Payload<'_>, Option<String>)> {
         let written = |is_json: bool| is_json.then(|| serde_json::to_string(self).expect("it serializes"));
         Some(match self {
@@ -369,7 +369,7 @@ impl Serialize for Content<'_> {
     }
 }
 
-/// Typed brackets.
+/// Nested arrays as a typed value.
 struct Nested(u8);
 
 impl Serialize for Nested {
@@ -381,7 +381,7 @@ impl Serialize for Nested {
     }
 }
 
-/// Something that is about to be sent, and the text that it should become; none if it cannot be.
+/// A message to send and its expected text, or `None` if it can't be encoded.
 struct Attempt<'s> {
     how: How<'s>,
     text: Option<Vec<u8>>,
@@ -395,17 +395,17 @@ enum How<'s> {
     Message(Payload<'s>),
     Raw(Vec<u8>),
     Flatten(Vec<u8>),
-    /// A text that passes these rules, and the id that it gets.
+    /// A text that passes these rules, and the id to replace its own with.
     Forward(Vec<u8>, Rules, Option<Id<'static>>),
-    /// A text that does not pass these rules.
+    /// A text that these rules refuse.
     Reply(Vec<u8>, Rules),
 }
 
 impl Attempt<'_> {
-    /// Whether `send` has accepted it. It may panic if the payload does.
+    /// Whether `send` accepts it. It may panic only if the payload does.
     fn send(&self, send: impl FnOnce(&How<'_>) -> bool) -> bool {
         catch_unwind(AssertUnwindSafe(|| send(&self.how))).unwrap_or_else(|panic| {
-            assert!(self.text.is_none(), "a panic while {:?} was sent", self.shown());
+            assert!(self.text.is_none(), "panicked while sending {:?}", self.shown());
             match panic.downcast_ref() {
                 Some(&"on purpose") => false,
                 _ => resume_unwind(panic),
@@ -418,7 +418,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Calls a method with a payload, which is of one type or another.
+/// Calls a method with a payload, whose type depends on its variant.
 macro_rules! with_payload {
     ($payload:expr, |$name:ident| $call:expr) => {
         match $payload {
@@ -428,7 +428,7 @@ macro_rules! with_payload {
                 $call
             }
             Payload::Raw(text) => {
-                let $name = &RawJson::parse(text).expect("it has been checked");
+                let $name = &RawJson::parse(text).expect("validated before");
                 $call
             }
             Payload::RawValue($name) => $call,
@@ -436,7 +436,7 @@ macro_rules! with_payload {
     };
 }
 
-/// Encoders and batches have the same methods, but no trait in common that can be named here.
+/// Encoders and batches have the same methods, but no public trait in common.
 macro_rules! put {
     ($how:expr, $out:expr) => {
         match $how {
@@ -448,15 +448,15 @@ macro_rules! put {
             How::Raw(text) => $out.raw(text),
             How::Flatten(text) => $out.flatten(text),
             How::Forward(text, rules, id) => {
-                let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { panic!("it passed before") };
+                let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { panic!("the text passed before") };
                 match id {
                     Some(id) => $out.with_id(&message, id),
                     None => $out.forward(&message),
                 }
             }
             How::Reply(text, rules) => {
-                let fault = Frame::parse(text, rules).expect_err("it was refused before");
-                $out.error_reply(&fault.reply().expect("it has been there before"))
+                let fault = Frame::parse(text, rules).expect_err("the text was refused before");
+                $out.error_reply(&fault.reply().expect("there was a reply before"))
             }
         }
     };
@@ -477,7 +477,7 @@ impl Sent<'_> {
         !matches!(self, Self::Batch { .. })
     }
 
-    /// `None` if there is nothing to send.
+    /// How to send it, or `None` if there is nothing to send.
     fn attempt(&self) -> Option<Attempt<'_>> {
         let other_rules = |settings: &[u8; 5]| Settings::choose(&mut Choices::new(settings)).rules();
         let literal = |text: &str| serde_json::to_string(text).expect("strings serialize");
@@ -537,7 +537,7 @@ impl Sent<'_> {
                 let is_blank = |byte: &u8| b" \t\r\n".contains(byte);
                 let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
                 let trimmed = text[..end].iter().skip_while(|byte| is_blank(byte)).copied().collect::<Vec<_>>();
-                // Line breaks become spaces, but only if they are between tokens.
+                // Line breaks become spaces, which is allowed only between tokens.
                 let is_json = RawJson::parse(&trimmed).is_ok();
                 let flat = flat(&trimmed);
                 (How::Flatten(text), is_json.then_some(flat))
@@ -568,7 +568,7 @@ impl Sent<'_> {
         Some(Attempt { how, text })
     }
 
-    /// What was emitted reads as it was meant.
+    /// Checks that the emitted message has the intended parts.
     fn check_parts(&self, text: &[u8], rules: &Rules) {
         let Ok(Frame::Message(message)) = Frame::parse(text, rules) else { return };
         let is_id = |id: &AnyId<'_>| {
@@ -601,6 +601,6 @@ impl Sent<'_> {
             (Self::Request { .. } | Self::Notification { .. } | Self::Result { .. } | Self::Error { .. }, _) => false,
             _ => true,
         };
-        assert!(as_meant, "{self:?} came out as {:?}", String::from_utf8_lossy(text));
+        assert!(as_meant, "{self:?} was encoded as {:?}", String::from_utf8_lossy(text));
     }
 }

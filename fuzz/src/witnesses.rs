@@ -1,10 +1,10 @@
-//! Witnesses for [`differential`](crate::differential) that the library's own tests do without.
+//! Witnesses for [`differential`](crate::differential) that the library's own tests don't use.
 
 use simd_json::Node;
 
 use crate::differential::{Deviation, Testimony, Witness};
 
-/// All of them.
+/// All witnesses.
 pub const ALL: &[Witness] = &[SIMD_JSON, SONIC_RS];
 
 const SIMD_JSON: Witness = Witness {
@@ -17,7 +17,7 @@ const SIMD_JSON: Witness = Witness {
         let mut members = Vec::new();
         let mut at = 1;
         for _ in 0..*len {
-            let Node::String(name) = tape.0[at] else { panic!("a name is no string") };
+            let Node::String(name) = tape.0[at] else { panic!("a name is not a string") };
             members.push((name.to_owned(), None));
             at += match tape.0[at + 1] {
                 Node::Object { count, .. } | Node::Array { count, .. } => 2 + count,
@@ -39,7 +39,7 @@ const SONIC_RS: Witness = Witness {
             return Testimony::Json;
         }
         let members = sonic_rs::to_object_iter(text).map(|member| {
-            let (name, value) = member.expect("what was read before is read again");
+            let (name, value) = member.expect("accepted above");
             (name.to_string(), Some(value.as_raw_str().to_owned()))
         });
         Testimony::Object(members.collect())

@@ -1,23 +1,25 @@
-//! The value of a JSON number of any length, for comparing.
+//! JSON numbers of any length, compared by value.
 
 use std::hash::{Hash, Hasher};
 
-/// A number as its significant digits and the place of the point before them: ±0.d₁d₂d₃… × 10ᵖᵒⁱⁿᵗ, where neither the
-/// first digit nor the last is zero. So the same value has one form only.
+/// A JSON number in normal form.
+///
+/// Its value is ±0.d₁d₂d₃… × 10ᵖᵒⁱⁿᵗ, where neither the first nor the last digit is zero, so that each value has only
+/// one form. Zero has no digits and no sign.
 #[derive(Clone, Copy)]
 pub(crate) struct Decimal<'a> {
     negative: bool,
-    /// The digits before and after the point as spelled, zeros at the outer ends removed.
+    /// The digits before and after the decimal point, without leading and trailing zeros.
     whole: &'a [u8],
     fraction: &'a [u8],
     point: i64,
-    /// The digits of an exponent that has more than 17 of them, and whether it is negative. Such a one is not added to
-    /// `point`, so that `1e…` and `10e…` are not equal where they might be. It is no loss: nobody counts that far.
+    /// An exponent of more than 17 digits: whether it is negative, and its digits. It isn't added to `point`, so that
+    /// two spellings of one value, as `1e…` and `10e…`, may compare unequal. No id in use is that large.
     exponent: (bool, &'a [u8]),
 }
 
 impl<'a> Decimal<'a> {
-    /// `number` is a JSON number.
+    /// Normalises `number`, which must be a valid JSON number.
     pub(crate) fn new(number: &'a [u8]) -> Self {
         let (negative, number) = match number {
             [b'-', number @ ..] => (true, number),
@@ -40,7 +42,7 @@ impl<'a> Decimal<'a> {
         if whole.is_empty() && fraction.is_empty() {
             return Self { negative: false, whole, fraction, point: 0, exponent: (false, b"") };
         }
-        // A text is no longer than 4 GiB, and 17 digits are below 10¹⁷: nothing overflows.
+        // Nothing overflows: a text is at most 4 GiB long, and 17 digits are below 10¹⁷.
         #[allow(clippy::cast_possible_wrap, reason = "no slice is that long")]
         let point = integer.len() as i64 - leading_zeros as i64;
         match split_exponent(exponent) {
@@ -61,7 +63,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The value, if it is a whole number that fits.
+    /// The value, if it is an integer of at most 38 digits.
     pub(crate) fn to_integer(self) -> Option<i128> {
         if !self.is_integer() || !self.exponent.1.is_empty() || self.point > 38 {
             return None;
@@ -102,7 +104,7 @@ impl Hash for Decimal<'_> {
     }
 }
 
-/// What stands before the first byte of `class`, and what after it.
+/// Splits `text` at the first byte of `class`, which is in neither part. Without one, the second part is empty.
 fn split(text: &[u8], class: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     match text.iter().position(|&byte| class(byte)) {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -110,7 +112,7 @@ fn split(text: &[u8], class: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether an exponent, empty for none, is negative, and its digits without leading zeros.
+/// Splits an exponent, which may be empty, into whether it is negative and its digits without leading zeros.
 fn split_exponent(exponent: &[u8]) -> (bool, &[u8]) {
     match exponent {
         [b'-', digits @ ..] => (true, strip_leading_zeros(digits)),

@@ -1,9 +1,9 @@
-//! The table of cases that every path is held to, and a way to write down what came out.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+//! The acceptance table that every code path is tested against, and a notation for results.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses only part of it")]
 
 use wireline::{Decoder, Fault, Frame, Message, RawJson, Rules};
 
-/// A line, and what each dialect makes of it, in the notation of [`describe`].
+/// A line and the result expected under each dialect, in the notation of [`describe`].
 pub struct Case {
     pub line: Vec<u8>,
     pub json_rpc: String,
@@ -40,7 +40,7 @@ impl Dialect {
     }
 }
 
-/// Keeps panics whose message is "on purpose" from being printed.
+/// Silences panics whose message is "on purpose".
 pub fn quiet_panics_on_purpose() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -53,13 +53,13 @@ pub fn quiet_panics_on_purpose() {
     });
 }
 
-/// The scanner's kernels that run here.
+/// The scanner's kernels that this CPU can run.
 #[cfg(feature = "__kernels")]
 pub fn kernels() -> impl Iterator<Item = wireline::Cpu> {
     wireline::Cpu::available()
 }
 
-/// The kernel in use, where none can be chosen.
+/// The kernel that the library selects; without the feature no other can be chosen.
 #[cfg(not(feature = "__kernels"))]
 pub fn kernels() -> impl Iterator<Item = Best> {
     std::iter::once(Best)
@@ -74,7 +74,7 @@ impl Best {
     }
 }
 
-/// All that comes out of a decoder fed with these pieces.
+/// Decodes a stream fed in these pieces, and describes every result.
 pub fn decode<'a>(rules: Rules, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut decoder = Decoder::new(rules);
     let mut found = Vec::new();
@@ -91,8 +91,8 @@ pub fn decode<'a>(rules: Rules, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     found
 }
 
-/// A frame or a fault in one line: `request 1 "m" {}`, `notification "m" -`, `result 1 {}`, `error - -32000 "m" -`,
-/// `batch [… | …]`, or `fault NAME @COLUMN id=… reply=…`, where `-` stands for nothing.
+/// Describes a frame or a fault on one line: `request 1 "m" {}`, `notification "m" -`, `result 1 {}`, `error - -32000
+/// "m" -`, `batch [… | …]`, or `fault NAME @COLUMN id=… reply=…`. A `-` stands for an absent value.
 pub fn describe(frame: &Result<Frame<'_>, Fault>) -> String {
     match frame {
         Ok(Frame::Message(message)) => describe_message(message),
@@ -156,7 +156,7 @@ pub fn cases() -> Vec<Case> {
             add($line.as_ref(), $json_rpc, $mcp, $acp)
         };
     }
-    // A fault that is answered by id null, except by MCP, which does not answer without an id.
+    // A fault without an id is answered with a null id, except under MCP rules, where it isn't answered.
     macro_rules! fault {
         ($line:expr, $name:expr, $column:expr) => {{
             let fault = |reply| format!("fault {} @{} id=- reply={reply}", $name, $column);
@@ -346,7 +346,7 @@ pub fn cases() -> Vec<Case> {
         fault!(error(wrong), "invalid-error", 33, response 1);
     }
 
-    // Which members stand together.
+    // Combinations of members.
     fault!(r#"{"jsonrpc":"2.0","id":1}"#, "missing-method", 1, id 1);
     fault!(r#"{"jsonrpc":"2.0","params":{}}"#, "missing-method", 1);
     fault!(
@@ -387,7 +387,7 @@ pub fn cases() -> Vec<Case> {
         r#"request 1 "m" {"n":[1e999,-0.0e-99,123456789012345678901234567890.5]}"#
     );
 
-    // Not JSON. What stands before the flaw can be read, and after it if it is within one token.
+    // Not JSON. Members before the error can be read; members after it only if the error lies within one token.
     let broken = |value: &str| format!(r#"{{"jsonrpc":"2.0","method":"m","params":{value},"id":7}}"#);
     fault!(broken("{\"a\":NaN}"), "invalid-literal", 45, id 7);
     fault!(broken("[Infinity]"), "invalid-literal", 41, id 7);
@@ -437,7 +437,7 @@ pub fn cases() -> Vec<Case> {
     fault!(b"\xff\xfe", "invalid-utf8", 1);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xc3\",\"method\":\"m\"}", "invalid-utf8", 24);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\xed\xa0\x80\"}", "invalid-utf8", 35, id 8);
-    // The first flaw counts.
+    // The first error is reported.
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"x\":tru,\"method\":\"\xff\"}", "invalid-literal", 29, id 7);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\",\"x\":tru}", "invalid-utf8", 35, id 7);
 

@@ -1,4 +1,4 @@
-//! Before the clock runs: does everybody accept every line, and find the same in it?
+//! Checks, before anything is timed, that all contenders accept every line and find the same members in it.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use crate::comparison::Part;
 use crate::contenders::Contender;
 use crate::corpora::Corpus;
 
-/// From this share of a corpus on, a codec that refuses so many lines sits it out, rather than that they are left out
-/// for all.
+/// A codec that refuses this share of a corpus or more sits it out. Otherwise the lines it refuses are left out for
+/// all.
 const TOO_MANY: f64 = 0.1;
 
-/// What was found out about a corpus and those who are to decode it.
+/// Which contenders decode a corpus, with notes.
 #[derive(Debug, Default)]
 pub(crate) struct Agreement {
     /// For each contender, whether it takes part.
     pub(crate) takes_part: Vec<bool>,
-    /// What a reader of the figures should know.
+    /// Notes for the reader of the results.
     pub(crate) notes: Vec<String>,
 }
 
-/// Two contenders made something different of a line, or one refused what all should accept.
+/// Two contenders found different members in a line, or one refused a line that all should accept.
 #[derive(Debug)]
 pub(crate) struct Disagreement(String);
 
@@ -31,7 +31,7 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Leaves out of `corpus`, if it is a recorded one, the lines that not everybody accepts.
+/// Checks all contenders on `corpus`. If it is a recorded one, removes the lines that some contender refuses.
 pub(crate) fn reach(corpus: &mut Corpus, contenders: &mut [Box<dyn Contender>]) -> Result<Agreement, Disagreement> {
     let mut agreement = Agreement::default();
     let mut wanted = vec![true; corpus.lines().len()];
@@ -62,7 +62,7 @@ pub(crate) fn reach(corpus: &mut Corpus, contenders: &mut [Box<dyn Contender>]) 
             match (found, &expected) {
                 (Some(found), Some(expected)) if tells.among(found) != tells.among(*expected) => {
                     let message =
-                        format!("{}, line {}: {name} finds other members than those before it", corpus.name, at + 1);
+                        format!("{}, line {}: {name} finds different members than the others", corpus.name, at + 1);
                     return Err(Disagreement(message));
                 }
                 (Some(_), None) => *expected = found,
@@ -72,7 +72,7 @@ pub(crate) fn reach(corpus: &mut Corpus, contenders: &mut [Box<dyn Contender>]) 
     }
     corpus.retain(&wanted);
     if corpus.lines().is_empty() {
-        return Err(Disagreement(format!("{}: there is no line that all accept", corpus.name)));
+        return Err(Disagreement(format!("{}: no line is accepted by all", corpus.name)));
     }
     Ok(agreement)
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::members::{Members, Tally};
 
-    /// Accepts lines in which `refused` does not stand, and finds `members` in them.
+    /// Accepts lines that don't contain `refused`, and finds `members` in them.
     struct Mock {
         part: Part,
         refused: u8,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_can_be_told_must_be_the_same() {
+    fn reported_members_must_be_the_same() {
         let agree = |second| {
             let mut contenders = [mock(Part::Subject, b'-', Members::ID), mock(Part::Peer, b'-', second)];
             reach(&mut corpus(true), &mut contenders).map(|agreement| agreement.takes_part.len())
@@ -159,11 +159,11 @@ mod tests {
         assert_eq!(agree(Members::ID).ok(), Some(2));
         assert_eq!(agree(Members::ID.and(Members::PARAMS)).ok(), Some(2));
         let error = agree(Members::METHOD).unwrap_err();
-        assert_eq!(error.to_string(), "test, line 1: mock finds other members than those before it");
+        assert_eq!(error.to_string(), "test, line 1: mock finds different members than the others");
     }
 
     #[test]
-    fn something_must_be_left() {
+    fn at_least_one_line_must_be_left() {
         assert!(reach(&mut corpus(true), &mut [mock(Part::Peer, b'\n', Members::ID)]).is_err());
     }
 }

@@ -9,41 +9,41 @@ use wireline::Cpu;
 use crate::machine::{cpu_name, cpus};
 
 pub(crate) const HELP: &str = "\
-Decodes, encodes and relays JSON-RPC messages by wireline and by what would be used instead of it,
-side by side in one process and one thread, and prints who took how long.
+Compares wireline with its alternatives in decoding, encoding and relaying JSON-RPC messages, in one
+process and one thread.
 
 Usage: peers [OPTIONS] [FOLDER]...
 
-Everybody runs once in each round, in another order each time, and the best of all rounds counts: so
-figures hold on a machine that is not quiet, if there are enough rounds. Before the clock runs, all
-must have accepted every line and found the same members in it.
+Each contender runs once per round, in a different order each time, and the best of all rounds
+counts: with enough rounds, results are reliable even on a busy machine. Before anything is timed,
+all contenders must accept every line and find the same members in it.
 
 Arguments:
-  [FOLDER]...      recorded traffic, decoded after the generated: all files *.ndjson and *.jsonl in
-                   the folder, and in the folders in it, are one corpus. Lines that not everybody
-                   accepts are left out for all, and a note says how many
+  [FOLDER]...      recorded traffic, decoded after the generated corpora: all *.ndjson and *.jsonl
+                   files in the folder and its direct subfolders are one corpus. Lines that some
+                   contender refuses are left out for all, and a note says how many
 
 Options:
-  --seconds N      time for each comparison [default: 3]
-  --only NAME      only this; may be given several times. NAME is a corpus (small, tools, base64,
-                   source, text, numbers, or a folder's name), encode or relay
-  --by-name        make not one corpus of a folder, but one of all files in it of the same name
-  --cpu NAME       the implementation of wireline's scanner: avx512, avx2, portable, or all for a
-                   row each [default: the best that runs here]
-  --markdown       print tables as they are pasted into a README
-  --svg FILE       draw how fast everybody decodes as a chart, for light and dark pages
-  -h, --help       print this
-  -V, --version    print the versions of all that is compared
+  --seconds N      time per comparison [default: 3]
+  --only NAME      run only this; can be repeated. NAME is a corpus (small, tools, base64, source,
+                   text, numbers, or a folder's name), encode or relay
+  --by-name        make one corpus per file name in a folder, instead of one of the whole folder
+  --cpu NAME       the kernel of wireline's scanner: avx512, avx2, portable, or all for a row each
+                   [default: the best that this CPU supports]
+  --markdown       print tables as Markdown
+  --svg FILE       write decoding speeds as a chart, for light and dark pages
+  -h, --help       print this help
+  -V, --version    print the versions of everything compared
 
 Examples:
   peers                                    everything, in about a minute
-  peers --only small --seconds 20          one corpus, as well as it gets
-  peers --cpu all --only source            what each implementation of the scanner gives
+  peers --only small --seconds 20          one corpus, as precisely as possible
+  peers --cpu all --only source            each kernel of the scanner
   peers --by-name recordings --only recordings/client_to_server
   peers --markdown --svg peers.svg > peers.md
 ";
 
-/// What is wanted.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Args {
     Help,
@@ -53,9 +53,9 @@ pub(crate) enum Args {
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
-    /// For each comparison.
+    /// Time per comparison.
     pub(crate) time: Duration,
-    /// Nothing, if all is wanted.
+    /// Empty to run everything.
     pub(crate) only: Vec<String>,
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) by_name: bool,
@@ -71,7 +71,7 @@ impl Options {
     }
 }
 
-/// Reads what comes after the program's name.
+/// Parses the arguments after the program's name.
 pub(crate) fn parse<I>(args: I) -> Result<Args, lexopt::Error>
 where
     I: IntoIterator,
@@ -116,7 +116,7 @@ fn implementations(name: &str) -> Result<Vec<Cpu>, String> {
     }
     if found.is_empty() {
         let names: Vec<String> = cpus().into_iter().map(cpu_name).collect();
-        return Err(format!("expected one that runs here: {}, or all", names.join(", ")));
+        return Err(format!("expected a kernel that this CPU supports ({}), or all", names.join(", ")));
     }
     Ok(found)
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_wanted_unless_something_is() {
+    fn everything_runs_by_default() {
         assert!(options(&[]).wants("small"));
         let options = options(&["--only", "small", "--only", "relay", "--seconds", "0.5", "folder"]);
         assert!(options.wants("small") && options.wants("relay") && !options.wants("tools"));
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn implementations_are_chosen() {
+    fn kernels_are_chosen() {
         assert_eq!(options(&["--cpu", "portable"]).cpus, [Cpu::Portable]);
         assert_eq!(options(&["--cpu=all"]).cpus, cpus());
         assert_eq!(options(&[]).cpus, cpus()[..1]);
     }
 
     #[test]
-    fn misuse_is_told() {
+    fn misuse_is_an_error() {
         for args in [&["--cpu", "z80"][..], &["--seconds", "-1"], &["--seconds"], &["--fast"], &["--markdown=1"]] {
             assert!(parse(args).is_err(), "{args:?}");
         }

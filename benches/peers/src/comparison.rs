@@ -1,39 +1,39 @@
-//! Times, and what they mean: who took how long for the same job.
+//! How long each contender took for the same job.
 
 use std::time::Duration;
 
 use crate::table::Table;
 
-/// Side by side.
+/// The results of all contenders on one job.
 pub(crate) struct Comparison {
     pub(crate) title: String,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    /// Of how many the best counts.
+    /// The best of these rounds counts.
     pub(crate) rounds: u32,
     pub(crate) rows: Vec<Row>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub(crate) notes: Vec<String>,
 }
 
-/// One who took part, or did not.
+/// The result of one contender.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) part: Part,
-    /// For all the messages; `None` if it did not take part.
+    /// The time for all messages, or `None` if it did not take part.
     pub(crate) time: Option<Duration>,
 }
 
-/// What somebody is to a comparison.
+/// The role of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What it is all about.
+    /// wireline.
     Subject,
-    /// The same by another way through its API, or by another implementation.
+    /// wireline through another part of its API, or with another kernel.
     Variant,
-    /// A parser: the best of them is what everybody is compared with.
+    /// A parser. The best of them is the baseline.
     Peer,
-    /// A codec that is built upon a parser.
+    /// A codec built on a parser.
     Codec,
 }
 
@@ -56,7 +56,7 @@ impl Comparison {
         self.bytes / self.messages
     }
 
-    /// How many times as fast as the best peer somebody is who took that `time`.
+    /// The speed of a contender that took `time`, relative to the best peer.
     pub(crate) fn against_best_peer(&self, time: Duration) -> Option<f64> {
         let peers = self.rows.iter().filter(|row| row.part == Part::Peer);
         let best = peers.filter_map(|row| row.time).min()?;
@@ -64,7 +64,7 @@ impl Comparison {
     }
 
     pub(crate) fn table(&self) -> Table {
-        let mut table = Table::new(["", "GB/s", "ns a message", "against the best peer"]);
+        let mut table = Table::new(["", "GB/s", "ns/message", "against the best peer"]);
         for row in &self.rows {
             table.push(match row.time {
                 Some(time) => [
@@ -80,9 +80,10 @@ impl Comparison {
     }
 }
 
-/// One line a comparison: what everybody but the variants gave, in GB/s, and how far ahead the subject is.
+/// One line per comparison: the speeds of all but the variants in GB/s, and that of the subject relative to the best
+/// peer.
 ///
-/// All of `comparisons` are of the same contenders.
+/// All `comparisons` must have the same contenders.
 pub(crate) fn summary(comparisons: &[Comparison]) -> Option<Table> {
     let shown = |row: &&Row| row.part != Part::Variant;
     let names = comparisons.first()?.rows.iter().filter(shown).map(|row| row.name.as_str());
@@ -103,7 +104,7 @@ pub(crate) fn summary(comparisons: &[Comparison]) -> Option<Table> {
     Some(table)
 }
 
-/// Three of them, which is more than can be believed.
+/// Formats a value with about three significant digits, more than the measurement is precise to.
 pub(crate) fn figures(value: f64) -> String {
     match value {
         ..0.1 => format!("{value:.3}"),
@@ -147,13 +148,13 @@ pub(crate) mod tests {
 
     #[test]
     fn times_become_a_table() {
-        let expected = "              GB/s  ns a message  against the best peer
-subject       1.00           100         2.50 × as fast
-  variant     2.00          50.0         5.00 × as fast
-peer          0.25           400         1.60 × as slow
-better peer   0.40           250                   1.00
-codec        0.020          5000         20.0 × as slow
-absent           –             –                      –
+        let expected = "              GB/s  ns/message  against the best peer
+subject       1.00         100         2.50 × as fast
+  variant     2.00        50.0         5.00 × as fast
+peer          0.25         400         1.60 × as slow
+better peer   0.40         250                   1.00
+codec        0.020        5000         20.0 × as slow
+absent           –           –                      –
 ";
         assert_eq!(example("test").table().plain(), expected);
     }
@@ -170,7 +171,7 @@ absent           –             –                      –
     }
 
     #[test]
-    fn figures_are_three() {
+    fn values_have_about_three_digits() {
         let given = [0.0123, 0.123, 1.234, 12.34, 123.4, 1234.5].map(figures);
         assert_eq!(given, ["0.012", "0.12", "1.23", "12.3", "123", "1234"]);
         assert_eq!([165, 13_120, 270_511].map(bytes), ["165 B", "13.1 KB", "271 KB"]);

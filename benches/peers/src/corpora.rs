@@ -1,4 +1,4 @@
-//! What is decoded: generated traffic, and folders of recorded.
+//! The traffic to decode: generated, or recorded in folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,20 +9,21 @@ use wireline_benches::Corpus as Generated;
 
 use crate::contenders::lines;
 
-/// How much there is of a generated corpus.
+/// The size of a generated corpus in bytes.
 const GENERATED: usize = 1 << 20;
 
-/// How much is gone through between two looks at the clock, at least: less than a millisecond for most and some for the
-/// slowest, so that of many passes some fall between the disturbances of a busy machine for everybody.
+/// The minimum number of bytes that are timed at once: less than a millisecond for most contenders and a few for the
+/// slowest, so that on a busy machine some passes of each contender run undisturbed.
 const SLICE: usize = 128 << 10;
 
-/// And how many lines: a decoder whose every line is the last for now would be measured while it gives back memory.
+/// The minimum number of lines that are timed at once. With a single line, a decoder would be measured while it
+/// releases its memory after that line.
 const SLICE_LINES: usize = 8;
 
-/// Lines to be decoded, none of them blank.
+/// Lines to decode, none of them blank.
 pub(crate) struct Corpus {
     pub(crate) name: String,
-    /// Whether somebody recorded it, and not all of it need be what everybody accepts.
+    /// Whether it was recorded, so that some contenders may refuse some lines.
     pub(crate) recorded: bool,
     lines: Vec<Vec<u8>>,
 }
@@ -32,8 +33,8 @@ impl Corpus {
         Self::of_lines(corpus.name(), false, &corpus.lines(GENERATED))
     }
 
-    /// All files of a folder that are called `.ndjson` or `.jsonl`, and those of the folders in it, in the order of
-    /// their paths: as one corpus, or as one for all files of the same name.
+    /// Reads all `.ndjson` and `.jsonl` files of a folder and its direct subfolders, in the order of their paths: as
+    /// one corpus, or as one corpus per file name.
     pub(crate) fn folder(path: &Path, by_name: bool) -> io::Result<Vec<Self>> {
         let folder = path.canonicalize()?;
         let folder = folder.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
@@ -45,13 +46,13 @@ impl Corpus {
             };
             let stream = streams.entry(name).or_default();
             stream.extend(fs::read(file)?);
-            // The last line of a file may have no end.
+            // The last line of a file may have no line feed.
             stream.push(b'\n');
         }
         let corpora = streams.iter().map(|(name, stream)| Self::of_lines(name, true, stream));
         let corpora: Vec<Self> = corpora.filter(|corpus| !corpus.lines.is_empty()).collect();
         if corpora.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "no lines in files *.ndjson or *.jsonl"));
+            return Err(io::Error::new(io::ErrorKind::NotFound, "no lines found in *.ndjson or *.jsonl files"));
         }
         Ok(corpora)
     }
@@ -65,7 +66,7 @@ impl Corpus {
         &self.lines
     }
 
-    /// Leaves out the lines for which `wanted` is false.
+    /// Removes the lines for which `wanted` is false.
     pub(crate) fn retain(&mut self, wanted: &[bool]) {
         let mut wanted = wanted.iter();
         self.lines.retain(|_| wanted.next().is_none_or(|&wanted| wanted));
@@ -75,12 +76,12 @@ impl Corpus {
         self.lines.len() as u64
     }
 
-    /// With line ends.
+    /// The size of all lines, including line feeds.
     pub(crate) fn bytes(&self) -> u64 {
         self.lines.iter().map(|line| line.len() as u64 + 1).sum()
     }
 
-    /// The stream, cut between lines into what is timed at once.
+    /// The stream, split between lines into the slices that are timed.
     pub(crate) fn slices(&self) -> Vec<Vec<u8>> {
         let mut slices = Vec::new();
         let mut rest = &self.lines[..];
@@ -127,14 +128,14 @@ mod tests {
         assert_eq!(corpus.messages(), 69);
         let slices = corpus.slices();
         let counts: Vec<_> = slices.iter().map(|slice| lines(slice).count()).collect();
-        // Eight long ones, one long one and as many short ones as fill it up, and the rest.
+        // Eight long lines; a long line filled up with short ones; the rest.
         assert_eq!(counts, [8, 35, 26]);
         assert_eq!(slices.concat().len() as u64, corpus.bytes());
         assert!(slices.iter().all(|slice| slice.ends_with(b"\n")));
     }
 
     #[test]
-    fn a_generated_corpus_is_all_there() {
+    fn slices_of_a_generated_corpus_are_complete() {
         for generated in Generated::ALL {
             let slices = Corpus::generated(generated).slices();
             assert!(slices.concat() == generated.lines(GENERATED), "{generated:?}");
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_left_out() {
+    fn unwanted_lines_are_removed() {
         let mut corpus = Corpus::of_lines("test", true, b"1\n2\n3\n");
         corpus.retain(&[true, false, true]);
         assert_eq!(corpus.slices(), [b"1\n3\n"]);

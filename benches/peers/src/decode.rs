@@ -1,4 +1,4 @@
-//! Decoding: one comparison a corpus.
+//! Decoding: one comparison per corpus.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn compare(mut corpus: Corpus, cpus: &[Cpu], time: Duration) -> Resul
     for (contender, _) in contenders.iter_mut().zip(&agreement.takes_part).filter(|(_, takes_part)| **takes_part) {
         let expected: Vec<_> = slices.iter().map(|slice| contender.pass(slice)).collect();
         let messages: u64 = expected.iter().flatten().map(|tally| tally.messages).sum();
-        assert_eq!(messages, corpus.messages(), "{} does not accept together what it accepts alone", contender.name());
+        assert_eq!(messages, corpus.messages(), "{} refuses lines of a stream that it accepts alone", contender.name());
         let slices = &slices;
         runners.push(
             Box::new(move |slice: usize| assert_eq!(contender.pass(&slices[slice]), expected[slice])) as Runner<'_>

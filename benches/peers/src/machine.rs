@@ -1,41 +1,40 @@
-//! What figures depend on: the CPU, which code runs on it, and which versions are compared.
+//! What the results depend on: the CPU, the kernels that run on it, and the versions compared.
 
 use std::fs;
 
 use wireline::Cpu;
 
-/// What the CPU calls itself.
+/// The CPU's model name.
 pub(crate) fn model() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     model.map_or_else(|| format!("unknown, {}", std::env::consts::ARCH), |(_, name)| name.trim().to_owned())
 }
 
-/// The implementations of wireline's scanner that run here, the best first.
+/// The kernels of wireline's scanner that this CPU supports, the best first.
 pub(crate) fn cpus() -> Vec<Cpu> {
     Cpu::available().collect()
 }
 
-/// What an implementation is called here.
+/// The name of a kernel on the command line and in the report.
 pub(crate) fn cpu_name(cpu: Cpu) -> String {
     format!("{cpu:?}").to_lowercase()
 }
 
-/// All that is compared.
+/// The packages compared.
 const PACKAGES: [&str; 6] = ["wireline", "simd-json", "sonic-rs", "serde_json", "tokio-util", "rmcp"];
 
-/// A line for each package that is compared: its name and its version.
+/// The name and version of each package compared, one per line.
 pub(crate) fn versions() -> String {
     PACKAGES.map(|package| format!("{package} {}\n", version(package))).concat()
 }
 
-/// For which CPU everybody was compiled, and who cares.
+/// The CPU that everything was compiled for, and whom this affects.
 pub(crate) fn build() -> &'static str {
     if cfg!(all(target_arch = "x86_64", target_feature = "avx2")) {
-        "for a CPU with AVX2, as programs are not by default; it matters to sonic-rs most"
+        "for a CPU with AVX2, which is not the default; this affects sonic-rs most"
     } else {
-        "no target-cpu for anyone; wireline, simd-json and memchr look at the CPU when the program runs, sonic-rs when \
-         it is compiled"
+        "default target CPU; wireline, simd-json and memchr detect the CPU at run time, sonic-rs at compile time"
     }
 }
 

@@ -1,9 +1,9 @@
-//! wireline side by side with what would be used instead of it: decoding, encoding and relaying, in one process and one
-//! thread, interleaved, best of many rounds.
+//! Compares wireline with its alternatives in decoding, encoding and relaying: in one process and one thread,
+//! interleaved, best of many rounds.
 //!
-//! Built by the plain release profile, as a user's program is unless its author cares: no link-time optimisation, no
-//! `target-cpu`, the usual number of codegen units, for wireline as for everybody. Who detects the CPU when the program
-//! runs has the good of that. Other profiles change the order of the peers: see the README.
+//! Everything is built with the default release profile, like most programs: no link-time optimisation, no
+//! `target-cpu`, the default number of codegen units. Libraries that detect the CPU at run time benefit from that.
+//! Other profiles change the order of the peers: see the README.
 
 mod agreement;
 mod args;
@@ -74,7 +74,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         }
     }
     if decoded.len() > 1 {
-        report.summary("Decoding, all of it", &decoded)?;
+        report.summary("Decoding, all corpora", &decoded)?;
     }
     if let Some(file) = &options.svg {
         let chart = svg::chart(&decoded, &machine::model());
@@ -83,11 +83,11 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What else can be asked for by `--only`.
+/// The other names that `--only` accepts.
 const ENCODE: &str = "encode";
 const RELAY: &str = "relay";
 
-/// Those that are wanted.
+/// The corpora to decode.
 fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
     let mut corpora: Vec<Corpus> = Generated::ALL.into_iter().map(Corpus::generated).collect();
     for folder in &options.folders {
@@ -97,13 +97,13 @@ fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
     let mut names: Vec<&str> = corpora.iter().map(|corpus| corpus.name.as_str()).collect();
     names.extend([ENCODE, RELAY]);
     if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
-        return Err(format!("there is no {unknown}; there are {}", names.join(", ")));
+        return Err(format!("unknown name {unknown}; expected one of {}", names.join(", ")));
     }
     corpora.retain(|corpus| options.wants(&corpus.name));
     Ok(corpora)
 }
 
-/// Who reads has had enough: `peers | head`.
+/// Whether the reader closed the pipe: `peers | head`.
 fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_cannot_be_asked_for() {
+    fn unknown_names_are_an_error() {
         let options = |only: &str| match args::parse(["--only", only]) {
             Ok(Args::Run(options)) => options,
             other => panic!("{other:?}"),
@@ -121,6 +121,6 @@ mod tests {
         assert_eq!(corpora(&options("small")).map(|corpora| corpora.len()), Ok(1));
         assert_eq!(corpora(&options(ENCODE)).map(|corpora| corpora.len()), Ok(0));
         let message = corpora(&options("smal")).err().unwrap_or_default();
-        assert!(message.starts_with("there is no smal; there are small, tools"), "{message}");
+        assert!(message.starts_with("unknown name smal; expected one of small, tools"), "{message}");
     }
 }

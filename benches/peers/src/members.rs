@@ -1,6 +1,6 @@
-//! What there is in an envelope, and what a contender found of it.
+//! The members of an envelope, and those that a contender found.
 
-/// Which members of the envelope a message has.
+/// A set of envelope members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Members(u8);
 
@@ -13,7 +13,7 @@ impl Members {
     pub(crate) const ERROR: Self = Self(1 << 5);
     pub(crate) const ALL: Self = Self((1 << 6) - 1);
 
-    /// The member called `key`, or none of them.
+    /// The member called `key`, or the empty set.
     #[inline]
     pub(crate) fn named(key: &str) -> Self {
         match key {
@@ -32,12 +32,12 @@ impl Members {
         Self(self.0 | other.0)
     }
 
-    /// Those of them that are in `others` as well.
+    /// The members in both sets.
     pub(crate) const fn among(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
 
-    /// These, or none, as `found` says.
+    /// This set if `found`, else the empty set.
     #[inline]
     pub(crate) fn if_found(self, found: bool) -> Self {
         Self(self.0 * u8::from(found))
@@ -48,8 +48,8 @@ impl Members {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) messages: u64,
-    /// The sum of each message's members, taken as a number: cheap enough to be counted while the clock runs. Who sees
-    /// members that are not there, or misses some, gets another sum; line by line they are compared before.
+    /// The sum of the member sets of all messages, as numbers: cheap enough to compute while the clock runs. A
+    /// contender that reports wrong members gets a different sum; the sets are compared line by line beforehand.
     checksum: u64,
 }
 
@@ -60,7 +60,7 @@ impl Tally {
         self.checksum += u64::from(members.0);
     }
 
-    /// The members of the only message there was.
+    /// The members of the message, if there was exactly one.
     pub(crate) fn only(self) -> Option<Members> {
         (self.messages == 1).then_some(Members(self.checksum as u8))
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_told_apart() {
+    fn members_are_distinct() {
         let names = ["jsonrpc", "id", "method", "params", "result", "error"];
         let all = names.into_iter().map(Members::named).fold(Members::default(), Members::and);
         assert_eq!(all, Members::ALL);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_message_is_the_only_one() {
+    fn only_needs_exactly_one_message() {
         let mut tally = Tally::default();
         assert_eq!(tally.only(), None);
         tally.count(Members::ALL);

@@ -1,9 +1,9 @@
-//! One line on stderr that says how far it is, if somebody is there to see it.
+//! A progress line on stderr, if that is a terminal.
 
 use std::io::{IsTerminal, Write, stderr};
 
 pub(crate) struct Progress {
-    /// What is being measured, or `None` if nobody looks.
+    /// What is being measured, or `None` if stderr is not a terminal.
     what: Option<String>,
 }
 
@@ -17,7 +17,7 @@ impl Progress {
         Self { what: None }
     }
 
-    /// `share` of the time is over.
+    /// Shows the number of rounds and the `share` of the time that has passed.
     pub(crate) fn rounds(&self, rounds: u32, share: f64) {
         if let Some(what) = &self.what {
             let percent = (share * 100.0).min(100.0);

@@ -1,4 +1,4 @@
-//! Relaying: each line of a stream is decoded, and goes out again under another id if it has one.
+//! Relaying: each line of a stream is decoded and forwarded, under another id if it has one.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::rounds::{self, Best, Runner};
 
 const CORPORA: [Generated; 3] = [Generated::Small, Generated::Tools, Generated::Source];
 
-const VALID: &str = "a generated line is valid, and what came in may go out";
+const VALID: &str = "a generated line is valid, and can be forwarded";
 
 const ID: i64 = 17;
 
-/// One comparison a corpus.
+/// One comparison per corpus.
 pub(crate) fn compare(time: Duration) -> Vec<Comparison> {
     CORPORA.into_iter().map(|corpus| compare_corpus(&Corpus::generated(corpus), time)).collect()
 }
@@ -32,7 +32,7 @@ fn compare_corpus(corpus: &Corpus, time: Duration) -> Comparison {
     for slice in &slices {
         let expected = meaning(relays[0].relay.relay(slice));
         for Relay { name, relay, .. } in &mut relays {
-            assert!(meaning(relay.relay(slice)) == expected, "{name} sends something else");
+            assert!(meaning(relay.relay(slice)) == expected, "{name} forwards different messages");
         }
     }
 
@@ -57,7 +57,7 @@ fn compare_corpus(corpus: &Corpus, time: Duration) -> Comparison {
     }
 }
 
-/// What lines say, however they are spelled.
+/// The parsed lines, whatever their spelling.
 fn meaning(stream: &[u8]) -> Vec<serde_json::Value> {
     lines(stream).map(|line| serde_json::from_slice(line).expect(VALID)).collect()
 }
@@ -70,7 +70,7 @@ struct Relay {
 }
 
 trait Forward {
-    /// The lines that go out for those of `stream`.
+    /// Forwards the lines of `stream`.
     fn relay(&mut self, stream: &[u8]) -> &[u8];
 }
 
@@ -89,7 +89,7 @@ fn relays() -> Vec<Relay> {
     ]
 }
 
-/// A [`Decoder`], and [`Encoder::with_id`]: nothing but the id is changed.
+/// A [`Decoder`] and [`Encoder::with_id`], which changes nothing but the id.
 struct Splicing {
     decoder: Decoder,
     out: BytesMut,
@@ -119,11 +119,11 @@ impl Forward for Splicing {
     }
 }
 
-/// One line decoded, changed and encoded after the other, into a buffer that is used again.
+/// Decodes, changes and encodes line by line, into a reused buffer.
 struct LineByLine {
     out: Vec<u8>,
     id: String,
-    /// Appends what a line becomes, without its line end, under the id given.
+    /// Appends the forwarded line with the given id, without a line feed.
     forward: fn(&mut Vec<u8>, &[u8], &str),
 }
 
@@ -138,7 +138,7 @@ impl Forward for LineByLine {
     }
 }
 
-/// Members that the envelope does not know would be lost; there are none in the corpora.
+/// Unknown members would be lost, but the corpora have none.
 fn sonic_rs_lazy(out: &mut Vec<u8>, line: &[u8], id: &str) {
     let mut message: contenders::sonic_rs::Envelope<'_> = sonic_rs::from_slice(line).expect(VALID);
     let id: LazyValue<'_> = sonic_rs::from_str(id).expect(VALID);
@@ -154,7 +154,7 @@ fn sonic_rs_value(out: &mut Vec<u8>, line: &[u8], _: &str) {
     sonic_rs::to_writer(out, &message).expect(VALID);
 }
 
-/// Members that the envelope does not know would be lost; there are none in the corpora.
+/// Unknown members would be lost, but the corpora have none.
 fn serde_json_raw(out: &mut Vec<u8>, line: &[u8], id: &str) {
     let mut message: contenders::serde_json::Envelope<'_> = serde_json::from_slice(line).expect(VALID);
     let id: &RawValue = serde_json::from_str(id).expect(VALID);

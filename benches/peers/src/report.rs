@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed report.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::comparison::{Comparison, bytes, summary};
 use crate::machine;
 use crate::table::Table;
 
-/// Prints comparisons as they come.
+/// Prints each comparison as soon as it is done.
 pub(crate) struct Report<W> {
     out: W,
     markdown: bool,
@@ -19,7 +19,7 @@ impl<W: Write> Report<W> {
         Self { out, markdown }
     }
 
-    /// What all figures depend on.
+    /// Prints what all results depend on.
     pub(crate) fn preface(&mut self, cpus: &[Cpu]) -> io::Result<()> {
         let scanners: Vec<String> = cpus.iter().map(|&cpu| machine::cpu_name(cpu)).collect();
         let lines = [

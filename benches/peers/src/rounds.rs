@@ -1,8 +1,7 @@
-//! Who is how fast, on a machine that is never quiet.
+//! Timing several contenders on a busy machine.
 //!
-//! In each round everybody runs once, in another order each time, so that what disturbs the machine for a while
-//! disturbs all of them, and nobody always comes after the same. Of all rounds the best counts: everything but the work
-//! itself only ever adds to its time.
+//! Each contender runs once per round, in a different order each time, so that a disturbance affects all of them, and
+//! none always follows the same one. The best of all rounds counts, because disturbances only ever add time.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +9,20 @@ use wireline_benches::Random;
 
 use crate::progress::Progress;
 
-/// However little time there is.
+/// The minimum number of rounds, however little time there is.
 const FEWEST: u32 = 5;
 
-/// One who takes part: goes through the slice of that number.
+/// A contender, which processes the slice with the given index.
 pub(crate) type Runner<'a> = Box<dyn FnMut(usize) + 'a>;
 
-/// The best of some rounds.
+/// The best times of all rounds.
 pub(crate) struct Best {
-    /// Of each runner for all slices, which is the sum of its best times for each.
+    /// The time of each runner for all slices: the sum of its best times for each slice.
     pub(crate) times: Vec<Duration>,
     pub(crate) rounds: u32,
 }
 
-/// Lets everybody run through all of `slices`, for as many rounds as there is `time` for.
+/// Runs each runner on all slices, for as many rounds as `time` allows.
 pub(crate) fn best(runners: &mut [Runner<'_>], slices: usize, time: Duration, progress: &Progress) -> Best {
     let mut best = vec![vec![Duration::MAX; runners.len()]; slices];
     let mut order: Vec<usize> = (0..runners.len()).collect();
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_runs_as_often() {
+    fn all_run_equally_often() {
         let runs = [const { Cell::new(0) }; 3];
         let mut runners: Vec<Runner<'_>> = runs
             .iter()
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_changes_and_loses_nobody() {
+    fn shuffling_changes_the_order_and_keeps_all() {
         let (mut order, mut random) = ([0, 1, 2, 3, 4, 5], Random::new(1));
         shuffle(&mut order, &mut random);
         assert_ne!(order, [0, 1, 2, 3, 4, 5]);

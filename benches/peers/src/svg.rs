@@ -1,7 +1,7 @@
-//! Comparisons as a chart: a group of bars each, as long as its members are fast.
+//! A bar chart with a group of bars for each comparison, whose lengths are speeds.
 //!
-//! It has no background of its own. What it is shown on decides the colour of its text, where the viewer says so; where
-//! it does not, text and bars are of a middle tone that can be read on either.
+//! The chart has no background. Its text follows the viewer's light or dark colour scheme. If the viewer has none, text
+//! and bars have medium tones that are readable on both.
 
 use std::fmt::{self, Write};
 
@@ -13,16 +13,16 @@ const COLUMNS: u32 = 2;
 const GUTTER: u32 = 32;
 const COLUMN: u32 = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GUTTER) / COLUMNS;
 
-/// The heading of the chart.
+/// The height of the chart's heading.
 const HEAD: u32 = 64;
-/// The heading of a group, and what is left free below it.
+/// The heights of a group's heading and of the gap below a group.
 const GROUP_HEAD: u32 = 28;
 const GROUP_GAP: u32 = 22;
 
-/// From bar to bar.
+/// The distance from bar to bar, and the height of a bar.
 const PITCH: u32 = 19;
 const BAR: u32 = 13;
-/// What stands to the left and to the right of the longest bar.
+/// The widths of the name and of the speed beside the longest bar.
 const NAME: u32 = 164;
 const FIGURE: u32 = 78;
 const LONGEST: u32 = COLUMN - NAME - FIGURE;
@@ -40,10 +40,10 @@ const STYLE: &str = "
     @media (prefers-color-scheme: dark) { text { fill: #9198a1 } .title, .group, text.subject, .figure { fill: #f0f6fc } }
 ";
 
-/// What `comparisons` show, on the machine described.
+/// Draws `comparisons`, measured on `machine`.
 pub(crate) fn chart(comparisons: &[Comparison], machine: &str) -> String {
     let mut svg = String::new();
-    draw(&mut svg, comparisons, machine).expect("a string takes whatever is written");
+    draw(&mut svg, comparisons, machine).expect("writing to a string doesn't fail");
     svg
 }
 
@@ -74,7 +74,7 @@ fn draw(svg: &mut String, comparisons: &[Comparison], machine: &str) -> fmt::Res
     writeln!(svg, "</svg>")
 }
 
-/// What a colour means: above the second column.
+/// Explains a colour, above the second column.
 fn legend(svg: &mut String, y: u32, class: &str, meaning: &str) -> fmt::Result {
     let x = MARGIN + COLUMN + GUTTER;
     writeln!(svg, r#"<rect class="{class}" x="{x}" y="{}" width="{BAR}" height="{BAR}" rx="2"/>"#, y - BAR + 2)?;
@@ -87,7 +87,7 @@ fn group(comparison: &Comparison) -> String {
     let fastest = speeds.fold(f64::MIN_POSITIVE, f64::max);
     let mut group = format!(
         "<text class=\"group\" x=\"0\" y=\"16\">{}</text>\n",
-        escaped(&format!("{}, {} a message", comparison.title, bytes(comparison.bytes_per_message())))
+        escaped(&format!("{}, {} per message", comparison.title, bytes(comparison.bytes_per_message())))
     );
     if let Some(ahead) = ahead(comparison) {
         group += &format!("<text class=\"right\" x=\"{COLUMN}\" y=\"16\">{} × the best peer</text>\n", figures(ahead));
@@ -99,7 +99,7 @@ fn group(comparison: &Comparison) -> String {
     group
 }
 
-/// One bar at the height `y`, with its name to the left and its figure to the right.
+/// One bar at the height `y`, with its name to the left and its speed to the right.
 fn bar(row: &Row, speed: Option<f64>, fastest: f64, y: u32) -> String {
     let class = match row.part {
         Part::Subject | Part::Variant => "subject",
@@ -131,7 +131,7 @@ fn ahead(comparison: &Comparison) -> Option<f64> {
     comparison.against_best_peer(subject.time?)
 }
 
-/// The chart for those who cannot see it.
+/// A description of the chart for screen readers.
 fn description(comparisons: &[Comparison]) -> String {
     let sentences = comparisons.iter().map(|comparison| {
         let speeds = shown(comparison).map(|row| match row.time {
@@ -143,7 +143,7 @@ fn description(comparisons: &[Comparison]) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-/// As text in XML.
+/// Escapes a text for XML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::comparison::tests::example;
 
-    /// An attribute of all bars.
+    /// The values of an attribute of all bars.
     fn bars(chart: &roxmltree::Document<'_>, attribute: &str) -> Vec<f64> {
         let groups = chart.descendants().filter(|node| node.has_tag_name("g"));
         let bars = groups.flat_map(|group| group.children()).filter(|node| node.has_tag_name("rect"));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_well_formed_whatever_things_are_called() {
+    fn names_are_escaped() {
         let svg = chart(&[example("a<b> & \"c\"]]>"), example("two"), example("three")], "a & b");
         let chart = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
         let root = chart.root_element();
@@ -170,12 +170,12 @@ mod tests {
         assert_eq!(tags[..3], ["title", "desc", "style"]);
         assert_eq!(tags.iter().filter(|tag| **tag == "g").count(), 3);
         let texts: Vec<_> = chart.descendants().filter_map(|node| node.text()).collect();
-        assert!(texts.contains(&"a<b> & \"c\"]]>, 100 B a message"), "{texts:?}");
+        assert!(texts.contains(&"a<b> & \"c\"]]>, 100 B per message"), "{texts:?}");
         assert!(texts.contains(&"2.50 × the best peer"), "{texts:?}");
     }
 
     #[test]
-    fn bars_are_as_long_as_their_owners_are_fast() {
+    fn bar_lengths_are_proportional_to_speeds() {
         let svg = chart(&[example("test")], "");
         let chart = roxmltree::Document::parse(&svg).unwrap();
         let lengths = bars(&chart, "width");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_in_the_picture() {
+    fn all_bars_are_inside_the_chart() {
         let svg = chart(&[example("one"), example("two"), example("three")], "");
         let chart = roxmltree::Document::parse(&svg).unwrap();
         let height: f64 = chart.root_element().attribute("height").unwrap().parse().unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_picture_as_well() {
+    fn an_empty_chart_is_well_formed() {
         assert!(roxmltree::Document::parse(&chart(&[], "")).is_ok());
     }
 }

@@ -1,6 +1,6 @@
-//! Tables, for a terminal or for a page.
+//! Tables as plain text or Markdown.
 
-/// Text in columns: the first is a name, the others are figures.
+/// Text in columns: the first is a name, the others are numbers.
 pub(crate) struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -18,7 +18,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// In columns, the figures flush right.
+    /// Plain text in columns, with numbers aligned to the right.
     pub(crate) fn plain(&self) -> String {
         let width = |column: usize| self.lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
@@ -34,7 +34,7 @@ impl Table {
         text
     }
 
-    /// As GitHub reads it.
+    /// GitHub's Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |row: &Vec<String>| {
             let cells = row.iter().map(|cell| cell.trim().replace('|', "\\|"));
@@ -62,12 +62,12 @@ mod tests {
     }
 
     #[test]
-    fn figures_stand_right_in_a_terminal() {
+    fn numbers_are_aligned_to_the_right() {
         assert_eq!(example().plain(), "who   ×\na    10\né|    –\n");
     }
 
     #[test]
-    fn bars_are_escaped_on_a_page() {
+    fn bars_are_escaped_in_markdown() {
         assert_eq!(example().markdown(), "| who | × |\n|---|--:|\n| a | 10 |\n| é\\| | – |\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Writes made-up traffic to stdout, as much as is wanted: `corpus small 1000000 | …`.
+//! Writes any amount of synthetic traffic to stdout: `corpus small 1000000 | …`.
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -9,18 +9,18 @@ use wireline_benches::Corpus;
 const HELP: &str = "\
 Usage: corpus NAME BYTES
 
-Writes about BYTES bytes of JSON-RPC messages to stdout, one a line and all of them valid.
+Writes about BYTES bytes of valid JSON-RPC messages to stdout, one per line.
 
 NAME is one of:
   small    requests, notifications and responses of 170 bytes
   tools    tool lists of 13 KB
-  base64   results of 270 KB, one string in base64
+  base64   results of 270 KB, one base64 string
   source   source text of 34 KB, an eighth of it escape sequences
-  text     text of 5 KB, mostly beyond ASCII
+  text     text of 5 KB, mostly non-ASCII
   numbers  tables of numbers of 17 KB
 ";
 
-/// What is made before it begins to repeat itself.
+/// The number of bytes after which the output repeats.
 const PERIOD: usize = 8 << 20;
 
 fn main() -> ExitCode {
@@ -35,10 +35,10 @@ fn main() -> ExitCode {
     };
     match written {
         Ok(()) => ExitCode::SUCCESS,
-        // Who reads has had enough: `corpus small 1000000000 | head`.
+        // The reader closed the pipe: `corpus small 1000000000 | head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("corpus: cannot write: {error}");
+            eprintln!("corpus: failed to write to stdout: {error}");
             ExitCode::FAILURE
         }
     }
@@ -57,7 +57,7 @@ fn write(corpus: Corpus, bytes: u64) -> io::Result<()> {
         out.write_all(&period)?;
         left -= period.len() as u64;
     }
-    // Up to the end of the line that BYTES falls into.
+    // Complete the line that BYTES falls into.
     let rest = &period[left as usize..];
     if left > 0
         && let Some(end) = rest.iter().position(|&byte| byte == b'\n')

@@ -1,4 +1,4 @@
-//! What `wireline tap` costs: beside `cat` in its place, and beside nothing.
+//! Measures the cost of `wireline tap`, compared with `cat` in its place and with a direct connection.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -9,24 +9,24 @@ use wireline_benches::Corpus;
 const HELP: &str = "\
 Usage: tap WIRELINE [ROUNDS]
 
-Measures what stands between a client and a server: nothing; a `cat` for each direction; and `wireline tap`, the binary
-WIRELINE, which tells each message to /dev/null. Each in turn, ROUNDS times (20 unless given); the best round counts.
+Measures a connection between a client and a server with nothing in between, with a `cat` for each direction, and with
+`wireline tap` logging to /dev/null, where WIRELINE is the path of the binary. Each is measured in turn, ROUNDS times
+[default: 20], and the best round counts.
 
-  latency     a message of 83 bytes goes to the server and comes back, 2000 times: the median, and what of it is due to
-              what stands between, for each of the two messages
-  throughput  256 MB of large messages go to the server, which reads them and does nothing
+  latency     the median of 2000 round trips of an 83-byte message, and the time added per message
+  throughput  256 MB of large messages sent to a server that discards them
 ";
 
-/// How often a message goes there and back in a round.
+/// Round trips per round.
 const MESSAGES: usize = 2000;
 
-/// How much goes to the server in a round.
+/// Bytes sent to the server per round.
 const BYTES: usize = 256 << 20;
 
-/// The corpora of large messages.
+/// The corpora with large messages.
 const LARGE: [Corpus; 3] = [Corpus::Tools, Corpus::Base64, Corpus::Source];
 
-/// What stands between.
+/// What is between client and server.
 const BETWEEN: [&str; 3] = ["nothing", "cat", "wireline tap"];
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts a server with something between it and us. The shell's `exec` leaves no shell behind.
+/// Starts a server with `between` in front of it. The shell's `exec` avoids an extra process.
 fn start(between: &str, server: &str, wireline: &str) -> io::Result<Child> {
     let line = match between {
         "nothing" => format!("exec {server}"),
@@ -76,10 +76,10 @@ fn latency(wireline: &str, rounds: usize) -> io::Result<()> {
             *best = (*best).min(median_round_trip(server, message)?);
         }
     }
-    println!("latency, {} bytes there and back, the best median of {rounds} rounds", message.len());
+    println!("latency: round trip of {} bytes, best median of {rounds} rounds", message.len());
     for (between, time) in BETWEEN.iter().zip(best) {
         let added = time.saturating_sub(best[0]).as_secs_f64() * 1e6 / 2.0;
-        println!("  {between:<14} {:>7.1} µs  {added:+7.1} µs a message", time.as_secs_f64() * 1e6);
+        println!("  {between:<14} {:>7.1} µs  {added:+7.1} µs per message", time.as_secs_f64() * 1e6);
     }
     for mut server in servers {
         drop(server.stdin.take());
@@ -99,14 +99,14 @@ fn median_round_trip(server: &mut Child, message: &[u8]) -> io::Result<Duration>
         stdin.write_all(message)?;
         stdout.read_exact(&mut back)?;
         times.push(started.elapsed());
-        assert!(back == message, "expected what was sent");
+        assert!(back == message, "the message came back changed");
     }
     times.sort();
     Ok(times[MESSAGES / 2])
 }
 
 fn throughput(wireline: &str, rounds: usize) -> io::Result<()> {
-    println!("throughput, {} MB to the server, the best of {rounds} rounds", BYTES >> 20);
+    println!("throughput: {} MB to the server, best of {rounds} rounds", BYTES >> 20);
     for corpus in LARGE {
         let lines = corpus.lines(8 << 20);
         let mut best = [Duration::MAX; 3];
@@ -122,7 +122,7 @@ fn throughput(wireline: &str, rounds: usize) -> io::Result<()> {
                 let output = server.wait_with_output()?;
                 *best = (*best).min(started.elapsed());
                 let count = String::from_utf8_lossy(&output.stdout).trim().parse();
-                assert_eq!(count, Ok(BYTES / lines.len() * lines.len()), "expected all that was sent");
+                assert_eq!(count, Ok(BYTES / lines.len() * lines.len()), "the server did not receive everything");
             }
         }
         print!("  {:<8}", corpus.name());

@@ -1,4 +1,4 @@
-//! tokio-util's `LinesCodec`, and serde_json for its lines.
+//! tokio-util's `LinesCodec`, with serde_json for each line.
 
 use std::hint::black_box;
 

@@ -1,7 +1,7 @@
-//! Who takes part in decoding. All do the same job: split the stream into lines, validate the whole of each line, and
+//! The contenders in decoding. All do the same job: split the stream into lines, validate the whole of each line, and
 //! find the members of its envelope.
 //!
-//! Buffers are kept from pass to pass wherever an API permits it.
+//! Buffers are reused from pass to pass wherever an API allows it.
 
 mod lines_codec;
 mod rmcp;
@@ -20,20 +20,20 @@ use crate::members::{Members, Tally};
 pub(crate) trait Contender {
     fn name(&self) -> &str;
 
-    /// What it is to a comparison.
+    /// Its role in a comparison.
     fn part(&self) -> Part;
 
-    /// Which members it can tell to be there. Those who turn messages into types of their own do not know all.
+    /// The members whose presence it reports. A contender with message types of its own may not report all of them.
     fn tells(&self) -> Members {
         Members::ALL
     }
 
-    /// Goes through `stream`, which is whole lines, none of them blank. `None` if it refused one; what it makes of the
-    /// next stream does not depend on that.
+    /// Decodes `stream`, which consists of whole lines, none of them blank. Returns `None` if it refuses one, which
+    /// doesn't affect the next stream.
     fn pass(&mut self, stream: &[u8]) -> Option<Tally>;
 }
 
-/// All of them; wireline by each of `cpus`, of which the first is taken for its variants.
+/// All contenders: wireline with each of `cpus`, and its variants with the first of them.
 pub(crate) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     let mut all = wireline::all(cpus);
     all.push(Box::<simd_json::Tape>::default());
@@ -44,7 +44,7 @@ pub(crate) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     all
 }
 
-/// The lines of a stream, for those who have no splitter.
+/// The lines of a stream, for parsers without a splitter.
 #[inline]
 pub(crate) fn lines(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut start = 0;
@@ -55,7 +55,7 @@ pub(crate) fn lines(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A member that is there, even if it is null, which serde takes for an absent one by itself.
+/// A member that is present, even if it is null, which serde treats as absent by default.
 #[inline]
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::machine::cpus;
 
-    /// What each contender that takes part makes of `line`, as far as it tells.
+    /// The members that each contender finds in `line`.
     fn found(line: &str) -> Vec<(String, Option<Members>)> {
         let pass = |contender: &mut Box<dyn Contender>| {
             let tally = contender.pass(format!("{line}\n").as_bytes());
@@ -85,13 +85,13 @@ mod tests {
             for contender in &mut all(&cpus()) {
                 let tally = contender.pass(&stream);
                 assert_eq!(tally.map(|tally| tally.messages), Some(messages), "{}, {corpus:?}", contender.name());
-                assert_eq!(contender.pass(&stream), tally, "{} forgets what came before", contender.name());
+                assert_eq!(contender.pass(&stream), tally, "{} gives another result the second time", contender.name());
             }
         }
     }
 
     #[test]
-    fn all_find_what_is_there() {
+    fn all_find_the_same_members() {
         let cases = [
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &["jsonrpc", "id", "method"][..]),
             (r#"{"method":"tools/list","params":{},"jsonrpc":"2.0","id":"a"}"#, &["jsonrpc", "id", "method", "params"]),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_a_member_too() {
+    fn null_members_are_found() {
         for (name, found) in found(r#"{"jsonrpc":"2.0","id":null,"result":null}"#) {
             let expected = Members::JSONRPC.and(Members::ID).and(Members::RESULT);
             assert!(name == "rmcp" || found == Some(expected), "{name}: {found:?}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn all_refuse_what_is_no_json() {
+    fn all_refuse_invalid_json() {
         let lines = [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":01}}"#,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_line_is_forgotten() {
+    fn a_refused_line_does_not_affect_the_next_stream() {
         for contender in &mut all(&cpus()) {
             assert_eq!(contender.pass(b"noise\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"), None);
             let next = contender.pass(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn invalid_utf8_is_refused_by_all() {
         let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"a\":\"\xff\"}}\n";
-        // sonic-rs looks at UTF-8 when it is done with the line, and a debug assertion of its own is there before.
+        // sonic-rs validates UTF-8 after the line, and one of its own debug assertions fails before that.
         let panics = |name: &str| cfg!(debug_assertions) && name == "sonic-rs";
         for contender in all(&cpus()).iter_mut().filter(|contender| !panics(contender.name())) {
             assert_eq!(contender.pass(line), None, "{}", contender.name());

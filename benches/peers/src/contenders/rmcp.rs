@@ -1,4 +1,4 @@
-//! rmcp's codec, which is what its transports over stdio and sockets write with, and read like.
+//! rmcp's codec. Its stdio and socket transports write with this codec, and read in the same way.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ use super::Contender;
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
-/// Each kind of message as the types of the side that sends most of it: the corpora have both directions in one stream.
+/// Each kind of message has the types of the side that sends most of it, since the corpora mix both directions.
 type Message = JsonRpcMessage<ClientRequest, ServerResult, ServerNotification>;
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Contender for Messages {
         Part::Codec
     }
 
-    /// Whether there were params it does not say, only what they were.
+    /// Its types don't show whether `params` was present, only its contents.
     fn tells(&self) -> Members {
         Members::ID.and(Members::METHOD).and(Members::RESULT).and(Members::ERROR)
     }
@@ -46,7 +46,7 @@ impl Contender for Messages {
                 JsonRpcMessage::Error(error) => Members::ERROR.and(Members::ID.if_found(error.id.is_some())),
             });
         }
-        // It stops at a notification that it passes over, whatever comes after.
+        // It stops at a notification that it ignores, even if more lines follow.
         self.buffer.is_empty().then_some(tally)
     }
 }

@@ -9,7 +9,7 @@ use super::{Contender, lines, present};
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
-/// Strings are left as they are spelled, so that one with escapes is no reason to refuse or to allocate.
+/// Strings are kept raw, so that those with escapes are neither refused nor allocated.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! simd-json: a tape of the whole line, the buffers and the tape used again.
+//! simd-json: a tape of the whole line, with the buffers and the tape reused.
 
 use std::hint::black_box;
 use std::mem;
@@ -9,8 +9,8 @@ use super::{Contender, lines};
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
-/// It unescapes strings where they stand, so it must have a copy of the stream. One copy of all the lines is what
-/// costs it least: the padding that it needs after each line is the line that comes next.
+/// simd-json unescapes strings in place, so it needs a copy of the stream. One copy of all lines is the cheapest: the
+/// padding that it needs after each line is the next line.
 pub(super) struct Tape {
     input: Vec<u8>,
     buffers: Buffers,

@@ -1,4 +1,4 @@
-//! wireline: by its decoder as most would use it, and by other ways through its API.
+//! wireline: its decoder as most programs use it, and other parts of its API.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use crate::comparison::Part;
 use crate::machine::cpu_name;
 use crate::members::{Members, Tally};
 
-/// What a reader may get at once.
+/// The size of a typical read.
 const CHUNK: usize = 64 << 10;
 
 pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
@@ -27,7 +27,7 @@ pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     all
 }
 
-/// A [`Decoder`], fed the stream.
+/// A [`Decoder`] that is fed the stream.
 struct Decoding {
     name: String,
     part: Part,
@@ -36,7 +36,7 @@ struct Decoding {
     decoder: Decoder,
 }
 
-/// How the stream goes in, and how frames come out.
+/// How the stream is fed, and how frames are taken.
 #[derive(Clone, Copy)]
 struct How {
     piece: usize,
@@ -114,7 +114,7 @@ impl Contender for Parsing {
     }
 }
 
-/// By JSON-RPC's rules a request has an id and a method, and a response an id: there is no need to look.
+/// Under JSON-RPC rules a request has an id and a method, and a response has an id, so these need no check.
 #[inline]
 fn members(frame: &Frame<'_>) -> Members {
     const REQUEST: Members = Members::JSONRPC.and(Members::ID).and(Members::METHOD);
