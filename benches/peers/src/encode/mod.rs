@@ -12,42 +12,14 @@ use crate::comparison::{Comparison, Part, Row};
 use crate::progress::Progress;
 use crate::rounds::{self, Best, Runner};
 
-<<<<<<< HEAD:benches/peers/src/encode/mod.rs
 /// What is written between two looks at the clock, in bytes.
-=======
-/// The length of a result's text in bytes, before escaping.
-const SIZES: [(&str, usize); 2] = [("a small result", 60), ("a large text", 30 << 10)];
-
-/// The number of bytes that are timed at once.
->>>>>>> words:benches/peers/src/encode.rs
 const PASS: usize = 128 << 10;
 
 const ID: i64 = 17;
 
-<<<<<<< HEAD:benches/peers/src/encode/mod.rs
 /// A result with its envelope, for those who know of none.
 #[derive(Serialize)]
 struct Envelope<'a, T> {
-=======
-/// A typical tool result.
-#[derive(Serialize)]
-struct ToolResult {
-    content: Vec<Content>,
-    #[serde(rename = "isError")]
-    is_error: bool,
-}
-
-#[derive(Serialize)]
-struct Content {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: String,
-}
-
-/// The result in its envelope, for serializers that don't write one.
-#[derive(Serialize)]
-struct Envelope<'a> {
->>>>>>> words:benches/peers/src/encode.rs
     jsonrpc: &'static str,
     id: i64,
     result: &'a T,
@@ -76,11 +48,7 @@ fn compare_result<T: Serialize + 'static>(title: &str, result: &T, time: Duratio
     let mut writers = writers();
     let line = writers[0].write.line(result).to_vec();
     for Writer { name, write, .. } in &mut writers {
-<<<<<<< HEAD:benches/peers/src/encode/mod.rs
         assert!(same(write.line(result), &line), "{name} writes something else for {title}");
-=======
-        assert!(write.line(&result) == line, "{name} writes a different line");
->>>>>>> words:benches/peers/src/encode.rs
     }
     let messages = PASS.div_ceil(line.len()) as u64;
 
@@ -118,15 +86,9 @@ struct Writer<T> {
     write: Box<dyn Write<T>>,
 }
 
-<<<<<<< HEAD:benches/peers/src/encode/mod.rs
 trait Write<T> {
     /// The line that `result` becomes.
     fn line(&mut self, result: &T) -> &[u8];
-=======
-trait Write {
-    /// Encodes `result` as a line.
-    fn line(&mut self, result: &ToolResult) -> &[u8];
->>>>>>> words:benches/peers/src/encode.rs
 }
 
 fn writers<T: Serialize + 'static>() -> Vec<Writer<T>> {
@@ -161,13 +123,8 @@ impl<T: Serialize> Write<T> for Encoding {
     }
 }
 
-<<<<<<< HEAD:benches/peers/src/encode/mod.rs
 /// A serializer of whatever it is given, and a line end.
 struct Serializing<T> {
-=======
-/// A serializer for the whole message, and a line feed.
-struct Serializing {
->>>>>>> words:benches/peers/src/encode.rs
     buffer: Vec<u8>,
     to_writer: fn(&mut Vec<u8>, &Envelope<'_, T>),
 }
