@@ -280,7 +280,7 @@ fn a_line_takes_little_more_memory_than_it_needs() {
         let result = tool_result(len);
         let mut line = bytes::Bytes::new();
         let info = measure(|| {
-            line = wireline::to_line(&Rules::mcp(), |e| e.response(&Id::from(17), &result)).unwrap().into_bytes()
+            line = wireline::to_line(&Rules::mcp(), |e| e.response(&Id::from(17), &result)).unwrap().into_bytes();
         });
         let kept = info.bytes_current as usize;
         assert!(kept <= 2 * line.len() + 256, "{kept} bytes kept for {}", line.len());

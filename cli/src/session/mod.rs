@@ -136,7 +136,7 @@ impl Session {
                 let method = self.methods.index_of(from, &request.method());
                 self.methods[method].requests += 1;
                 self.methods[method].bytes += len;
-                Role::Call { reuses_id: self.add_request(from, &request.id(), method, at) }
+                Role::Call { reuses_id: self.add_request(from, request.id(), method, at) }
             }
             Message::Notification(notification) => {
                 let method = self.methods.index_of(from, &notification.method());
