@@ -13,9 +13,9 @@
 //!
 //! Of every group of tokens, which come from several blocks:
 //!
-//! 6. [`grammar`](super::grammar): may they follow each other?
+//! 6. [`grammar`]: may they follow each other?
 //! 7. [`pairs`](super::pairs): which bracket closes which?
-//! 8. [`grammar`](super::grammar): do they stand in the containers that they must stand in?
+//! 8. [`grammar`]: do they stand in the containers that they must stand in?
 //! 9. [`outermost`](super::outermost): where are the members of the outermost object?
 //!
 //! ```text
@@ -23,7 +23,7 @@
 //! tokens   {":1,":{":[","],":t}}
 //! ```
 //!
-//! A text is accepted or rejected, nothing more. [`explain`](super::explain()) says why, and where.
+//! A text is accepted or rejected, nothing more. [`explain`](crate::json::explain()) says why, and where.
 
 use super::cpu::Masks;
 use super::grammar;
