@@ -2,7 +2,7 @@
 //!
 //! | you write | you need |
 //! |---|---|
-//! | a server on standard input and output | [`stdio`] |
+//! | a server on standard input and output | [`stdio()`] |
 //! | a client that starts its server | [`ChildProcess`] |
 //! | either, over a socket or anything else | [`LineTransport`] |
 //!
@@ -44,7 +44,7 @@
 //!
 //! Both are on by default.
 //!
-//! - **`stdio`**: the function [`stdio`].
+//! - **`stdio`**: the function [`stdio()`].
 //! - **`child-process`**: the type [`ChildProcess`]. Enables tokio's `process`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
