@@ -82,7 +82,7 @@ impl ChildProcess {
     /// Sets the rules for both directions; see [`LineTransport::rules`].
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
-        self.transport = self.transport.rules(rules);
+        self.transport.set_rules(rules);
         self
     }
 
@@ -91,7 +91,7 @@ impl ChildProcess {
     /// [`Incident::Exited`] says how the child ended.
     #[must_use]
     pub fn on_incident(mut self, report: impl FnMut(Incident<'_>) + Send + 'static) -> Self {
-        self.transport = self.transport.on_incident(report);
+        self.transport.set_on_incident(report);
         self
     }
 
@@ -177,6 +177,15 @@ impl<Role: ServiceRole> Transport<Role> for ChildProcess {
         let status = self.end().await?;
         self.report_exit(status);
         Ok(())
+    }
+}
+
+/// rmcp drops a transport without closing it if the session cannot be started, for example because the child has exited.
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            self.report_exit(status);
+        }
     }
 }
 

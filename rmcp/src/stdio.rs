@@ -60,7 +60,7 @@ pub fn stdio() -> io::Result<LineTransport<Stdin, Stdout>> {
     Ok(LineTransport::new(stdin, stdout))
 }
 
-/// The reader of a [`stdio`] transport.
+/// The reader of a [`stdio()`] transport.
 pub struct Stdin(StdinKind);
 
 enum StdinKind {
@@ -85,7 +85,7 @@ impl Stdin {
     }
 }
 
-/// The writer of a [`stdio`] transport.
+/// The writer of a [`stdio()`] transport.
 pub struct Stdout(StdoutKind);
 
 enum StdoutKind {

@@ -96,17 +96,27 @@ where
     /// Batches stay off whatever the rules say, because rmcp has no type for them.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
-        let rules = rules.batches(false);
-        self.frames = self.frames.map_decoder(|_| Codec::new(rules));
-        self.outbox.set_rules(rules);
+        self.set_rules(rules);
         self
     }
 
     /// Calls `report` for each [`Incident`], instead of logging it with [`tracing`].
     #[must_use]
     pub fn on_incident(mut self, report: impl FnMut(Incident<'_>) + Send + 'static) -> Self {
-        self.on_incident = Box::new(report);
+        self.set_on_incident(report);
         self
+    }
+}
+
+impl<R, W> LineTransport<R, W> {
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        let rules = rules.batches(false);
+        *self.frames.decoder_mut() = Codec::new(rules);
+        self.outbox.set_rules(rules);
+    }
+
+    pub(crate) fn set_on_incident(&mut self, report: impl FnMut(Incident<'_>) + Send + 'static) {
+        self.on_incident = Box::new(report);
     }
 }
 
