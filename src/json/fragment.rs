@@ -1,9 +1,8 @@
-//! How checked JSON text passes through `serde` without being parsed: by an agreement between two parts of this crate.
+//! A handshake that lets JSON text pass through `serde` unparsed, from a value of this crate to its own serializer.
 //!
-//! A value that has its JSON already serializes as a newtype struct named [`RAW_FRAGMENT`]. Any serializer sees an
-//! ordinary newtype and writes what is in it. The crate's own serializer knows the name, and [asks](ask_for_fragment)
-//! for the text itself; what is in the newtype notices [that it was asked](fragment_was_asked), and hands its text over
-//! as a string.
+//! A value that already has its JSON serializes as a newtype struct named [`RAW_FRAGMENT`]. To other serializers that
+//! is a newtype like any other. This crate's serializer recognises the name and [asks](ask_for_fragment) for the text;
+//! the inner value sees [that it was asked](fragment_was_asked) and passes its JSON as a string.
 
 use std::cell::Cell;
 
@@ -14,25 +13,25 @@ thread_local! {
     static ASKED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Asks the value that is serialized next, on this thread, for its JSON text. The question is void once the returned
-/// value is dropped.
+/// Asks the value that is serialized next on this thread for its JSON text. Dropping the returned value takes the
+/// question back.
 #[must_use]
 pub(crate) fn ask_for_fragment() -> Question {
     ASKED.set(true);
     Question(())
 }
 
-/// Whether the value that calls this was asked for its JSON text. It answers the question, so the next call returns
-/// `false`.
+/// Whether the value being serialized was asked for its JSON text. This takes the question, so that nested values do
+/// not answer it again.
 pub(crate) fn fragment_was_asked() -> bool {
     ASKED.replace(false)
 }
 
-/// See [`ask_for_fragment`].
+/// An open question, see [`ask_for_fragment`].
 #[derive(Debug)]
 pub(crate) struct Question(());
 
-/// Not even a panic leaves the question open: a value on its way to another serializer would take it for one of its own.
+/// A question must not stay open, even after a panic: the next value would answer it, whatever serializer it goes to.
 impl Drop for Question {
     fn drop(&mut self) {
         ASKED.set(false);

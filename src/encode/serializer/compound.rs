@@ -1,4 +1,4 @@
-//! Values that consist of others: arrays and objects.
+//! Arrays and objects.
 
 use serde::ser::{self, Serialize};
 use serde_json::Error;
@@ -7,13 +7,13 @@ use super::fragment::{Claim, Fragment};
 use super::key::Key;
 use super::{Cause, Done, Writer};
 
-/// An array that has been opened.
+/// An open array.
 pub(super) struct Seq<'w, 'b> {
     writer: &'w mut Writer<'b>,
     is_empty: bool,
 }
 
-/// An array within the object of its variant.
+/// An array inside the object around a variant.
 pub(super) struct VariantSeq<'w, 'b>(pub(super) Seq<'w, 'b>);
 
 impl<'w, 'b> Seq<'w, 'b> {
@@ -69,7 +69,7 @@ arrays! {
     VariantSeq as SerializeTupleVariant: serialize_field, |array| array.0, 2;
 }
 
-/// An object whose keys are values themselves. The opening bracket is written with the first key.
+/// An object with keys of any type. The opening bracket is written with the first key.
 pub(super) struct Map<'w, 'b> {
     writer: &'w mut Writer<'b>,
     is_empty: bool,
@@ -142,23 +142,23 @@ impl ser::SerializeMap for Map<'_, '_> {
     }
 }
 
-/// A struct: an object whose keys are known, or the wrapping of a [`Fragment`]. The opening bracket is written with the
-/// first key.
+/// An object with constant keys, or the struct around a [`Fragment`]. The opening bracket is written with the first
+/// key.
 pub(super) struct Fields<'w, 'b> {
     writer: &'w mut Writer<'b>,
     state: State,
 }
 
-/// An object within the object of its variant.
+/// An object inside the object around a variant.
 pub(super) struct VariantFields<'w, 'b>(pub(super) Fields<'w, 'b>);
 
 #[derive(Clone, Copy)]
 enum State {
     Empty,
     Open,
-    /// The fragment has not come yet.
+    /// The fragment is still to come.
     Awaits(Claim),
-    /// The fragment has come.
+    /// The fragment has been written.
     Complete,
 }
 
@@ -190,7 +190,7 @@ impl<'w, 'b> Fields<'w, 'b> {
         self.writer.nested(value)
     }
 
-    /// Writes what ends the object, and `also`.
+    /// Writes the closing bracket, and then `also`.
     #[inline(always)]
     fn close(self, also: &[u8]) -> Done {
         match self.state {

@@ -1,4 +1,4 @@
-//! JSON that somebody else made: checked, then written as it is.
+//! Raw JSON, which is validated and then written verbatim.
 
 use serde::ser::{Impossible, Serialize, Serializer};
 use serde_json::Error;
@@ -7,7 +7,7 @@ use super::{Cause, Done, Writer};
 use crate::json::explain::{Defect, Flaw, explain};
 use crate::json::{DEEPEST, kernel};
 
-/// Methods of a serializer that do nothing but [`refuse`](Fragment::refuse).
+/// Implements methods of a serializer by calling `self.refuse()`.
 macro_rules! refuse_all {
     (scalars) => {
         refuse_all! {
@@ -83,7 +83,7 @@ macro_rules! refuse_all {
 }
 pub(super) use refuse_all;
 
-/// What a fragment has to be.
+/// What a fragment claims to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// Any JSON value.
@@ -93,12 +93,12 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    /// The claim of a struct with that name: serde_json hands over text in structs with names of its own.
+    /// The claim of a struct with this name. serde_json passes raw text in structs with private names.
     #[inline(always)]
     pub(super) fn of(name: &str) -> Option<Self> {
         match name {
             "$serde_json::private::RawValue" => Some(Self::Value),
-            // With its feature `arbitrary_precision`.
+            // With the feature `arbitrary_precision`.
             "$serde_json::private::Number" => Some(Self::Number),
             _ => None,
         }
@@ -106,10 +106,10 @@ impl Claim {
 }
 
 impl Writer<'_> {
-    /// Writes `json` as it is, if it is what it claims to be.
+    /// Writes `json` verbatim, if it is what it claims to be.
     pub(super) fn fragment(&mut self, json: &str, claim: Claim) -> Done {
         let bytes = json.as_bytes();
-        // The scanner's limit; no line is longer.
+        // The scanner takes no longer texts, and no line may be longer either.
         if u32::try_from(bytes.len()).is_err() {
             return Err(self.fail(Cause::TooLong, "longer than the limit"));
         }
@@ -130,7 +130,7 @@ impl Writer<'_> {
     }
 }
 
-/// Takes a fragment, as a string. Anything else is refused.
+/// Receives a fragment as a string, and refuses anything else.
 pub(super) struct Fragment<'w, 'b> {
     writer: &'w mut Writer<'b>,
     claim: Claim,

@@ -1,4 +1,4 @@
-//! Integers in decimal: eight digits at a time, as one number with a digit in each byte.
+//! Integers in decimal, eight digits at a time.
 
 use super::{Done, Writer};
 
@@ -34,7 +34,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a number of nine digits or more. Not inlined, which leaves the registers to those that are shorter.
+    /// Writes a number of nine digits or more. Not inlined, which leaves more registers for shorter numbers.
     #[inline(never)]
     fn many_digits(&mut self, is_negative: bool, number: u64) -> Done {
         let done = if number < E16 {
@@ -60,7 +60,7 @@ impl Writer<'_> {
     }
 }
 
-/// `number`, which is below 10^8, without leading zeros: that many characters.
+/// `number`, which is below 10^8, without leading zeros, and its length.
 #[inline(always)]
 fn leading(number: u64) -> ([u8; 8], usize) {
     let digits = digits(number);
@@ -69,16 +69,16 @@ fn leading(number: u64) -> ([u8; 8], usize) {
     (((digits | ASCII) >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize)
 }
 
-/// `number`, which is below 10^8, in eight characters.
+/// `number`, which is below 10^8, with leading zeros.
 #[inline(always)]
 fn eight(number: u64) -> [u8; 8] {
     (digits(number) | ASCII).to_le_bytes()
 }
 
-/// What makes characters of digits.
+/// Turns digits into ASCII.
 const ASCII: u64 = u64::from_ne_bytes([b'0'; 8]);
 
-/// The eight digits of `number`, which is below 10^8: one in each byte, the first in the lowest.
+/// The eight digits of `number`, which is below 10^8, one per byte, the first in the lowest.
 ///
 /// ```text
 /// 12345678
@@ -87,13 +87,13 @@ const ASCII: u64 = u64::from_ne_bytes([b'0'; 8]);
 /// 1 2  3 4  5 6  7 8      eighths
 /// ```
 ///
-/// Each step divides all the parts at once. To multiply by 109951163 and shift by 40 is to divide by 10^4 for numbers below
-/// 10^8; so it is with 10486, 20 and 100 below 10^4, and with 103, 10 and 10 below 100.
+/// Each step divides all parts at once, by multiplying and shifting: `* 109951163 >> 40` divides numbers below 10^8 by
+/// 10^4, `* 10486 >> 20` numbers below 10^4 by 100, and `* 103 >> 10` numbers below 100 by 10.
 #[inline(always)]
 fn digits(number: u64) -> u64 {
     debug_assert!(number < E8);
-    // A part becomes its quotient and, `SHIFT` bits above that, its remainder: `part << SHIFT` without as many times the
-    // divisor as the quotient says, and with the quotient.
+    // Replaces each part with its quotient and, `SHIFT` bits higher, its remainder, which is
+    // `quotient + ((part - quotient * DIVISOR) << SHIFT)`.
     #[inline(always)]
     const fn split<const DIVISOR: u64, const SHIFT: u32>(parts: u64, quotients: u64) -> u64 {
         (parts << SHIFT) - quotients * ((DIVISOR << SHIFT) - 1)

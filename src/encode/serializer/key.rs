@@ -1,4 +1,4 @@
-//! The keys of maps: strings, and what is written as one.
+//! Keys of maps: strings, and scalars in quotes.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use super::fragment::refuse_all;
 use super::{Cause, Done, Writer};
 
-/// Writes a key, with what comes before it and the colon after it.
+/// Writes a key, with the bracket or comma before it and the colon after it.
 pub(super) struct Key<'w, 'b> {
     writer: &'w mut Writer<'b>,
     /// An opening bracket or a comma.

@@ -1,18 +1,17 @@
-//! Typed payloads to compact JSON, straight into the buffer.
+//! A serde serializer that writes compact JSON straight into a buffer.
 //!
-//! What comes out is what serde_json writes, byte for byte, or nothing at all. Where serde_json trusts a `Serialize`,
-//! this serializer does not:
+//! The output is byte for byte what serde_json writes, or nothing at all. But serde_json trusts a `Serialize`, and this
+//! serializer does not:
 //!
-//! - A float that is not finite is refused. serde_json writes `null`.
-//! - The lengths that a `Serialize` announces are ignored, so a wrong one does no harm.
-//! - The keys and values of a map must come in turn.
-//! - An error or a panic inside a nested value fails the whole, also if the outer value ignores it: what was written so
-//!   far ends in the middle of something.
-//! - JSON that somebody else made, such as a `RawValue`, is checked where it is written: it must be a single value, on one
-//!   line.
-//! - Nesting and length have limits, which apply while the value is written, not afterwards.
+//! - Floats that are not finite are refused. serde_json writes `null`.
+//! - Announced lengths are ignored, so a wrong one does no harm.
+//! - Keys and values of a map must alternate.
+//! - An error or a panic in a nested value fails the whole value, even if the outer `Serialize` ignores it. By then the
+//!   output has stopped in the middle of something.
+//! - Raw JSON, such as a `RawValue`, is validated where it is written: it must be a single value, on one line.
+//! - Limits on nesting and length apply during serialization, not afterwards.
 //!
-//! Errors within are serde_json's, so that a custom error keeps its text.
+//! The error type is serde_json's, so that custom errors keep their text.
 
 mod compound;
 mod fragment;
@@ -58,8 +57,8 @@ pub(crate) fn append<T: Serialize + ?Sized>(out: &mut BytesMut, value: &T, bound
 
 /// Appends `before`, `value` as compact JSON on one line, and `after`; or nothing. Returns where the value starts.
 ///
-/// For what is around a payload, which takes as long as a small payload does if it is appended on its own. The pieces
-/// count as part of the line, but brackets in them do not count as opened.
+/// Appending an envelope piece by piece takes as long as serializing a small payload; this is faster. Brackets in
+/// `before` and `after` do not count towards the depth.
 #[inline]
 pub(crate) fn append_between<T: Serialize + ?Sized, const N: usize>(
     out: &mut BytesMut,
@@ -103,7 +102,7 @@ struct Writer<'b> {
     cursor: Cursor<'b>,
     /// How many brackets may still be opened.
     depth: u32,
-    /// The first thing that went wrong, whether or not a `Serialize` has passed it on.
+    /// The first failure, whether or not a `Serialize` has passed it on.
     failure: Option<Failure>,
 }
 
@@ -114,16 +113,16 @@ struct Failure {
     at: usize,
 }
 
-/// What can go wrong.
+/// Why serialization fails.
 #[derive(Clone, Copy)]
 enum Cause {
-    /// A `Serialize` failed, or did what it must not do.
+    /// A `Serialize` failed or broke the rules.
     Serialize,
     NonFinite,
     LineBreak,
     TooLong,
     TooDeep,
-    /// A fragment is not JSON.
+    /// A fragment is not a JSON value.
     Defect(Defect),
 }
 
@@ -133,7 +132,7 @@ impl<'b> Writer<'b> {
         Self { cursor: Cursor::new(out, bounds.end), depth: bounds.depth, failure: None }
     }
 
-    /// Makes what was written part of the buffer, if nothing went wrong.
+    /// Commits the output, unless something failed.
     #[inline(always)]
     fn finish(self, done: Done, bounds: Bounds) -> Result<(), EncodeError> {
         let at = self.cursor.position();
@@ -154,7 +153,7 @@ impl<'b> Writer<'b> {
         self.fits(done)
     }
 
-    /// The same for pieces that are short, though the compiler does not know how short.
+    /// [`put`](Self::put) for short pieces whose lengths are known only at run time.
     #[inline(always)]
     fn put_few<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
         for piece in pieces {
@@ -174,7 +173,7 @@ impl<'b> Writer<'b> {
     /// Writes `before`, a bracket or a comma; `name` with its quotes; and a colon.
     #[inline(always)]
     fn name(&mut self, before: u8, name: &'static str) -> Done {
-        // Names of fields are known to the compiler, and so is the answer.
+        // The names of fields are constants, for which this is evaluated at compile time.
         if is_plain(name.as_bytes()) {
             self.put([&[before, b'"'], name.as_bytes(), b"\":"])
         } else {
@@ -182,14 +181,14 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// The same for names that are known only now.
+    /// [`name`](Self::name) for names known only at run time.
     #[inline(always)]
     fn key(&mut self, before: u8, name: &str) -> Done {
         let done = self.cursor.put_string(&[before, b'"'], name, b"\":");
         self.fits(done)
     }
 
-    /// Counts a bracket that is opened.
+    /// Counts an opening bracket.
     #[inline(always)]
     fn descend(&mut self) -> Done {
         match self.depth.checked_sub(1) {
@@ -201,20 +200,20 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Counts brackets that are closed.
+    /// Counts closing brackets.
     #[inline(always)]
     fn ascend(&mut self, brackets: u32) {
         self.depth += brackets;
     }
 
-    /// Writes a value that is part of another.
+    /// Writes a value inside another one.
     #[inline(always)]
     fn nested<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
         self.watched(|writer| value.serialize(writer))
     }
 
-    /// Runs `write`, which calls a `Serialize`, and remembers that it failed or panicked: the result goes back to another
-    /// `Serialize`, which may ignore it.
+    /// Runs `write`, which calls a nested `Serialize`, and remembers if that fails or panics: the outer `Serialize` may
+    /// ignore it.
     #[inline(always)]
     fn watched(&mut self, write: impl FnOnce(&mut Self) -> Done) -> Done {
         struct Watch<'w, 'b>(&'w mut Writer<'b>);
@@ -238,7 +237,7 @@ impl<'b> Writer<'b> {
         done.map_err(|Full| self.fail(Cause::TooLong, "longer than the limit"))
     }
 
-    /// Notes a failure, and returns an error that says so.
+    /// Records a failure, and returns an error for the `Serialize` that caused it.
     #[cold]
     #[inline(never)]
     fn fail(&mut self, cause: Cause, text: &'static str) -> Error {
@@ -246,7 +245,7 @@ impl<'b> Writer<'b> {
         Error::custom(text)
     }
 
-    /// The same for something `ahead` of what has been written.
+    /// [`fail`](Self::fail) for something `ahead` bytes after the output so far.
     #[cold]
     #[inline(never)]
     fn fail_at(&mut self, ahead: usize, cause: Cause, text: &'static str) -> Error {
@@ -264,7 +263,7 @@ impl<'b> Writer<'b> {
 }
 
 impl Failure {
-    /// `error` is what the outermost value returned.
+    /// `error` is what the outermost `Serialize` returned.
     #[cold]
     #[inline(never)]
     fn into_error(self, error: Option<Error>, bounds: Bounds) -> EncodeError {
@@ -281,7 +280,7 @@ impl Failure {
     }
 }
 
-/// Whether nothing in `text` must be escaped. A compiler that knows the text knows the answer, if the text is short.
+/// Whether `text` is short and needs no escape. For constants, compilers know the answer.
 #[inline(always)]
 fn is_plain(text: &[u8]) -> bool {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';

@@ -1,4 +1,4 @@
-//! Values: serde's data model as JSON.
+//! serde's data model as JSON.
 
 use std::fmt::{self, Display, Write as _};
 use std::io;
@@ -200,14 +200,14 @@ impl Writer<'_> {
         self.put([b"null"])
     }
 
-    /// Opens the object that a variant with contents is, and writes its name.
+    /// Opens the object around a variant's contents, and writes its name.
     #[inline(always)]
     fn variant(&mut self, variant: &'static str) -> Done {
         self.descend()?;
         self.name(b'{', variant)
     }
 
-    /// Writes a float, which `print` prints as serde_json does: that one knows how many digits it takes.
+    /// Writes a float. `print` calls serde_json, which finds the shortest digits.
     #[inline(always)]
     pub(super) fn float(
         &mut self,
@@ -221,7 +221,7 @@ impl Writer<'_> {
         self.fits(done)
     }
 
-    /// Writes what `value` displays, as a part of a string.
+    /// Writes what `value` displays, without quotes.
     pub(super) fn display<T: Display + ?Sized>(&mut self, value: &T) -> Done {
         let mut text = Displayed { writer: self, error: None };
         let done = write!(text, "{value}");
@@ -233,7 +233,7 @@ impl Writer<'_> {
     }
 }
 
-/// Takes the few bytes that a number is printed as.
+/// Receives a printed number.
 pub(super) struct Printed<'w, 'b>(&'w mut Cursor<'b>);
 
 impl io::Write for Printed<'_, '_> {
@@ -252,7 +252,7 @@ impl io::Write for Printed<'_, '_> {
     }
 }
 
-/// Takes the pieces of a string.
+/// Receives the pieces of a string.
 struct Displayed<'w, 'b> {
     writer: &'w mut Writer<'b>,
     error: Option<Error>,

@@ -1,4 +1,4 @@
-//! With AVX2: two vectors of 32 bytes a block, and overlapping vectors for what is shorter.
+//! AVX2: two vectors of 32 bytes per block, and overlapping vectors for shorter texts.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -25,11 +25,11 @@ fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
     long(Avx2(()), text, room)
 }
 
-/// Proof that AVX2 and the bit-manipulation instructions are there: made by functions that are compiled for them.
+/// Proof of AVX2 and the bit-manipulation instructions. Only functions that are compiled for them make one.
 #[derive(Clone, Copy)]
 struct Avx2(());
 
-// SAFETY: `block` stores two vectors, and `tail` two that together cover the text; `escape_each` leaves no gap.
+// SAFETY: `block` stores two vectors, `tail` two that together cover the text, and `escape_each` leaves no gap.
 unsafe impl Kernel for Avx2 {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
@@ -89,7 +89,7 @@ unsafe impl Kernel for Avx2 {
 
 // The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
 
-/// Copies the first and the last 32 bytes, and tells for each vector where it must be escaped.
+/// Copies the first and the last 32 bytes. Returns [`special`] of both.
 ///
 /// # Safety
 ///
@@ -105,7 +105,7 @@ unsafe fn copy_ends_32(from: *const u8, to: *mut Blank, len: usize) -> (__m256i,
     }
 }
 
-/// All ones in each byte that must be escaped.
+/// Sets all bits of each byte that needs an escape, and clears the others.
 ///
 /// # Safety
 ///
@@ -114,7 +114,7 @@ unsafe fn copy_ends_32(from: *const u8, to: *mut Blank, len: usize) -> (__m256i,
 unsafe fn special(v: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
-        // With bit 1 flipped, the quote stands right above the control characters.
+        // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         let quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(flipped, _mm256_set1_epi8(0x20)), flipped);
         _mm256_or_si256(quote_or_control, _mm256_cmpeq_epi8(v, _mm256_set1_epi8(0x5c)))

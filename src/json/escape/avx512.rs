@@ -1,7 +1,7 @@
-//! With AVX-512: one vector a block, masked where there is less, and comparisons that give a mask directly.
+//! AVX-512: one vector per block, masked for shorter texts, and comparisons that return a mask.
 //!
-//! With VBMI2 as well, a block becomes twice as long with a backslash before each byte, and what is not wanted of that
-//! is left out by one instruction: the number of escapes does not matter. Without it, they are written one by one.
+//! With VBMI2, all escapes of a block are written at once: a backslash is inserted before every byte, and one
+//! instruction drops those that are not needed. Without it, escapes are written one at a time.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -46,16 +46,17 @@ fn long_text_vbmi2(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
     long(Vbmi2(Avx512(())), text, room)
 }
 
-/// Proof that AVX-512 F, BW and VL and the bit-manipulation instructions are there: made by functions that are compiled
-/// for them.
+/// Proof of AVX-512 F, BW and VL and the bit-manipulation instructions. Only functions that are compiled for them make
+/// one.
 #[derive(Clone, Copy)]
 struct Avx512(());
 
-/// Proof that VBMI and VBMI2 are there besides.
+/// Proof of VBMI and VBMI2 as well.
 #[derive(Clone, Copy)]
 struct Vbmi2(Avx512);
 
-// SAFETY: `block` stores a block, `tail` a vector that is at least as long as the text; for `escaped` see there.
+// SAFETY: `block` stores a block, `tail` a vector that is at least as long as the text, and `escape_each` leaves no
+// gap.
 unsafe impl Kernel for Avx512 {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
@@ -70,10 +71,10 @@ unsafe impl Kernel for Avx512 {
     #[inline(always)]
     fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
         let len = tail.len();
-        // SAFETY: as above; of the text, no more is read than there is.
+        // SAFETY: as above; the mask keeps the load within the text.
         unsafe {
             if len <= 32 {
-                // Half a vector is quicker to store.
+                // Half a vector is faster to store.
                 let there = first_32(len);
                 let v = _mm256_maskz_loadu_epi8(there, tail.as_ptr().cast());
                 _mm256_storeu_si256(room.as_mut_ptr().cast(), v);
@@ -104,7 +105,7 @@ unsafe impl Kernel for Avx512 {
     }
 }
 
-// SAFETY: as for `Avx512`; for `escaped` see there.
+// SAFETY: as for `Avx512`, and the vectors that `spread` stores leave no gap.
 unsafe impl Kernel for Vbmi2 {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
@@ -161,18 +162,18 @@ unsafe fn first(len: usize) -> u64 {
     unsafe { _bzhi_u64(u64::MAX, len as u32) }
 }
 
-/// The first bytes of `text`, as many as a vector has, and zeros if there are not as many.
+/// The first 64 bytes of `text`, padded with zeros.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX-512 F and BW, and BMI2.
 #[inline(always)]
 unsafe fn load(text: &[u8]) -> __m512i {
-    // SAFETY: the caller vouches for the features; bytes that the mask leaves out are not read.
+    // SAFETY: the caller vouches for the features; the mask keeps the load within the text.
     unsafe { _mm512_maskz_loadu_epi8(first(text.len().min(BLOCK)), text.as_ptr().cast()) }
 }
 
-/// A bit for each byte that must be escaped.
+/// The mask of 64 bytes.
 ///
 /// # Safety
 ///
@@ -181,12 +182,14 @@ unsafe fn load(text: &[u8]) -> __m512i {
 unsafe fn special(v: __m512i) -> u64 {
     // SAFETY: the caller vouches for the features.
     unsafe {
-        // With bit 1 flipped, the quote stands right above the control characters.
+        // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));
         _mm512_cmple_epu8_mask(flipped, _mm512_set1_epi8(0x20)) | _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(0x5c))
     }
 }
 
+/// The mask of 32 bytes.
+///
 /// # Safety
 ///
 /// The CPU must have AVX-512 F, BW and VL.
@@ -199,19 +202,18 @@ unsafe fn special_32(v: __m256i) -> u32 {
     }
 }
 
-/// [`Kernel::escaped`], escape by escape. What comes after one is copied again, to its new place.
+/// [`Kernel::escaped`], one escape at a time. What follows an escape is copied again, to where it belongs now.
 ///
 /// # Safety
 ///
-/// The CPU must have AVX-512 F and BW, and BMI2; and `text`, a block at most, must have [`room_for`](super::room_for)
-/// itself.
+/// The CPU must have AVX-512 F and BW, and BMI2. For the rest see [`Kernel::escaped`].
 #[inline(always)]
 unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
-    // Where the text's first byte would be if all the escapes so far were before it.
+    // Where the text would start if all escapes so far had come before it.
     let mut shifted = room.as_mut_ptr().cast::<u8>();
-    // SAFETY: each escape moves `shifted` on by five bytes at most. So what is stored begins within the text's length and
-    // five bytes for each escape, and a vector from there ends within `room_for` it. Together the stores leave no gap.
+    // SAFETY: the caller vouches for the features. Each escape advances `shifted` by five bytes at most, so each vector
+    // starts within the text's length plus five bytes for each escape, and ends within the room.
     unsafe {
         while special != 0 {
             let at = special.trailing_zeros() as usize;
@@ -225,11 +227,11 @@ unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usiz
     }
 }
 
-/// [`Kernel::escaped`], all escapes at once.
+/// [`Kernel::escaped`], all escapes at once, unless one of them has the form `\u001f`.
 ///
 /// ```text
 /// text         a  "  b  \n
-/// letters      a  "  b  n       what stands after the backslash, of those that are escaped
+/// letters      a  "  b  n       control characters become letters
 /// interleaved  \a \" \b \n
 /// kept         01 11 01 11
 /// room         a\"b\n
@@ -237,8 +239,7 @@ unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usiz
 ///
 /// # Safety
 ///
-/// The CPU must have AVX-512 F, BW, VBMI and VBMI2, and BMI2; and `text`, a block at most, must have
-/// [`room_for`](super::room_for) itself.
+/// The CPU must have AVX-512 F, BW, VBMI and VBMI2, and BMI2. For the rest see [`Kernel::escaped`].
 #[inline(always)]
 unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
@@ -253,8 +254,8 @@ unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
         letters
     };
     const EVEN: u64 = 0x5555_5555_5555_5555;
-    // SAFETY: the caller vouches for the features and for the room: the first vector needs no more than a block of it; the
-    // second is there if the text is longer than 32 bytes, and begins after these and a byte for each of their escapes.
+    // SAFETY: the caller vouches for the features and the room. The first vector takes a block. The second is stored
+    // only if the text is longer than 32 bytes; it starts after these and one more byte for each of their escapes.
     unsafe {
         let v = load(text);
         let controls = _mm512_mask_cmplt_epu8_mask(special, v, _mm512_set1_epi8(0x20));

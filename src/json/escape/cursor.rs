@@ -1,4 +1,4 @@
-//! Where output goes: the spare room of a buffer, up to a limit.
+//! An output cursor over the spare capacity of a buffer.
 #![allow(unsafe_code)]
 
 use std::slice;
@@ -7,41 +7,42 @@ use bytes::BytesMut;
 
 use super::{BLOCK, Blank, Escaper, room_for_some};
 
-/// Writes behind the contents of a buffer. They become part of it by [`commit`](Self::commit), all of them or none.
+/// Writes after the contents of a buffer, up to a limit. [`commit`](Self::commit) makes the output part of the
+/// contents; otherwise the buffer stays as it was.
 ///
 /// ```text
-/// buffer   │ contents │ written │ room      │        │
-///          0          before    at          end      capacity
+/// buffer   │ contents │ output │ room │     │
+///          0          before   at     end   capacity
 /// ```
 ///
-/// The position is a pointer, so that a write is a comparison and a few stores. All methods check that there is room, and
-/// make more if there is not.
+/// Every method checks that there is room and makes more if there is not. The position is a pointer, so in the common
+/// case a write costs one comparison and a few stores.
 pub(crate) struct Cursor<'b> {
     /// The next byte to write.
     ///
-    /// `at..end` lies within the spare capacity of `buffer`; the bytes from the end of the buffer's contents up to `at`
-    /// have been written.
+    /// Invariant: `at..end` lies within the spare capacity of `buffer`, and all bytes between the buffer's contents and
+    /// `at` are initialized.
     at: *mut u8,
     end: *mut u8,
     escaper: &'static Escaper,
     buffer: &'b mut BytesMut,
     /// How long the buffer may become.
     limit: usize,
-    /// How long the buffer becomes when the cursor is dropped.
+    /// What the buffer is truncated to when the cursor is dropped.
     before: usize,
 }
 
-/// The limit has been reached.
+/// The output is longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-/// How much more room is made than may be used, at most: what vectors write beyond the end of a string.
+/// How far the room may extend past the limit.
 ///
-/// So the room may end this much beyond the limit, and one comparison covers room and limit. What really is over the limit
-/// is noticed by [`Cursor::commit`] at the latest.
+/// Methods ask for more room than they use, since whole vectors are written, but never for this much more. With that
+/// slack, a single comparison checks both room and limit; output that ends within it is refused by [`Cursor::commit`].
 const SLACK: usize = 512;
 
-/// How much room is made at least.
+/// How much the buffer grows at least.
 const SOME: usize = 128;
 
 impl<'b> Cursor<'b> {
@@ -61,13 +62,13 @@ impl<'b> Cursor<'b> {
         cursor
     }
 
-    /// How long the buffer becomes with what has been written.
+    /// The length of the buffer, output included.
     #[inline(always)]
     pub(crate) fn position(&self) -> usize {
         self.at.addr() - self.buffer.as_ptr().addr()
     }
 
-    /// Makes what has been written part of the buffer, unless that is too long.
+    /// Makes the output part of the buffer's contents, unless it is too long.
     #[inline]
     pub(crate) fn commit(mut self) -> Result<(), Full> {
         let position = self.position();
@@ -86,8 +87,8 @@ impl<'b> Cursor<'b> {
         // In a local variable: for all the compiler knows, a write through it might change `self.at`.
         let mut at = self.at;
         for piece in pieces {
-            // SAFETY: there is room for all the pieces, and they cannot lie in it: a shared slice is of bytes that
-            // nobody writes to, while the room belongs to `self.buffer`, which is borrowed mutably.
+            // SAFETY: there is room for all the pieces. They cannot overlap it, since `self.buffer` is borrowed
+            // mutably.
             unsafe {
                 at.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
                 at = at.add(piece.len());
@@ -97,12 +98,12 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes the first `len` bytes of `word`: all eight at most.
+    /// Writes the first `len` bytes of `word`.
     #[inline(always)]
     pub(crate) fn put_word(&mut self, word: [u8; 8], len: usize) -> Result<(), Full> {
         self.reserve(8)?;
         let at = self.at;
-        // SAFETY: there is room for eight bytes, and no more than those are counted as written.
+        // SAFETY: there is room for eight bytes, all of them are written, and `at` advances by eight at most.
         unsafe {
             at.cast::<[u8; 8]>().write_unaligned(word);
             self.at = at.add(len.min(8));
@@ -110,7 +111,7 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes `bytes`, of which there are few.
+    /// Writes `bytes`: fast for up to 32 of them.
     #[inline(always)]
     pub(crate) fn put_few(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let len = bytes.len();
@@ -125,22 +126,24 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Writes `len` bytes, from `N` up to twice that, of which the first and the last are given.
+    /// Writes `len` bytes, given the first and the last `N` of them, which may overlap but leave no gap.
     #[inline(always)]
     fn put_ends<const N: usize>(&mut self, first: [u8; N], last: [u8; N], len: usize) -> Result<(), Full> {
         debug_assert!(len >= N && len <= 2 * N);
         self.reserve(2 * N)?;
         let at = self.at;
-        // SAFETY: there is room for twice `N` bytes; and `len` is such that both together write all that is counted.
+        let len = len.clamp(N, 2 * N);
+        // SAFETY: there is room for twice `N` bytes, and with such a `len` the two writes initialize all that `at`
+        // passes.
         unsafe {
             at.cast::<[u8; N]>().write_unaligned(first);
-            at.add(len.clamp(N, 2 * N) - N).cast::<[u8; N]>().write_unaligned(last);
-            self.at = at.add(len.clamp(N, 2 * N));
+            at.add(len - N).cast::<[u8; N]>().write_unaligned(last);
+            self.at = at.add(len);
         }
         Ok(())
     }
 
-    /// Writes `number`, in decimal: a sign or none, the first `len` bytes of `lead`, and the words of `rest`.
+    /// Writes a minus sign if the number is negative, the first `len` bytes of `lead`, and all of `rest`.
     #[inline(always)]
     pub(crate) fn put_number<const N: usize>(
         &mut self,
@@ -150,7 +153,7 @@ impl<'b> Cursor<'b> {
     ) -> Result<(), Full> {
         self.reserve(1 + 8 * (1 + N))?;
         let mut at = self.at;
-        // SAFETY: there is room for a sign and all the words, and no more than is written is counted.
+        // SAFETY: there is room for a sign and all the words, and `at` passes only bytes that have been written.
         unsafe {
             at.write(b'-');
             at = at.add(usize::from(is_negative));
@@ -162,7 +165,7 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes `before`, `text` with escapes, and `after`: quotes, and what is around them.
+    /// Writes `before`, the escaped `text`, and `after`.
     #[inline(always)]
     pub(crate) fn put_string<const B: usize, const A: usize>(
         &mut self,
@@ -173,9 +176,9 @@ impl<'b> Cursor<'b> {
         // Enough for most strings.
         self.reserve(B + BLOCK + A)?;
         let at = self.at;
-        // SAFETY: there is room for `before`. `at..end` is room that nobody else writes to or reads. An escaper initializes
-        // the bytes that it reports, which are within the room that it is given, and that there is room for `after`
-        // behind them is checked.
+        // SAFETY: there is room for `before`. Nobody else has access to `at..end` while `self.buffer` is borrowed
+        // mutably. An escaper initializes as many bytes of its room as it reports, and `after` is written only if there
+        // is room left.
         unsafe {
             at.cast::<[u8; B]>().write_unaligned(*before);
             let room = slice::from_raw_parts_mut(at.add(B).cast::<Blank>(), self.room() - B);
@@ -192,7 +195,7 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes `text` with escapes: a part of a string.
+    /// Writes the escaped `text`, a part of a string.
     #[inline(always)]
     pub(crate) fn put_escaped(&mut self, text: &str) -> Result<(), Full> {
         self.put_string(b"", text, b"")
@@ -239,24 +242,23 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Makes what has been written part of the buffer's contents, for the time being.
+    /// Makes the output part of the buffer's contents, until the cursor is dropped.
     #[inline(always)]
     fn advance_buffer(&mut self) {
         let position = self.position();
-        // SAFETY: the bytes before `at` have been written, and it lies within the capacity.
+        // SAFETY: the bytes before `at` are initialized, and it lies within the capacity.
         unsafe { self.buffer.set_len(position) };
     }
 
-    /// Sets out to write behind the buffer's contents.
+    /// Sets `at` and `end` to the spare capacity after the buffer's contents.
     #[inline(always)]
     fn enter(&mut self) {
         let most = self.limit.saturating_add(SLACK).saturating_sub(self.buffer.len());
         let room = self.buffer.spare_capacity_mut();
-        let room = room.as_mut_ptr_range();
-        self.at = room.start.cast();
-        let most = most.min(room.end.addr() - room.start.addr());
-        // SAFETY: that is at most the end of the room.
-        self.end = unsafe { self.at.add(most) };
+        let len = room.len().min(most);
+        self.at = room.as_mut_ptr().cast();
+        // SAFETY: `len` is at most the length of the room.
+        self.end = unsafe { self.at.add(len) };
     }
 }
 

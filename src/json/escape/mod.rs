@@ -1,15 +1,16 @@
-//! Text on its way into a JSON string: copied, and escaped where it has to be.
+//! Escapes text for JSON strings while copying it into a buffer.
 //!
-//! Only quotes, backslashes and control characters need an escape. [`Escaper`] looks for them 64 bytes at a time while
-//! it copies, and [`Cursor`] is where the result goes: the spare room of a buffer.
+//! Only quotes, backslashes and control characters need an escape. An [`Escaper`] copies 64 bytes at a time and looks
+//! for them on the way; a [`Cursor`] is where the output goes, the spare capacity of a buffer.
 //!
 //! ```text
 //! text      say "hi"      64 bytes at a time, then what is left
-//! special   00001001      what needs an escape: bit i speaks of byte i
+//! special   00001001      which bytes need an escape: bit i is byte i
 //! room      say \"hi\"
 //! ```
 //!
-//! Each CPU file copies a block and returns its mask. What follows from a mask is decided once, here.
+//! Each CPU file copies a block and returns its mask of special bytes. Everything that follows from a mask is decided
+//! once, here.
 #![allow(unsafe_code)]
 
 mod cursor;
@@ -34,20 +35,20 @@ pub(crate) use cursor::{Cursor, Full};
 /// Bytes in a block: as many as a mask has bits.
 const BLOCK: usize = 64;
 
-/// A byte of room, not yet written.
+/// A byte of the output, not yet written.
 type Blank = MaybeUninit<u8>;
 
-/// An implementation that runs on this CPU.
+/// An implementation that this CPU can run.
 pub(crate) struct Escaper {
     name: &'static str,
     short: Escape,
     long: Escape,
 }
 
-/// Escapes a text into a room, and returns how much of the text that was and how much room it took.
+/// Escapes `text` into `room`. Returns how many bytes of the text it consumed and how many of the room it filled.
 ///
-/// It stops before a block, or before what is left after the last block, if there is less room than [`room_for`] asks for.
-/// The bytes of the room that it reports as taken are initialized, and they are within the room.
+/// It stops early, at the start of a block, if the room left is less than [`room_for`] that block. The bytes that it
+/// reports as filled are initialized.
 ///
 /// # Safety
 ///
@@ -55,7 +56,7 @@ pub(crate) struct Escaper {
 type Escape = unsafe fn(text: &[u8], room: &mut [Blank]) -> (usize, usize);
 
 impl Escaper {
-    /// The fastest one. The CPU is asked once in the life of the process.
+    /// The fastest one. The CPU's features are detected once per process.
     #[inline]
     pub(crate) fn best() -> &'static Self {
         static BEST: LazyLock<&Escaper> = LazyLock::new(|| Escaper::available().next().unwrap_or(&portable::ESCAPER));
@@ -66,7 +67,7 @@ impl Escaper {
         *BEST
     }
 
-    /// All that run here, the fastest first.
+    /// All that this CPU can run, the fastest first.
     fn available() -> impl Iterator<Item = &'static Self> {
         [
             #[cfg(target_arch = "x86_64")]
@@ -83,7 +84,8 @@ impl Escaper {
         .flatten()
     }
 
-    /// Calls `run` once for each implementation that runs here, with [`best`](Self::best) returning that one.
+    /// Calls `run` for each implementation that this CPU can run. Meanwhile [`best`](Self::best) returns that one, on
+    /// this thread.
     #[cfg(test)]
     pub(crate) fn with_each(mut run: impl FnMut(&'static Self)) {
         for escaper in Self::available() {
@@ -97,7 +99,7 @@ impl Escaper {
     #[inline(always)]
     fn escape(&self, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
         let escape = if text.len() < BLOCK { self.short } else { self.long };
-        // SAFETY: an escaper is not to be had but from `available`, which has asked for its features.
+        // SAFETY: all escapers come from `available`, which has detected the features that they need.
         unsafe { escape(text, room) }
     }
 }
@@ -113,38 +115,38 @@ thread_local! {
     static FORCED: std::cell::Cell<Option<&'static Escaper>> = const { std::cell::Cell::new(None) };
 }
 
-/// The room that `len` bytes of text need if `escapes` of them are escaped: at most a block.
+/// How much room it takes to escape `len` bytes of text, a block at most, of which `escapes` need an escape.
 ///
-/// No escape is longer than `\u001f`, which replaces one byte by six; and whole vectors are written, of which up to 64
-/// bytes may turn out not to count. Text without escapes is content with [`BLOCK`] bytes.
+/// The longest escapes, such as `\u001f`, turn one byte into six. On top of that, implementations write whole vectors
+/// and may overshoot by up to 64 bytes. If nothing needs an escape, [`BLOCK`] bytes are enough.
 #[inline(always)]
 const fn room_for(len: usize, escapes: u32) -> usize {
     len + 5 * escapes as usize + BLOCK
 }
 
-/// [`room_for`] the beginning of `text`, and one byte for each that comes after it. With this much room, an [`Escape`]
-/// consumes something.
+/// [`room_for`] the first block of `text`, and a byte for each byte after it. With this much room, an [`Escape`] makes
+/// progress.
 fn room_for_some(text: &[u8]) -> usize {
     let head = &text[..text.len().min(BLOCK)];
     let escapes: u32 = head.iter().map(|&byte| u32::from(is_special(byte))).sum();
     room_for(text.len(), escapes)
 }
 
-/// Whether `byte` must be escaped.
+/// Whether `byte` needs an escape.
 #[inline(always)]
 const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// One CPU's way with up to 64 bytes of text.
+/// How one CPU copies and escapes up to 64 bytes.
 ///
-/// A value of an implementing type is proof that the CPU has the instructions it needs. Masks have a bit for each byte
-/// that [`is_special`], the lowest for the first.
+/// A value of an implementing type is proof that the CPU has the instructions it needs. In a mask, bit `i` is set if
+/// byte `i` [`is_special`].
 ///
 /// # Safety
 ///
-/// Others rely on the room being initialized: by `block` all of it, by `tail` the first `tail.len()` bytes, and by
-/// `escaped` the first bytes, as many as it returns.
+/// Callers rely on the room being initialized: all of it by `block`, the first `tail.len()` bytes by `tail`, and as
+/// many bytes as it returns by `escaped`.
 unsafe trait Kernel: Copy {
     /// Copies a block, and returns its mask.
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64;
@@ -152,24 +154,25 @@ unsafe trait Kernel: Copy {
     /// Copies a text that is shorter than a block, and returns its mask.
     fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64;
 
-    /// Writes the first `len` bytes of `text`, a block at most, with those in `special` escaped; returns how many bytes
-    /// that makes.
+    /// Writes the first `len` bytes of `text`, a block at most, and escapes those in `special`. Returns how many bytes
+    /// it has written.
     ///
     /// # Safety
     ///
-    /// These bytes must have been copied to the room, `special` must be their mask, and there must be [`room_for`] them.
+    /// The bytes must already have been copied to the start of the room, `special` must be their mask, and there must
+    /// be [`room_for`] them.
     unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize;
 
-    /// [`escaped`](Self::escaped) for a text that is shorter than a block: a call, to keep the way short for those that need
-    /// no escapes.
+    /// [`escaped`](Self::escaped) for a text that is shorter than a block. Not inlined, which keeps the function for
+    /// short texts small: most need no escape.
     ///
     /// # Safety
     ///
-    /// As above.
+    /// See [`escaped`](Self::escaped).
     unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize;
 }
 
-/// [`Escape`] for less than a block, on any CPU.
+/// [`Escape`] for texts shorter than a block.
 #[inline(always)]
 fn short(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
     let Some(copy) = room.first_chunk_mut() else { return (0, 0) };
@@ -177,14 +180,14 @@ fn short(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize)
     if special == 0 {
         (text.len(), text.len())
     } else if room.len() >= room_for(text.len(), special.count_ones()) {
-        // SAFETY: that was just checked.
+        // SAFETY: `tail` has copied the text, and the room was just checked.
         (text.len(), unsafe { kernel.escaped_tail(text, special, room) })
     } else {
         (0, 0)
     }
 }
 
-/// [`Escape`] for texts of any length, on any CPU.
+/// [`Escape`] for texts of any length.
 #[inline(always)]
 fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
     let size = room.len();
@@ -194,7 +197,7 @@ fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) 
         if special == 0 {
             room_left = &mut room_left[BLOCK..];
         } else if room_left.len() >= room_for(BLOCK, special.count_ones()) {
-            // SAFETY: that was just checked.
+            // SAFETY: `block` has copied the block, and the room was just checked.
             let taken = unsafe { kernel.escaped(text_left, BLOCK, special, room_left) };
             room_left = &mut room_left[taken..];
         } else {
@@ -206,8 +209,8 @@ fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) 
     (text.len() - text_left.len() + consumed, size - room_left.len() + taken)
 }
 
-/// What a byte becomes: characters in the lower bytes, the first in the lowest; and in the highest byte, by how much longer
-/// that is.
+/// What a byte is written as, the first character in the lowest byte. The highest byte says how many characters are
+/// added.
 static ESCAPES: [u64; 256] = {
     let mut escapes = [0; 256];
     let mut byte = 0;
@@ -238,18 +241,17 @@ const fn escape(byte: u8) -> u64 {
     u64::from_le_bytes([b'\\', letter, 0, 0, 0, 0, 0, 1])
 }
 
-/// [`Kernel::escaped`] for any CPU: escape by escape, with vectors of `V` bytes.
+/// [`Kernel::escaped`] one escape at a time, with vectors of `V` bytes.
 ///
 /// ```text
-/// text      say "hi"
-/// room      say "hi"      it has been copied; for each escape
-/// room      say \"i"      the escape is written over that
-/// room      say \"hi"     and the V bytes after it are copied again, to their new place
+/// room      say "hi"      the text has been copied already
+/// room      say \"i"      each escape overwrites what is there
+/// room      say \"hi"     and the V bytes after it are copied again, to where they belong now
 /// ```
 ///
 /// # Safety
 ///
-/// See there.
+/// See [`Kernel::escaped`].
 #[inline(always)]
 unsafe fn escape_each<const V: usize>(
     kernel: impl Kernel,
@@ -260,21 +262,20 @@ unsafe fn escape_each<const V: usize>(
 ) -> usize {
     const { assert!(V < BLOCK && BLOCK.is_multiple_of(V)) };
     debug_assert!(len <= BLOCK && len <= text.len() && room.len() >= room_for(len, special.count_ones()));
-    // Up to `V` bytes are read after the last that counts.
-    let mut padded = [Blank::uninit(); 2 * BLOCK];
+    // Copies may read up to `V` bytes past the end. At the end of the text, they read from a copy of it.
+    let mut padded = [[Blank::uninit(); BLOCK]; 2];
     let mut from = text.as_ptr().cast::<Blank>();
     if text.len() < len + V {
-        let (copy, _) = padded.split_first_chunk_mut().unwrap_or_else(|| unreachable!());
         match text.first_chunk() {
-            Some(block) if len == BLOCK => kernel.block(block, copy),
-            _ => kernel.tail(&text[..len], copy),
+            Some(block) if len == BLOCK => kernel.block(block, &mut padded[0]),
+            _ => kernel.tail(&text[..len], &mut padded[0]),
         };
-        from = padded.as_ptr();
+        from = padded.as_ptr().cast();
     }
     let mut to = room.as_mut_ptr();
-    // SAFETY: `V` bytes after each of the `len` bytes of text can be read, and those that are escaped are initialized. Each
-    // escape moves `to` on by five bytes at most, so what is written begins within the text's length and five bytes for
-    // each escape, and ends less than a block after that.
+    // SAFETY: `from` is good for reading `V` bytes past the `len` bytes of text, which are initialized. Each escape
+    // advances `to` by five bytes at most. So each copy starts within the text's length plus five bytes for each
+    // escape, and ends less than a block after that.
     unsafe {
         for start in (0..len).step_by(V) {
             let from = from.add(start);
@@ -300,14 +301,14 @@ unsafe fn escape_each<const V: usize>(
 ///
 /// # Safety
 ///
-/// As many must be good for reading and for writing.
+/// `from` must be good for reading `N` bytes, and `to` for writing them.
 #[inline(always)]
 unsafe fn copy<const N: usize>(from: *const Blank, to: *mut Blank) {
     // SAFETY: the caller vouches for both.
     unsafe { to.cast::<[Blank; N]>().write_unaligned(from.cast::<[Blank; N]>().read_unaligned()) };
 }
 
-/// Bytes as they are in a room, once they are written.
+/// Initialized bytes, as the type that the room has.
 #[inline(always)]
 fn written<const N: usize>(bytes: &[u8; N]) -> &[Blank; N] {
     // SAFETY: a `MaybeUninit<u8>` has the layout of a `u8`, and an initialized byte is one of its values.

@@ -1,4 +1,4 @@
-//! With NEON: four vectors of 16 bytes a block, and overlapping vectors for what is shorter.
+//! NEON: four vectors of 16 bytes per block, and overlapping vectors for shorter texts.
 #![allow(unsafe_code)]
 
 use std::arch::aarch64::*;
@@ -21,11 +21,11 @@ fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
     long(Neon(()), text, room)
 }
 
-/// Proof that NEON is there: made by functions that are compiled for it.
+/// Proof of NEON. Only functions that are compiled for it make one.
 #[derive(Clone, Copy)]
 struct Neon(());
 
-// SAFETY: `block` stores four vectors, and `tail` some that together cover the text; `escape_each` leaves no gap.
+// SAFETY: `block` stores four vectors, `tail` some that together cover the text, and `escape_each` leaves no gap.
 unsafe impl Kernel for Neon {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
@@ -40,8 +40,7 @@ unsafe impl Kernel for Neon {
         if len < 16 {
             return portable::up_to_16(tail, room);
         }
-        // SAFETY: the CPU has NEON. Each vector ends with the text at the latest, and so within the room; what they have in
-        // common is the same in both.
+        // SAFETY: the CPU has NEON, and each vector lies within the text, so within the room as well.
         unsafe {
             let none = vdupq_n_u8(0);
             let last = join([copy(from, to, len - 16), none, none, none]) << (len - 16);
@@ -74,7 +73,8 @@ unsafe impl Kernel for Neon {
 
 // The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the feature.
 
-/// Copies the 16 bytes at `at`, and returns all ones for each byte of them that must be escaped.
+/// Copies the 16 bytes at `at`. In the result, all bits of each byte that needs an escape are set, and the others
+/// clear.
 ///
 /// # Safety
 ///
@@ -85,15 +85,16 @@ unsafe fn copy(from: *const u8, to: *mut Blank, at: usize) -> uint8x16_t {
     unsafe {
         let v = vld1q_u8(from.add(at));
         vst1q_u8(to.add(at).cast(), v);
-        // With bit 1 flipped, the quote stands right above the control characters.
+        // Flipping bit 1 moves the quote right above the control characters.
         let flipped = veorq_u8(v, vdupq_n_u8(2));
         vorrq_u8(vceqq_u8(v, vdupq_n_u8(b'\\')), vcleq_u8(flipped, vdupq_n_u8(0x20)))
     }
 }
 
-/// A bit for each of 64 bytes, which must be all ones or zero. Most are all zero.
+/// The mask of 64 bytes, each of which must have all its bits set or clear.
 ///
-/// In each byte its own bit is kept. To add neighbours then brings two bits together in a byte, four, and eight.
+/// Each byte keeps one bit, at its own position in the mask. Adding neighbours gathers two bits in a byte, then four,
+/// then eight.
 ///
 /// # Safety
 ///

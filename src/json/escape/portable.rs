@@ -1,5 +1,4 @@
-//! Without any CPU-specific instruction: eight bytes at a time as one number, and comparisons that a compiler turns into
-//! whatever vectors the target has.
+//! Portable: eight bytes at a time in a `u64`, which compilers turn into whatever vectors the target has.
 #![allow(unsafe_code)]
 
 use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, short, written};
@@ -20,7 +19,7 @@ unsafe impl Kernel for Portable {
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
         *room = *written(block);
         let words = block.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
-        // Most blocks have none, which is quicker to see.
+        // Most blocks have no special bytes, which is cheaper to find out than the mask.
         if words.clone().fold(0, |any, word| any | flags(word)) == 0 {
             return 0;
         }
@@ -79,7 +78,7 @@ fn last_word(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
 #[inline(always)]
 pub(super) fn few(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
     let len = tail.len();
-    // Bytes that are there twice are so in the word and the mask.
+    // Where the two halves overlap, they have the same bytes.
     let word = match (tail.first_chunk::<4>(), tail.last_chunk::<4>()) {
         (Some(first), Some(last)) => {
             u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4))
@@ -96,7 +95,7 @@ pub(super) fn few(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
     special(word) & !(u64::MAX << len)
 }
 
-/// A bit for each byte that must be escaped, the lowest for the lowest.
+/// The mask of eight bytes.
 #[inline(always)]
 fn special(word: u64) -> u64 {
     let flags = flags(word);
@@ -106,14 +105,14 @@ fn special(word: u64) -> u64 {
     (fours | fours >> 28) & 0xff
 }
 
-/// The top bit of each byte that must be escaped.
+/// The top bit of each byte that needs an escape.
 #[inline(always)]
 fn flags(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOP: u64 = ONES << 7;
     let low = word & !TOP;
-    // With bit 1 flipped, the quote stands right above the control characters. No sum reaches the next byte, and each has
-    // its top bit set if the byte is something else.
+    // Flipping bit 1 moves the quote right above the control characters. The sums stay within their bytes, and set the
+    // top bit of each byte that is none of these.
     let no_quote_or_control = (low ^ (2 * ONES)) + 0x5f * ONES;
     let no_backslash = (low ^ (0x5c * ONES)) + 0x7f * ONES;
     TOP & !(word | no_quote_or_control & no_backslash)
