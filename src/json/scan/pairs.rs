@@ -86,3 +86,119 @@ fn up_to(bit: u64) -> u64 {
 fn last(bits: u64) -> u64 {
     1 << (63 - bits.leading_zeros())
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+    use super::super::cpu::avx2::Avx2;
+    use super::super::cpu::avx512::Avx512;
+    use super::*;
+
+    /// Tokens that are brackets or something else, in containers that are open before.
+    #[derive(Clone, Debug)]
+    struct Tokens {
+        before: Vec<bool>,
+        tokens: Vec<Option<(bool, bool)>>,
+    }
+
+    impl Arbitrary for Tokens {
+        fn arbitrary(g: &mut Gen) -> Self {
+            let before = (0..1 + usize::arbitrary(g) % 6).map(|_| bool::arbitrary(g)).collect();
+            // From mostly opening to mostly closing.
+            let opening = u8::arbitrary(g);
+            let tokens = (0..64).map(|_| {
+                let bracket = Some((u8::arbitrary(g) < opening, bool::arbitrary(g)));
+                bracket.filter(|_| u8::arbitrary(g) % 3 > 0)
+            });
+            Self { before, tokens: tokens.collect() }
+        }
+    }
+
+    impl Tokens {
+        fn nesting(&self) -> Nesting {
+            let mut nesting = Nesting::default();
+            self.before.iter().for_each(|&curly| nesting.push(curly));
+            nesting
+        }
+
+        /// The brackets, each opening one with the right claim and each closing one of the right kind.
+        fn brackets(&self) -> Brackets {
+            let mut brackets = Brackets { open: 0, close: 0, curly: 0, open_in_object: 0 };
+            let mut stack = self.before.clone();
+            for (i, &token) in self.tokens.iter().enumerate() {
+                let Some((opens, curly)) = token else { continue };
+                let innermost = stack.last() == Some(&true);
+                if opens {
+                    brackets.open |= 1 << i;
+                    brackets.curly |= u64::from(curly) << i;
+                    brackets.open_in_object |= u64::from(innermost) << i;
+                    stack.push(curly);
+                } else {
+                    brackets.close |= 1 << i;
+                    brackets.curly |= u64::from(innermost) << i;
+                    stack.pop();
+                }
+            }
+            brackets
+        }
+    }
+
+    /// What both must agree on: of brackets nothing is said, and nothing may come after the end.
+    fn said(levels: Result<Levels, Rejected>, brackets: Brackets) -> Option<Levels> {
+        let levels = levels.ok()?;
+        let all = brackets.open | brackets.close;
+        let before_end = if levels.end == 0 { !0 } else { levels.end - 1 };
+        (all & !(levels.end | before_end) == 0)
+            .then_some(Levels { outermost: levels.outermost & !all & before_end, ..levels })
+    }
+
+    fn agrees_with_the_walk<C: Gather>(cpu: C, tokens: &Tokens) {
+        let brackets = tokens.brackets();
+        let [mut by_pairs, mut by_steps, mut by_walk] = [tokens.nesting(), tokens.nesting(), tokens.nesting()];
+        let expected = said(by_walk.walk(brackets, 128), brackets);
+        assert_eq!(said(nest(cpu, brackets, &mut by_pairs), brackets), expected, "{tokens:?}");
+        assert_eq!(said(by_steps.steps(cpu, brackets), brackets), expected, "{tokens:?}");
+        if expected.is_some() {
+            for nesting in [by_pairs, by_steps] {
+                assert_eq!(nesting.depth(), by_walk.depth(), "{tokens:?}");
+                let open = (1_u64 << by_walk.depth()) - 1;
+                assert_eq!(nesting.kinds() & open, by_walk.kinds() & open, "{tokens:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_what_a_walk_finds() {
+        fn property(mut tokens: Tokens) -> bool {
+            while tokens.nesting().may_be_deep(tokens.brackets(), 128) {
+                let opening = tokens.tokens.iter_mut().find(|token| matches!(token, Some((true, _)))).unwrap();
+                *opening = None;
+            }
+            if let Some(avx2) = Avx2::<true>::detect() {
+                agrees_with_the_walk(avx2, &tokens);
+            }
+            if let Some(avx512) = Avx512::detect() {
+                agrees_with_the_walk(avx512, &tokens);
+            }
+            true
+        }
+        QuickCheck::new().tests(20_000).quickcheck(property as fn(Tokens) -> bool);
+    }
+
+    /// As many rounds as it takes.
+    #[test]
+    fn pairs_within_pairs() {
+        let Some(avx2) = Avx2::<true>::detect() else { return };
+        for deep in 1..=31 {
+            for gap in 0..=(64 / (2 * deep) - 1) {
+                let mut tokens = Tokens { before: vec![true], tokens: vec![None; 64] };
+                for i in 0..deep {
+                    tokens.tokens[i * (gap + 1)] = Some((true, i % 3 == 0));
+                    tokens.tokens[(deep + i) * (gap + 1)] = Some((false, false));
+                }
+                agrees_with_the_walk(avx2, &tokens);
+            }
+        }
+    }
+}

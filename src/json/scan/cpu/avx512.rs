@@ -188,7 +188,7 @@ impl Gather for Avx512 {
 }
 
 /// Tokens as their first bytes, in a register.
-pub(super) struct Register {
+pub(in crate::json::scan) struct Register {
     tokens: __m512i,
     /// Those of the last block that came after the 64th.
     rest: __m512i,

@@ -219,9 +219,60 @@ mod tests {
         }
     }
 
+    /// All pairs of bytes, and all quadruples of those that matter, at places where vectors begin and end.
+    fn check_utf8(masks: impl Masks) {
+        let check = |text: &[u8]| assert_eq!(masks.is_utf8(text), std::str::from_utf8(text).is_ok(), "{text:x?}");
+        let mut text = [b'x'; 140];
+        for first in 0..=u8::MAX {
+            for second in 0..=u8::MAX {
+                for at in [0, 61, 63] {
+                    text[at..at + 2].copy_from_slice(&[first, second]);
+                    check(&text[..at + 2]);
+                    check(&text);
+                    text[at..at + 2].fill(b'x');
+                }
+            }
+        }
+        let bytes = b"\x7f\x80\x8f\x90\x9f\xa0\xbf\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5";
+        for n in 0..bytes.len().pow(4) {
+            let four = [0, 1, 2, 3].map(|i| bytes[n / bytes.len().pow(i) % bytes.len()]);
+            for at in [62, 120] {
+                text[at..at + 4].copy_from_slice(&four);
+                check(&text[..at + 4]);
+                check(&text[..at + 7]);
+                text[at..at + 4].fill(b'x');
+            }
+        }
+        // Of every length, cut off anywhere, and with one byte wrong.
+        let valid = "a é € 😀 ".repeat(30).into_bytes();
+        for len in 0..=valid.len() {
+            check(&valid[..len]);
+            check(&valid[valid.len() - len..]);
+        }
+        for at in 0..valid.len() {
+            let mut text = valid.clone();
+            for byte in [b'x', 0x80, 0xc3, 0xe2, 0xf0, 0xff] {
+                text[at] = byte;
+                check(&text);
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn check_gather(cpu: impl Gather) {
+        let bits = [0, 1, !0, 1 << 63, 0x0123_4567_89ab_cdef, 0xaaaa_aaaa_aaaa_aaaa, 0x8000_0001_8000_0001];
+        for (bits, mask) in bits.iter().flat_map(|&a| bits.iter().map(move |&b| (a, b))) {
+            let places: Vec<_> = (0..64).filter(|i| mask >> i & 1 != 0).collect();
+            let gathered = places.iter().enumerate().fold(0, |m, (i, at)| m | (bits >> at & 1) << i);
+            let scattered = places.iter().enumerate().fold(0, |m, (i, at)| m | (bits >> i & 1) << at);
+            assert_eq!((cpu.gather(bits, mask), cpu.scatter(bits, mask)), (gathered, scattered), "{bits:x} {mask:x}");
+        }
+    }
+
     #[test]
     fn portable_masks_are_the_naive_ones() {
         check_all(portable::Portable);
+        check_utf8(portable::Portable);
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -229,9 +280,7 @@ mod tests {
     fn avx2_masks_are_the_naive_ones() {
         if let Some(avx2) = avx2::Avx2::<true>::detect() {
             check_all(avx2);
-        }
-        if let Some(avx2) = avx2::Avx2::<false>::detect() {
-            check_all(avx2);
+            check_gather(avx2);
         }
     }
 
@@ -240,6 +289,8 @@ mod tests {
     fn avx512_masks_are_the_naive_ones() {
         if let Some(avx512) = avx512::Avx512::detect() {
             check_all(avx512);
+            check_utf8(avx512);
+            check_gather(avx512);
         }
     }
 

@@ -177,3 +177,134 @@ impl<P> Packed<P> {
 pub(in super::super) fn ones(count: u32) -> u64 {
     if count >= u64::BITS { !0 } else { (1 << count) - 1 }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use quickcheck::{Gen, QuickCheck};
+
+    use super::super::super::cpu::avx2::Avx2;
+    use super::super::super::cpu::avx512::{Avx512, Register};
+    use super::super::planes::Planes;
+    use super::*;
+
+    const BLOCK: usize = super::super::super::cpu::BLOCK;
+
+    /// What the tokens of a group are, one by one.
+    fn naive(tokens: &[(u8, usize)]) -> Tokens {
+        let is = |class: fn(u8) -> bool| {
+            tokens.iter().enumerate().fold(0, |mask, (i, &(byte, _))| mask | u64::from(class(byte)) << i)
+        };
+        Tokens {
+            new: is(|_| true) & !ones(JUDGED),
+            open: is(|b| b"{[".contains(&b)),
+            close: is(|b| b"}]".contains(&b)),
+            curly: is(|b| b"{}".contains(&b)),
+            comma: is(|b| b == b','),
+            colon: is(|b| b == b':'),
+            string: is(|b| b == b'"'),
+            scalar: is(|b| b"-10tfn".contains(&b)),
+        }
+    }
+
+    /// Collects the tokens at random places of random blocks, and compares each group with those of the model.
+    fn check<C: Gather, P: Pack<C>>(cpu: C, blocks: &[(Block, u64)], after_comma: bool) {
+        let mut group = Packed::<P>::new(cpu, after_comma);
+        let mut origins = [Origin::default(); BLOCKS];
+        let mut model = vec![(b'0', 0), (if after_comma { b',' } else { b':' }, 0)];
+        let mut judged = JUDGED as usize;
+        let mut blocks = blocks.iter().enumerate();
+        let mut in_group = 0;
+        loop {
+            while !group.overflows()
+                && let Some((i, &(block, tokens))) = blocks.next()
+            {
+                let is = |byte| (0..BLOCK).fold(0, |mask, i| mask | u64::from(block[i] == byte) << i) & tokens;
+                let found = Found { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
+                let (structural, shapes) = <Packed<P> as Group<C>>::structure(cpu, &block);
+                assert_eq!(structural & tokens, b"{}[]:,".iter().fold(0, |all, &mark| all | is(mark)));
+                group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
+                let places = (0..BLOCK).filter(|&at| tokens >> at & 1 != 0);
+                model.extend(places.map(|at| (block[at], i * BLOCK + at)));
+                in_group += usize::from(tokens != 0);
+                if group.is_full() {
+                    break;
+                }
+            }
+            let end = model.len().min(judged - JUDGED as usize + TOKENS as usize);
+            assert_eq!(group.is_empty(), end == judged);
+            if end == judged {
+                break;
+            }
+            let expected = &model[judged - JUDGED as usize..end];
+            let tokens = group.tokens(cpu);
+            let brackets = tokens.open | tokens.close;
+            assert_eq!(Tokens { curly: tokens.curly & brackets, ..tokens }, naive(expected));
+            assert_eq!(group.is_full(), expected.len() == TOKENS as usize || in_group == BLOCKS);
+            // Each on its own, every third, and all.
+            for which in (0..64).map(|i| 1 << i).chain([0x4924_9249_2492_4924, !0]) {
+                let which = which & tokens.new;
+                let found = group.places(cpu, which, &origins).flat_map(|(at, here)| {
+                    (0..BLOCK).filter(move |i| here >> i & 1 != 0).map(move |i| at as usize + i)
+                });
+                let places = expected.iter().enumerate().filter(|(i, _)| which >> i & 1 != 0);
+                assert!(found.eq(places.map(|(_, &(_, at))| at)));
+            }
+            assert_eq!(group.all_fit(), end == model.len());
+            judged = end;
+            group.restart(cpu, &mut origins);
+            in_group = usize::from(end < model.len());
+        }
+    }
+
+    fn check_all(blocks: &[(Block, u64)]) {
+        for after_comma in [false, true] {
+            if let Some(avx2) = Avx2::<true>::detect() {
+                check::<_, Planes>(avx2, blocks, after_comma);
+            }
+            if let Some(avx512) = Avx512::detect() {
+                check::<_, Register>(avx512, blocks, after_comma);
+            }
+        }
+    }
+
+    fn random_block(g: &mut Gen) -> Block {
+        std::array::from_fn(|_| *g.choose(b"{}[]:,\"-10tfn").unwrap())
+    }
+
+    /// However many tokens there are in a group already, and in a block.
+    #[test]
+    fn groups_end_where_they_are_full() {
+        let mut g = Gen::new(10);
+        for first in 0..=BLOCK {
+            for second in 0..=BLOCK {
+                let blocks = [first, second, 64, 63, 62, 1].map(|count| (random_block(&mut g), ones(count as u32)));
+                check_all(&blocks);
+            }
+        }
+    }
+
+    /// Also if they come from eight blocks, or from more that have none.
+    #[test]
+    fn groups_end_after_eight_blocks() {
+        let mut g = Gen::new(10);
+        for each in 0..9 {
+            for len in 1..20 {
+                let blocks: Vec<_> = (0..len).map(|i| (random_block(&mut g), ones(each) << (i * 5 % 40))).collect();
+                check_all(&blocks);
+                let with_gaps: Vec<_> = blocks.iter().flat_map(|&block| [(block.0, 0), block]).collect();
+                check_all(&with_gaps);
+            }
+        }
+    }
+
+    #[test]
+    fn random_groups() {
+        fn property(tokens: Vec<(u64, u64)>) -> bool {
+            let mut g = Gen::new(10);
+            let blocks: Vec<_> = tokens.iter().map(|&(a, b)| (random_block(&mut g), a & b)).collect();
+            check_all(&blocks);
+            true
+        }
+        QuickCheck::new().tests(300).quickcheck(property as fn(Vec<(u64, u64)>) -> bool);
+    }
+}
