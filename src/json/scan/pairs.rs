@@ -1,7 +1,7 @@
-//! Which bracket closes which, for all brackets of a group at once.
+//! Matches the brackets of a group, all at once.
 //!
-//! An opening bracket that is followed by a closing one, all other tokens being left out, makes a pair with it. Take out
-//! all pairs there are, and what was around them becomes pairs:
+//! An opening bracket and a closing one make a pair if there is no other bracket between them. Remove all such pairs, and
+//! the brackets around them become pairs in turn:
 //!
 //! ```text
 //! tokens       ] , [ 1 , { " : [ ] } , [ ] ] , { " : [
@@ -12,16 +12,17 @@
 //! left         ]                               {     [
 //! ```
 //!
-//! It takes as many rounds as brackets are nested deep in the group, however many there are. What is left closes what was
-//! open before, from the innermost outwards, and then opens what is still open after.
+//! The number of rounds is the depth of the nesting in the group, however many brackets there are. The closing brackets
+//! that are left close containers opened in earlier groups, from the innermost outwards. The opening brackets that are left,
+//! which come after those, stay open.
 
 use super::cpu::Gather;
 use super::nesting::{Brackets, Levels, Nesting};
 use super::pass::Rejected;
 
-/// Opens and closes the containers of `nesting`. It must not [be deep](Nesting::may_be_deep).
+/// Opens and closes the containers of `nesting`, which must not [be deep](Nesting::may_be_deep).
 ///
-/// Whether brackets are of the same kind is not asked here.
+/// Does not check whether matching brackets are of the same kind.
 #[inline(always)]
 pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected> {
     let mut rest = Unpaired { brackets, close_in_object: 0, within_pairs: 0 };
@@ -37,10 +38,10 @@ pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting)
     nesting.close_and_open(closed, rest.open.count_ones(), cpu.gather(brackets.curly, rest.open));
 
     if depth.wrapping_sub(1) > closed {
-        // All of it is farther in; or, at depth 0, there are no containers at all.
+        // The outermost container is out of reach, or the text is a scalar.
         return Ok(Levels { close_in_object, outermost: 0, end: 0 });
     }
-    // After the bracket that closes all but the outermost container, if any must, and before the first that stays open.
+    // From the bracket that closes the last container but the outermost, up to the first bracket that stays open.
     let start = if depth == 1 { 0 } else { cpu.scatter(1 << (depth - 2), rest.close) };
     let first_open = rest.open & rest.open.wrapping_neg();
     let outermost = !within_pairs & !up_to(start) & first_open.wrapping_sub(1);
@@ -48,26 +49,26 @@ pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting)
     Ok(Levels { close_in_object, outermost, end })
 }
 
-/// The brackets that make no pair so far, and what is known of the others.
+/// The brackets that are not paired yet, and what the paired ones amount to.
 struct Unpaired {
     brackets: Brackets,
     close_in_object: u64,
-    /// From each bracket that opens a pair up to before the one that closes it.
+    /// All tokens from the opening bracket of a pair up to its closing one, which is excluded.
     within_pairs: u64,
 }
 
 impl Unpaired {
-    /// Takes out the pairs that have nothing left between them, if there are any.
+    /// Removes the pairs that have no bracket between them. Returns whether there were any.
     #[inline(always)]
     fn round<C: Gather>(&mut self, cpu: C) -> bool {
         let brackets = self.brackets.open | self.brackets.close;
-        // Among brackets alone, what is not closing is opening.
+        // With the brackets side by side, a pair is a bracket that is not closing, followed by one that is.
         let closing = cpu.gather(self.brackets.close, brackets);
         let pairs = !closing & closing >> 1;
         let (open, close) = (cpu.scatter(pairs, brackets), cpu.scatter(pairs << 1, brackets));
-        // No two of these have a bit in common, or stand side by side.
+        // One run of ones per pair. The closing bracket's own bit separates it from the next run.
         let within = close.wrapping_sub(open);
-        // To add the opening bracket to that carries it to the closing one.
+        // Adding an opening bracket to its run carries it to the closing one.
         self.close_in_object |= within.wrapping_add(open & self.brackets.open_in_object) & close;
         self.within_pairs |= within;
         self.brackets.open ^= open;
@@ -76,7 +77,7 @@ impl Unpaired {
     }
 }
 
-/// The bit itself, which is one or none, and all below.
+/// A single bit and all bits below it; nothing if there is no bit.
 #[inline(always)]
 fn up_to(bit: u64) -> u64 {
     bit | bit.saturating_sub(1)

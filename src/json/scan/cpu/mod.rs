@@ -1,8 +1,8 @@
-//! Sixty-four bytes in, a handful of masks out: all that the scanner asks of a CPU.
+//! The CPU-specific part of the scanner: 64 bytes in, a handful of masks out.
 //!
-//! Each file here answers the same few questions about one block with the instructions it has. What the answers
-//! mean is decided once, in [`pass`](super::pass), on plain `u64`s; so the implementations cannot disagree about
-//! JSON, only about masks, and a test compares those on every byte value.
+//! Each file computes the same masks with the instructions it has. What the masks mean is decided once, in
+//! [`pass`](super::pass), on plain `u64`s: implementations can differ only in masks, which tests compare for every byte
+//! value.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
@@ -80,7 +80,7 @@ pub(super) struct EscapeMasks {
 ///
 /// A value of an implementing type is proof that the CPU has the instructions it needs.
 pub(super) trait Masks: Copy {
-    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off between two escapes of a string.
+    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off even between two escapes of a string.
     const SKIPS_BETWEEN_ESCAPES: bool;
 
     fn strings(self, block: &Block) -> StringMasks;
@@ -111,11 +111,11 @@ pub(super) trait Masks: Copy {
     /// `0` to `9`, `a` to `f`, `A` to `F`.
     fn hex(self, block: &Block) -> u64;
 
-    /// Where the blocks without quote, backslash and control character end that begin at `from`, and whether they have
-    /// bytes beyond ASCII. Long strings are mostly this, and need nothing else.
+    /// Skips blocks from `from` on that have no quote, backslash or control character, as most of a long string. Returns where
+    /// they end, and whether they have bytes beyond ASCII.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
-    /// Whether it is UTF-8.
+    /// Whether `text` is valid UTF-8.
     #[inline(always)]
     fn is_utf8(self, text: &[u8]) -> bool {
         simdutf8::basic::from_utf8(text).is_ok()
@@ -125,12 +125,12 @@ pub(super) trait Masks: Copy {
     fn prefix_xor(self, bits: u64) -> u64;
 }
 
-/// Instructions that a CPU need not have, or may have so slow that they are better avoided.
+/// A CPU with fast instructions to gather and scatter bits: PEXT and PDEP, on x86-64.
 pub(super) trait Gather: Masks {
-    /// The bits of `bits` that stand where `mask` has ones, side by side.
+    /// The bits of `bits` where `mask` has ones, moved together at the low end.
     fn gather(self, bits: u64, mask: u64) -> u64;
 
-    /// The low bits of `bits`, put where `mask` has ones.
+    /// The reverse: the low bits of `bits`, moved to where `mask` has ones.
     fn scatter(self, bits: u64, mask: u64) -> u64;
 }
 

@@ -1,16 +1,17 @@
-//! Tokens side by side: those of several blocks, with nothing in between.
+//! Tokens of several blocks, packed side by side.
 //!
 //! ```text
-//! blocks     {"id":17,"params":{"names":[" …     a", "bc"],"deep":true} …
-//! tokens     {":1,":{":["                        ,"],":t}
+//! first block     {"id":17,"params":{"names":["a","b
+//! second block    c"],"deep":true}}
+//! group           { " : 1 , " : { " : [ " , " ] , " : t } }
 //! ```
 //!
-//! How they are kept depends on the instructions there are:
+//! The representation depends on the CPU:
 //!
-//! | | keeps | for CPUs |
+//! | | a group is | needs |
 //! |---|---|---|
-//! | [`Planes`](super::planes::Planes) | three words, with a bit of each token | that gather bits |
-//! | `Register`, among the CPU-specific files | the first byte of each token, in a register | that gather bytes |
+//! | [`Planes`](super::planes::Planes) | three words, each with a bit of every token | PEXT and PDEP |
+//! | `Register`, in the CPU-specific files | a register with the first byte of every token | AVX-512 VBMI2 as well |
 
 use super::super::cpu::{Block, Gather};
 use super::super::grammar::{self, After, Claims};
@@ -19,48 +20,46 @@ use super::super::pairs;
 use super::super::pass::Rejected;
 use super::{Found, Group, Tokens};
 
-/// How many tokens are judged at once: as many as a mask has bits.
+/// The tokens that fit in a group: as many as a mask has bits.
 pub(in super::super) const TOKENS: u32 = u64::BITS;
 
-/// How many of them have been judged before, at the beginning of each group but the first, where there is something like
-/// them: a colon is to be told from what comes after a value, for which one must see the key before it, and the comma or
-/// bracket before that. So nothing else must be remembered of one group for the next, but which brackets are open.
+/// How many tokens of the previous group each group begins with.
+///
+/// The rules look back two tokens: a colon must come after a key, that is a string after a comma or an opening bracket. With
+/// these two at hand, nothing but the open brackets is carried from group to group.
 pub(in super::super) const JUDGED: u32 = 2;
 
-/// How many blocks the tokens of a group may come from.
+/// The blocks that the tokens of a group may come from.
 const BLOCKS: usize = 8;
 
-/// Up to 64 tokens, and those of the last block that come after them.
-///
-/// How many tokens there are is known to the caller, and passed to each function.
+/// Up to 64 tokens, and those of the last block that did not fit. The caller keeps count of them.
 pub(in super::super) trait Pack<C: Gather> {
     type Shapes: Copy;
 
-    /// [`JUDGED`] tokens that may stand before a text, or before what comes after a comma.
+    /// Stand-ins for the [`JUDGED`] tokens before the first group. The last one is a comma, or a colon, after which a value
+    /// comes as at the beginning of a text.
     fn new(cpu: C, after_comma: bool) -> Self;
 
     /// See [`Group::structure`].
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// Appends the bytes of `block` that are in `tokens` to `count` others, which are fewer than 64. `strings` are those
-    /// that begin strings.
+    /// Appends the bytes of `block` in `tokens` to the `count` tokens already there, fewer than 64. `strings` are the opening
+    /// quotes among them.
     fn append(&mut self, cpu: C, block: &Block, shapes: Self::Shapes, tokens: u64, strings: u64, count: u32);
 
-    /// What the first `count` tokens are.
+    /// The first `count` tokens.
     fn tokens(&self, cpu: C, count: u32) -> Tokens;
 
-    /// Begins again with the last [`JUDGED`] of `count` tokens, and what came after the 64th.
+    /// Keeps the last [`JUDGED`] of `count` tokens, followed by those that did not fit.
     fn restart(&mut self, cpu: C, count: u32);
 }
 
-/// See the [module](self).
-///
-/// Tokens are collected until there are 64 of them, or they come from eight blocks, or the text ends.
+/// Tokens of several blocks, packed side by side: 64, or those of eight blocks, or what is left of the text.
 pub(in super::super) struct Packed<P> {
     pack: P,
     count: u32,
     blocks: usize,
-    /// The tokens of the last block that no longer fit.
+    /// The tokens of the last block that did not fit.
     rest: Origin,
 }
 
@@ -158,7 +157,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 }
 
 impl<P> Packed<P> {
-    /// Notes where tokens that have been appended came from, and which of them did not fit.
+    /// Records where the tokens just appended came from, and which of them did not fit.
     #[inline(always)]
     fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) {
         origins[self.blocks % BLOCKS] = Origin { tokens, at, before: self.count };
