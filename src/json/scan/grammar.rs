@@ -8,56 +8,55 @@
 //! after a key        . . . . . . . ^ . . ^ . .    a bracket shows an array, a colon an object
 //! ```
 //!
-//! Only one thing depends on the container: whether a comma or an opening bracket is followed by a key and a colon, or by a
-//! value. [`read`] notes where tokens *claim* to stand in an array; all colons claim to stand in an object.
-//! [`check_containers`] then compares these claims with the containers that the brackets make.
+//! Only one rule depends on the container: after a comma or an opening bracket, an object has a key and a colon, an array
+//! has a value. So [`read`] takes tokens by their word: a colon *claims* to stand in an object, a value in that place claims
+//! to stand in an array. [`check_containers`] then compares the claims with the containers that the brackets make.
 
 use super::cpu::Masks;
 use super::group::Tokens;
 use super::nesting::{Brackets, Levels};
 use super::pass::Rejected;
 
-/// The tokens that come after certain others. What a token comes after may lie in the group before.
+/// Tokens by what they come after, which may belong to the previous group.
 #[derive(Clone, Copy)]
 pub(super) struct After {
     pub(super) open: u64,
     pub(super) comma: u64,
     pub(super) colon: u64,
-    /// After a string that comes after an opening bracket or a comma: a key, or a value in an array.
+    /// After a string that itself comes after an opening bracket or a comma: a key, or an element of an array.
     pub(super) key: u64,
 }
 
-/// What tokens claim of the containers they stand in.
+/// What tokens imply about the containers they stand in.
 #[derive(Clone, Copy)]
 pub(super) struct Claims {
-    /// Those that stand in an array.
+    /// Tokens that can only stand in an array.
     in_array: u64,
-    /// Those that come after a colon, hence stand in an object.
+    /// Tokens after a colon, hence in an object.
     after_colon: u64,
     /// The closing brackets of empty containers.
     pub(super) empty: u64,
 }
 
-/// Checks whether each token may follow the one before, as far as this does not depend on containers. Only what is in
-/// `judged` counts.
+/// Checks whether each token may follow the one before, leaving containers aside. Only violations in `checked` count.
 #[inline(always)]
-pub(super) fn read(tokens: Tokens, after: After, judged: u64) -> Result<Claims, Rejected> {
+pub(super) fn read(tokens: Tokens, after: After, checked: u64) -> Result<Claims, Rejected> {
     let Tokens { open, close, colon, string, scalar, .. } = tokens;
     let after_separator = after.open | after.comma;
     let empty = close & after.open;
-    // A value stands there and nowhere else, but for an empty container; and a colon only after a key.
+    // Values stand in these places and nowhere else, except in an empty container. Colons come after keys only.
     let value = open | string | scalar;
     let wrong = ((value ^ (after_separator | after.colon)) & !empty) | (colon & !after.key);
-    if wrong & judged != 0 {
+    if wrong & checked != 0 {
         return Err(Rejected);
     }
-    // A string without a colon after it was no key, and a value that is no string cannot be one.
+    // A string not followed by a colon is not a key, and neither is any other value.
     let in_array = (after.key & !colon) | (after_separator & (open | scalar));
-    Ok(Claims { in_array: in_array & judged, after_colon: after.colon, empty })
+    Ok(Claims { in_array: in_array & checked, after_colon: after.colon, empty })
 }
 
 impl Claims {
-    /// The new brackets of a group, but for `entered`, which opens the outermost container and stands in none.
+    /// The new brackets of a group, except `entered`, which opens the outermost container.
     #[inline(always)]
     pub(super) fn brackets(self, tokens: Tokens, entered: u64) -> Brackets {
         let open = tokens.open & tokens.new & !entered;
@@ -66,11 +65,11 @@ impl Claims {
     }
 }
 
-/// Checks whether each token stands in the container that it claims to stand in, and each bracket closes one of its kind.
-/// `in_object` is all ones if the first token stands in an object, and zero otherwise.
+/// Checks whether each token stands in the kind of container it claims, and each bracket closes its own kind. `in_object` is
+/// all ones if the group begins in an object, otherwise zero.
 ///
-/// Where the kind of the innermost container changes, a bit is set. The parity of those before a token, as
-/// [`prefix_xor`](Masks::prefix_xor) gives it, says in which kind it stands:
+/// `changes` marks the brackets at which the kind of the innermost container changes. The parity of the changes before a
+/// token, which [`prefix_xor`](Masks::prefix_xor) computes, is the kind of container it stands in:
 ///
 /// ```text
 /// tokens             { " : [ { } , 1 ] , " : { } }
@@ -78,9 +77,9 @@ impl Claims {
 /// in an object       . ^ ^ ^ . ^ . . . ^ ^ ^ ^ ^ ^
 /// ```
 ///
-/// What changes is computed from claims again: an opening bracket after a colon claims to stand in an object, and any other
-/// to stand in an array. Since these claims are checked as well, all that is computed is right up to the first token that
-/// is wrong.
+/// The changes themselves rely on claims: an opening bracket after a colon claims to stand in an object, any other in an
+/// array. These claims are checked along with the rest, so the kinds are right up to the first token with a false claim,
+/// and that token is detected.
 #[inline(always)]
 pub(super) fn check_containers<C: Masks>(
     cpu: C,

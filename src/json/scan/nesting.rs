@@ -3,7 +3,7 @@
 use super::cpu::Masks;
 use super::pass::Rejected;
 
-/// How deep a text may be, whatever the rules say: what fits here.
+/// The deepest nesting supported, whatever the rules permit.
 pub(crate) const DEEPEST: u32 = 1024;
 
 const WORD: u32 = u64::BITS;
@@ -12,9 +12,9 @@ const WORD: u32 = u64::BITS;
 #[derive(Debug, Default)]
 pub(in crate::json) struct Nesting {
     depth: u32,
-    /// The innermost 64, the innermost of all in bit 0.
+    /// The innermost 64, starting with the innermost in bit 0.
     kinds: u64,
-    /// Those around them, the outermost in bit 0 of the first word.
+    /// The containers around those, starting with the outermost.
     outer: [u64; (DEEPEST / WORD) as usize],
 }
 
@@ -23,20 +23,20 @@ pub(in crate::json) struct Nesting {
 pub(super) struct Brackets {
     pub(super) open: u64,
     pub(super) close: u64,
-    /// Which of both are curly. Of other tokens it says nothing.
+    /// Which of the brackets are curly. Bits of other tokens are arbitrary.
     pub(super) curly: u64,
-    /// The opening ones that claim to stand in an object.
+    /// Opening brackets after a colon, which therefore must stand in an object.
     pub(super) open_in_object: u64,
 }
 
-/// What the brackets of a group do.
+/// What the brackets of a group amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
-    /// The closing brackets after which there is an object.
+    /// Closing brackets whose container stands in an object.
     pub(super) close_in_object: u64,
-    /// The tokens in the outermost container and in no other; of brackets it says nothing.
+    /// Tokens directly in the outermost container. Bits of brackets are arbitrary.
     pub(super) outermost: u64,
-    /// The bracket that closes the outermost container, if it is among them.
+    /// The bracket that closes the outermost container, or 0.
     pub(super) end: u64,
 }
 
@@ -52,7 +52,7 @@ impl Nesting {
         (self.kinds & 1).wrapping_neg()
     }
 
-    /// The innermost 64 containers, the innermost in bit 0.
+    /// The innermost 64 containers, starting with the innermost in bit 0.
     #[inline(always)]
     pub(super) fn kinds(&self) -> u64 {
         self.kinds
@@ -79,14 +79,16 @@ impl Nesting {
         }
     }
 
-    /// Whether it may get deeper than `max_depth`, or than a word has bits.
+    /// Whether `brackets` might exceed `max_depth` or the 64 levels that fit in a word, so that only
+    /// [`walk`](Self::walk) can handle them.
     #[inline(always)]
     pub(super) fn may_be_deep(&self, brackets: Brackets, max_depth: u32) -> bool {
         self.depth + brackets.open.count_ones() >= max_depth.min(WORD)
     }
 
-    /// Closes as many containers, and opens others, whose kinds are the low bits of `kinds`, the outermost first. It must
-    /// not [be deep](Self::may_be_deep), nor must more be closed than are open.
+    /// Closes some containers and opens others. The low bits of `kinds` are the kinds of the latter, outermost first.
+    ///
+    /// No more containers may be closed than are open, nor may it [be deep](Self::may_be_deep).
     #[inline(always)]
     pub(super) fn close_and_open(&mut self, closed: u32, opened: u32, kinds: u64) {
         self.depth = self.depth - closed + opened;
@@ -94,13 +96,14 @@ impl Nesting {
         if opened == 0 {
             return;
         }
-        // The innermost must come first.
+        // Here the innermost comes first.
         let inner = kinds.reverse_bits() >> (WORD - opened);
         self.kinds = self.kinds << opened | inner;
     }
 
-    /// Goes through brackets one by one. It must not [be deep](Self::may_be_deep).
-    // No branch depends on what the brackets are: no CPU could predict it.
+    /// Goes through brackets one by one, unless they [may be deep](Self::may_be_deep).
+    ///
+    /// No branch depends on what the brackets are, since it would often be mispredicted.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "the depth was 32 bits wide, and has changed by 64 at most")]
     pub(super) fn steps<C: Masks>(&mut self, cpu: C, brackets: Brackets) -> Result<Levels, Rejected> {
@@ -109,7 +112,7 @@ impl Nesting {
         let mut rest = open | close;
         let mut in_object = 0;
         if self.depth >= close.count_ones() + 2 {
-            // All of it is in containers within the outermost one.
+            // The outermost container is out of reach.
             while rest != 0 {
                 let at = rest.trailing_zeros();
                 rest &= rest - 1;
@@ -121,7 +124,7 @@ impl Nesting {
             return Ok(Levels { close_in_object: in_object & close, outermost: 0, end: 0 });
         }
         let mut depth = u64::from(self.depth);
-        // The brackets between the outermost container and those in it.
+        // Brackets that open or close a container in the outermost one.
         let mut second = 0;
         let mut lowest = 0;
         while rest != 0 {
@@ -143,13 +146,13 @@ impl Nesting {
         Ok(Levels { close_in_object: in_object & close, outermost: !deeper, end })
     }
 
-    /// Goes through brackets one by one, for as deep as they may get.
+    /// Goes through brackets one by one, at any depth.
     #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, brackets: Brackets, max_depth: u32) -> Result<Levels, Rejected> {
         let mut levels = Levels { close_in_object: 0, outermost: 0, end: 0 };
         let mut rest = brackets.open | brackets.close;
-        // The tokens up to the bracket before.
+        // Tokens up to the previous bracket.
         let mut past = 0;
         while rest != 0 {
             let bracket = rest & rest.wrapping_neg();

@@ -34,7 +34,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Where the runs of `scalar` begin, if all of them are right. `rest` is the text from this block on.
+    /// Checks the runs of `scalar`, and returns where they begin. `rest` is the text from this block on.
     #[inline(always)]
     pub(super) fn starts<C: Masks>(
         &mut self,
@@ -57,7 +57,7 @@ impl Numbers {
         self.sign | self.dot | self.exponent != 0
     }
 
-    /// The bytes of `scalar` that are wrong. From common to rare: natural numbers, words, decimals, and all others.
+    /// The bytes of `scalar` that are wrong. Tries the common cases first: natural numbers, words, decimals.
     #[inline(always)]
     fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, scalar: u64, scalar_start: u64, rest: &[u8]) -> u64 {
         let DigitMasks { digit, zero } = cpu.digits(block);
@@ -91,7 +91,7 @@ impl Numbers {
         let mut words = self.word;
         self.word = 0;
         while starts != 0 {
-            // Two at once, even if there is one: which of both, no CPU could predict.
+            // Always two at a time, since a branch on their number would often be mispredicted.
             for _ in 0..2 {
                 let bit = starts.trailing_zeros() % u64::BITS;
                 let rest = &rest[bit as usize..];
@@ -176,7 +176,7 @@ impl Numbers {
     }
 }
 
-/// A one for each byte of the literal that eight bytes begin with, if they do. No branch depends on which it is.
+/// As many ones as the literal at the beginning of `eight` has bytes; 0 if there is none. Free of branches.
 #[inline(always)]
 fn word(eight: [u8; 8]) -> u64 {
     const TRUE: u64 = u64::from_le_bytes(*b"true\0\0\0\0");
@@ -187,7 +187,7 @@ fn word(eight: [u8; 8]) -> u64 {
     (u64::from(four == TRUE || four == NULL) * 0b1111) | (u64::from(five == FALSE) * 0b1_1111)
 }
 
-/// The same for fewer than eight bytes, as only the end of a text has.
+/// The same for fewer than eight bytes, at the end of a text.
 #[cold]
 #[inline(never)]
 fn last_word(rest: &[u8]) -> u64 {

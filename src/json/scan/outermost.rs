@@ -7,22 +7,22 @@ use super::pass::Rejected;
 use super::text::Text;
 use super::{Members, Root, Span};
 
-/// What has been seen and not delivered yet.
+/// The outermost container, and the separators in it that have been seen but not delivered yet.
 #[derive(Default)]
 pub(super) struct Outermost {
     pub(super) root: Root,
     has_begun: bool,
-    /// Just after the bracket or comma before the first member that has not been delivered.
+    /// Just after the bracket or comma before the first undelivered member.
     start: usize,
-    /// Where the members' colons and ends are, one after the other.
+    /// The positions of the members' colons and ends, in turn.
     positions: [u32; 2 * MEMBERS + STEP],
     len: usize,
 }
 
-/// How many members are delivered at once: as many as messages have, and a few more.
+/// How many members are delivered at once: a few more than messages have.
 const MEMBERS: usize = 8;
 
-/// How many separators are noted at once.
+/// How many positions are written at a time.
 const STEP: usize = 4;
 
 impl Outermost {
@@ -51,9 +51,10 @@ impl Outermost {
         Ok(())
     }
 
-    /// Opens the outermost container, if `tokens` begin with it: the token that did. `places` tells where tokens are.
+    /// Enters the outermost container if `tokens` begin with its bracket, and returns the bracket's bit. `places` locates
+    /// tokens in the text.
     ///
-    /// Outside of containers there is one token only.
+    /// Outside containers, a text has exactly one token.
     #[inline(always)]
     pub(super) fn enter<I: Iterator<Item = (u32, u64)>>(
         &mut self,
@@ -73,14 +74,15 @@ impl Outermost {
         if tokens.open & first == 0 {
             return Ok(0);
         }
-        // It is in the first block.
+        // The first token comes from the first block.
         let (at, place) = places(first).next().unwrap_or_default();
         self.open((at + place.trailing_zeros()) as usize, tokens.curly & first != 0, nesting, max_depth)?;
         Ok(first)
     }
 
-    /// Takes the separators among `tokens`, which have been found right: so colons and ends take turns in an object. `places`
-    /// tells where tokens are in the text.
+    /// Notes the separators of members, or counts those of elements. `places` locates tokens in the text.
+    ///
+    /// All other checks have passed, so in an object colons alternate with commas.
     #[inline(always)]
     pub(super) fn separators<M: Members, I: Iterator<Item = (u32, u64)>>(
         &mut self,
@@ -92,6 +94,7 @@ impl Outermost {
         members: &mut M,
     ) -> Result<(), Rejected> {
         let Levels { outermost, end, .. } = levels;
+        // Nothing may follow the outermost container.
         if end != 0 && tokens.new > (end | (end - 1)) {
             return Err(Rejected);
         }
@@ -100,7 +103,7 @@ impl Outermost {
             return Ok(());
         }
         if let Root::Array { len } = &mut self.root {
-            // Each separator ends an element, but for the end of an array without any.
+            // Each separator ends an element, except the end of an empty array.
             if claims.empty & end == 0 {
                 *len += separators.count_ones() as usize;
             }
@@ -112,7 +115,8 @@ impl Outermost {
         Ok(())
     }
 
-    /// Notes the separators of a block, a few at once, even if there are none: how many there are, no CPU could predict.
+    /// Notes the separators of one block. Always writes [`STEP`] positions at a time, since a branch on their number would
+    /// often be mispredicted.
     #[inline(always)]
     fn note<M: Members>(&mut self, at: u32, mut separators: u64, text: &Text<'_>, members: &mut M) {
         let mut count = separators.count_ones() as usize;
@@ -122,7 +126,7 @@ impl Outermost {
             }
             if let Some(step) = self.positions[self.len..].first_chunk_mut::<STEP>() {
                 for position in step {
-                    *position = at + separators.trailing_zeros();
+                    *position = at.wrapping_add(separators.trailing_zeros());
                     separators &= separators.wrapping_sub(1);
                 }
             }
@@ -134,7 +138,7 @@ impl Outermost {
         }
     }
 
-    /// Passes all members on that are complete.
+    /// Passes on the members that are complete.
     #[inline(always)]
     pub(super) fn deliver<M: Members>(&mut self, text: &Text<'_>, members: &mut M) {
         let (bytes, has_blanks) = (text.as_bytes(), text.has_blanks());
@@ -149,14 +153,14 @@ impl Outermost {
             members.member(bytes, key, value);
             self.start = end + 1;
         }
-        // A colon whose value has not ended; or the end of an object without members.
+        // What remains is a colon whose value has not ended yet, or the end of an empty object.
         let rest = rest.first().copied();
         self.len = usize::from(rest.is_some());
         self.positions[0] = rest.unwrap_or(0);
     }
 }
 
-/// The span from `start` to `end`, which is not empty, without the blanks at both ends.
+/// The span from `start` to `end`, which is not all blank, without the blanks at both ends.
 #[inline(never)]
 fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
     let item = text[start..end].trim_ascii_start();

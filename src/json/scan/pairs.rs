@@ -1,7 +1,7 @@
-//! Which bracket closes which, for all brackets of a group at once.
+//! Matches the brackets of a group, all at once.
 //!
-//! An opening bracket that is followed by a closing one, all other tokens being left out, makes a pair with it. Take out
-//! all pairs there are, and what was around them becomes pairs:
+//! An opening bracket and a closing one make a pair if there is no other bracket between them. Remove all such pairs, and
+//! the brackets around them become pairs in turn:
 //!
 //! ```text
 //! tokens       ] , [ 1 , { " : [ ] } , [ ] ] , { " : [
@@ -12,16 +12,17 @@
 //! left         ]                               {     [
 //! ```
 //!
-//! It takes as many rounds as brackets are nested deep in the group, however many there are. What is left closes what was
-//! open before, from the innermost outwards, and then opens what is still open after.
+//! The number of rounds is the depth of the nesting in the group, however many brackets there are. The closing brackets
+//! that are left close containers opened in earlier groups, from the innermost outwards. The opening brackets that are left,
+//! which come after those, stay open.
 
 use super::cpu::Gather;
 use super::nesting::{Brackets, Levels, Nesting};
 use super::pass::Rejected;
 
-/// Opens and closes the containers of `nesting`. It must not [be deep](Nesting::may_be_deep).
+/// Opens and closes the containers of `nesting`, which must not [be deep](Nesting::may_be_deep).
 ///
-/// Whether brackets are of the same kind is not asked here.
+/// Does not check whether matching brackets are of the same kind.
 #[inline(always)]
 pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected> {
     let mut rest = Unpaired { brackets, close_in_object: 0, within_pairs: 0 };
@@ -37,10 +38,10 @@ pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting)
     nesting.close_and_open(closed, rest.open.count_ones(), cpu.gather(brackets.curly, rest.open));
 
     if depth.wrapping_sub(1) > closed {
-        // All of it is farther in; or, at depth 0, there are no containers at all.
+        // The outermost container is out of reach, or the text is a scalar.
         return Ok(Levels { close_in_object, outermost: 0, end: 0 });
     }
-    // After the bracket that closes all but the outermost container, if any must, and before the first that stays open.
+    // From the bracket that closes the last container but the outermost, up to the first bracket that stays open.
     let start = if depth == 1 { 0 } else { cpu.scatter(1 << (depth - 2), rest.close) };
     let first_open = rest.open & rest.open.wrapping_neg();
     let outermost = !within_pairs & !up_to(start) & first_open.wrapping_sub(1);
@@ -48,26 +49,26 @@ pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting)
     Ok(Levels { close_in_object, outermost, end })
 }
 
-/// The brackets that make no pair so far, and what is known of the others.
+/// The brackets that are not paired yet, and what the paired ones amount to.
 struct Unpaired {
     brackets: Brackets,
     close_in_object: u64,
-    /// From each bracket that opens a pair up to before the one that closes it.
+    /// All tokens from the opening bracket of a pair up to its closing one, which is excluded.
     within_pairs: u64,
 }
 
 impl Unpaired {
-    /// Takes out the pairs that have nothing left between them, if there are any.
+    /// Removes the pairs that have no bracket between them. Returns whether there were any.
     #[inline(always)]
     fn round<C: Gather>(&mut self, cpu: C) -> bool {
         let brackets = self.brackets.open | self.brackets.close;
-        // Among brackets alone, what is not closing is opening.
+        // With the brackets side by side, a pair is a bracket that is not closing, followed by one that is.
         let closing = cpu.gather(self.brackets.close, brackets);
         let pairs = !closing & closing >> 1;
         let (open, close) = (cpu.scatter(pairs, brackets), cpu.scatter(pairs << 1, brackets));
-        // No two of these have a bit in common, or stand side by side.
+        // One run of ones per pair. The closing bracket's own bit separates it from the next run.
         let within = close.wrapping_sub(open);
-        // To add the opening bracket to that carries it to the closing one.
+        // Adding an opening bracket to its run carries it to the closing one.
         self.close_in_object |= within.wrapping_add(open & self.brackets.open_in_object) & close;
         self.within_pairs |= within;
         self.brackets.open ^= open;
@@ -76,7 +77,7 @@ impl Unpaired {
     }
 }
 
-/// The bit itself, which is one or none, and all below.
+/// A single bit and all bits below it; nothing if there is no bit.
 #[inline(always)]
 fn up_to(bit: u64) -> u64 {
     bit | bit.saturating_sub(1)
@@ -85,4 +86,120 @@ fn up_to(bit: u64) -> u64 {
 #[inline(always)]
 fn last(bits: u64) -> u64 {
     1 << (63 - bits.leading_zeros())
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+    use super::super::cpu::avx2::Avx2;
+    use super::super::cpu::avx512::Avx512;
+    use super::*;
+
+    /// Tokens that are brackets or something else, in containers that are open before.
+    #[derive(Clone, Debug)]
+    struct Tokens {
+        before: Vec<bool>,
+        tokens: Vec<Option<(bool, bool)>>,
+    }
+
+    impl Arbitrary for Tokens {
+        fn arbitrary(g: &mut Gen) -> Self {
+            let before = (0..1 + usize::arbitrary(g) % 6).map(|_| bool::arbitrary(g)).collect();
+            // From mostly opening to mostly closing.
+            let opening = u8::arbitrary(g);
+            let tokens = (0..64).map(|_| {
+                let bracket = Some((u8::arbitrary(g) < opening, bool::arbitrary(g)));
+                bracket.filter(|_| u8::arbitrary(g) % 3 > 0)
+            });
+            Self { before, tokens: tokens.collect() }
+        }
+    }
+
+    impl Tokens {
+        fn nesting(&self) -> Nesting {
+            let mut nesting = Nesting::default();
+            self.before.iter().for_each(|&curly| nesting.push(curly));
+            nesting
+        }
+
+        /// The brackets, each opening one with the right claim and each closing one of the right kind.
+        fn brackets(&self) -> Brackets {
+            let mut brackets = Brackets { open: 0, close: 0, curly: 0, open_in_object: 0 };
+            let mut stack = self.before.clone();
+            for (i, &token) in self.tokens.iter().enumerate() {
+                let Some((opens, curly)) = token else { continue };
+                let innermost = stack.last() == Some(&true);
+                if opens {
+                    brackets.open |= 1 << i;
+                    brackets.curly |= u64::from(curly) << i;
+                    brackets.open_in_object |= u64::from(innermost) << i;
+                    stack.push(curly);
+                } else {
+                    brackets.close |= 1 << i;
+                    brackets.curly |= u64::from(innermost) << i;
+                    stack.pop();
+                }
+            }
+            brackets
+        }
+    }
+
+    /// What both must agree on: of brackets nothing is said, and nothing may come after the end.
+    fn said(levels: Result<Levels, Rejected>, brackets: Brackets) -> Option<Levels> {
+        let levels = levels.ok()?;
+        let all = brackets.open | brackets.close;
+        let before_end = if levels.end == 0 { !0 } else { levels.end - 1 };
+        (all & !(levels.end | before_end) == 0)
+            .then_some(Levels { outermost: levels.outermost & !all & before_end, ..levels })
+    }
+
+    fn agrees_with_the_walk<C: Gather>(cpu: C, tokens: &Tokens) {
+        let brackets = tokens.brackets();
+        let [mut by_pairs, mut by_steps, mut by_walk] = [tokens.nesting(), tokens.nesting(), tokens.nesting()];
+        let expected = said(by_walk.walk(brackets, 128), brackets);
+        assert_eq!(said(nest(cpu, brackets, &mut by_pairs), brackets), expected, "{tokens:?}");
+        assert_eq!(said(by_steps.steps(cpu, brackets), brackets), expected, "{tokens:?}");
+        if expected.is_some() {
+            for nesting in [by_pairs, by_steps] {
+                assert_eq!(nesting.depth(), by_walk.depth(), "{tokens:?}");
+                let open = (1_u64 << by_walk.depth()) - 1;
+                assert_eq!(nesting.kinds() & open, by_walk.kinds() & open, "{tokens:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_what_a_walk_finds() {
+        fn property(mut tokens: Tokens) -> bool {
+            while tokens.nesting().may_be_deep(tokens.brackets(), 128) {
+                let opening = tokens.tokens.iter_mut().find(|token| matches!(token, Some((true, _)))).unwrap();
+                *opening = None;
+            }
+            if let Some(avx2) = Avx2::<true>::detect() {
+                agrees_with_the_walk(avx2, &tokens);
+            }
+            if let Some(avx512) = Avx512::detect() {
+                agrees_with_the_walk(avx512, &tokens);
+            }
+            true
+        }
+        QuickCheck::new().tests(20_000).quickcheck(property as fn(Tokens) -> bool);
+    }
+
+    /// As many rounds as it takes.
+    #[test]
+    fn pairs_within_pairs() {
+        let Some(avx2) = Avx2::<true>::detect() else { return };
+        for deep in 1..=31 {
+            for gap in 0..=(64 / (2 * deep) - 1) {
+                let mut tokens = Tokens { before: vec![true], tokens: vec![None; 64] };
+                for i in 0..deep {
+                    tokens.tokens[i * (gap + 1)] = Some((true, i % 3 == 0));
+                    tokens.tokens[(deep + i) * (gap + 1)] = Some((false, false));
+                }
+                agrees_with_the_walk(avx2, &tokens);
+            }
+        }
+    }
 }

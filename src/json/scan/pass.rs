@@ -1,21 +1,21 @@
-//! The pass itself: 64 bytes at a time become tokens, and 64 tokens at a time are judged.
+//! The pass over a text: 64 bytes at a time become tokens, and up to 64 tokens at a time are checked.
 //!
-//! No token is looked at on its own. Each step is a handful of operations on masks, and asks one thing of all bytes of a
-//! block or of all tokens of a group at once.
+//! There is no loop over tokens. Each step asks one question of a whole block of bytes, or of a whole group of tokens, with
+//! a handful of operations on masks.
 //!
-//! Of every block of bytes:
+//! For every block of bytes:
 //!
-//! 1. [`text`](super::text): where is it, and does the text end in it?
-//! 2. [`strings`](super::strings): which of its bytes are within strings, and are the escapes right?
-//! 3. [`text`](super::text): may the others stand there?
-//! 4. [`numbers`](super::numbers): are the numbers and literals right?
-//! 5. [`group`](super::group): append the tokens. A string, a number or a literal is one token, and blanks are none.
+//! 1. [`text`](super::text): where is the block, and does the text end in it?
+//! 2. [`strings`](super::strings): which bytes are inside strings, and are the escapes valid?
+//! 3. [`text`](super::text): are the bytes between tokens white space?
+//! 4. [`numbers`](super::numbers): are numbers and literals valid?
+//! 5. [`group`](super::group): append the tokens to the group. A string, number or literal counts as one token.
 //!
-//! Of every group of tokens, which come from several blocks:
+//! For every group of tokens, which may span several blocks:
 //!
-//! 6. [`grammar`]: may they follow each other?
+//! 6. [`grammar`]: may each token follow the one before?
 //! 7. [`pairs`](super::pairs): which bracket closes which?
-//! 8. [`grammar`]: do they stand in the containers that they must stand in?
+//! 8. [`grammar`]: does each token stand in the right kind of container?
 //! 9. [`outermost`](super::outermost): where are the members of the outermost object?
 //!
 //! ```text
@@ -23,7 +23,7 @@
 //! tokens   {":1,":{":[","],":t}}
 //! ```
 //!
-//! A text is accepted or rejected, nothing more. [`explain`](crate::json::explain()) says why, and where.
+//! The verdict is yes or no. [`explain`](crate::json::explain()) finds out why and where a text was rejected.
 
 use super::cpu::Masks;
 use super::grammar;
@@ -39,11 +39,11 @@ use super::{Input, Members, Scanned};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejected;
 
-/// Judges `input`, which is at most 4 GiB long, and passes each member of the outermost object to `members`.
+/// Checks `input`, which is at most 4 GiB long, and passes each member of the outermost object to `members`.
 ///
-/// Inlined into one function for each CPU, with all that it calls but for rare cases: so the CPU's instructions get into
-/// it. The compiler keeps state in registers only as long as no reference to it goes to a function that is not inlined,
-/// so there are several small states here and not a large one.
+/// This is inlined, with nearly all that it calls, into one function per CPU that enables the CPU's features. State stays in
+/// registers only if no reference to it escapes to a function that is not inlined: hence several small structs rather than
+/// one large one.
 #[inline(always)]
 pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     cpu: C,
@@ -68,7 +68,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
             let block = text.block(&mut padded);
             let masks = text.string_masks(cpu, block);
             let quote = strings.quotes(cpu, block, masks)?;
-            if strings.go_on(quote) {
+            if strings.fill_block(quote) {
                 strings.skip(cpu, masks, &mut text)?;
                 continue;
             }

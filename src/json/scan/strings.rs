@@ -1,24 +1,24 @@
-//! Where strings begin and end, and whether their contents are right.
+//! Where strings begin and end, and whether their contents are valid.
 
 use super::cpu::{BLOCK, Block, Masks};
 use super::pass::Rejected;
 use super::text::{Text, TextMasks};
 
-/// What a block must know of the ones before.
+/// State carried from block to block.
 #[derive(Default)]
 pub(super) struct Strings {
-    /// All ones if the block before ended within a string, otherwise zero.
+    /// All ones if the previous block ended inside a string, otherwise zero.
     inside: u64,
     escapes: Escapes,
     pub(super) has_escapes: bool,
 }
 
-/// An escape that goes on into the next block.
+/// An escape sequence that continues in the next block.
 #[derive(Clone, Copy, Default)]
 struct Escapes {
-    /// 1 if the block before ended in a backslash that escapes.
+    /// 1 if the previous block ended in a backslash that escapes the next byte.
     escaped: u64,
-    /// The low bits, up to four, that must be hexadecimal digits.
+    /// The first bytes of the next block, up to four, that must be hexadecimal digits.
     hex: u64,
 }
 
@@ -29,7 +29,7 @@ impl Strings {
         if masks.backslash | self.escapes.pending() == 0 {
             return Ok(masks.quote);
         }
-        // A backslash outside strings is wrong in any case, so an error found with it there is one.
+        // Backslashes outside strings are checked too: a text that has one is invalid anyway.
         self.has_escapes = true;
         let escaped = self.escapes.escaped(masks.backslash);
         match self.escapes.wrong(cpu, block, escaped) & masks.within {
@@ -38,13 +38,13 @@ impl Strings {
         }
     }
 
-    /// Whether the whole block is part of a string that began before and ends after it.
+    /// Whether the whole block lies inside one string.
     #[inline(always)]
-    pub(super) fn go_on(&self, quote: u64) -> bool {
+    pub(super) fn fill_block(&self, quote: u64) -> bool {
         self.inside & !quote == !0
     }
 
-    /// Goes over such a block, and the ones after it that are like it.
+    /// Skips such a block, and as many like it as follow.
     #[inline(always)]
     pub(super) fn skip<C: Masks>(&mut self, cpu: C, masks: TextMasks, text: &mut Text<'_>) -> Result<(), Rejected> {
         if masks.control != 0 {
@@ -60,7 +60,7 @@ impl Strings {
         Ok(())
     }
 
-    /// The bytes within strings: the quote that begins one included, the one that ends it not.
+    /// The bytes inside strings, including each opening quote but not the closing one.
     #[inline(always)]
     pub(super) fn inside<C: Masks>(&mut self, cpu: C, quotes: u64) -> u64 {
         let inside = cpu.prefix_xor(quotes) ^ self.inside;
@@ -68,7 +68,7 @@ impl Strings {
         inside
     }
 
-    /// Whether a text that ends here ends within a string.
+    /// Whether the text ends inside a string, if it ends here.
     #[inline(always)]
     pub(super) fn is_inside(&self) -> bool {
         self.inside != 0
@@ -76,7 +76,7 @@ impl Strings {
 }
 
 impl Escapes {
-    /// Not zero if the next block begins with what belongs to an escape.
+    /// Nonzero if the next block begins inside an escape sequence.
     #[inline(always)]
     fn pending(self) -> u64 {
         self.escaped | self.hex
@@ -100,7 +100,7 @@ impl Escapes {
         escaped
     }
 
-    /// The bytes that do not belong where they stand, in or after one of the `escaped` ones.
+    /// The bytes that make escape sequences invalid, given those that backslashes escape.
     #[inline(always)]
     fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, escaped: u64) -> u64 {
         let masks = cpu.escapes(block);
@@ -114,34 +114,18 @@ impl Escapes {
         wrong
     }
 
-    /// Where the blocks from `at` on end that are part of one string and full of escapes, and whether they have bytes beyond
-    /// ASCII. A block that has more to it, or is wrong, is left to be looked at again.
+    /// Skips blocks from `at` on that lie inside one string, escapes included. Returns where they end, and whether they have
+    /// bytes beyond ASCII.
     #[inline(always)]
     fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
         let mut high = false;
         loop {
             let mut is_plain = false;
-            for block in text.get(at..).unwrap_or_default().as_chunks::<BLOCK>().0 {
-                let masks = cpu.strings(block);
-                let (mut control, mut high_here) = (masks.odd, 0);
-                if masks.odd != 0 {
-                    high_here = cpu.high(block);
-                    control &= !high_here;
-                }
-                let (mut quote, mut wrong) = (masks.quote, 0);
-                let mut after = *self;
-                if masks.backslash | self.pending() != 0 {
-                    let escaped = after.escaped(masks.backslash);
-                    quote &= !escaped;
-                    wrong = after.wrong(cpu, block, escaped);
-                }
-                if quote | wrong | control != 0 {
-                    break;
-                }
-                *self = after;
-                high |= high_here != 0;
+            for block in text.get(at..).unwrap_or_default().as_chunks().0 {
+                let Some(skipped) = self.skip_block(cpu, block) else { break };
+                high |= skipped.high;
                 at += BLOCK;
-                is_plain = C::SKIPS_BETWEEN_ESCAPES && masks.backslash | after.pending() == 0;
+                is_plain = C::SKIPS_BETWEEN_ESCAPES && skipped.is_plain;
                 if is_plain {
                     break;
                 }
@@ -154,4 +138,35 @@ impl Escapes {
             high |= high_there;
         }
     }
+
+    /// Skips one block, unless a string ends in it or it is invalid.
+    #[inline(always)]
+    fn skip_block<C: Masks>(&mut self, cpu: C, block: &Block) -> Option<Skipped> {
+        let masks = cpu.strings(block);
+        let (mut control, mut high) = (masks.odd, 0);
+        if masks.odd != 0 {
+            high = cpu.high(block);
+            control &= !high;
+        }
+        let (mut quote, mut wrong) = (masks.quote, 0);
+        let mut after = *self;
+        if masks.backslash | self.pending() != 0 {
+            let escaped = after.escaped(masks.backslash);
+            quote &= !escaped;
+            wrong = after.wrong(cpu, block, escaped);
+        }
+        if quote | wrong | control != 0 {
+            return None;
+        }
+        *self = after;
+        Some(Skipped { high: high != 0, is_plain: masks.backslash | after.pending() == 0 })
+    }
+}
+
+/// A block inside a string.
+struct Skipped {
+    /// Whether it has bytes beyond ASCII.
+    high: bool,
+    /// Whether it has no backslash, and no escape sequence continues after it.
+    is_plain: bool,
 }

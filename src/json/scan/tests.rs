@@ -314,6 +314,80 @@ fn tokens_across_block_boundaries() {
     }
 }
 
+/// Tokens are judged by the 64, the first two of which have been judged before: wherever such a group ends, the tokens
+/// around must be told to be right or wrong.
+#[test]
+fn tokens_across_groups() {
+    for unit in
+        ["1,", "[],", "{},", "\"a\",", "[[{}]],", "{\"a\":1,\"b\":[2]},", "\"a long string of more than that\",1 , "]
+    {
+        let tokens = unit.bytes().filter(|byte| b"{}[]:,".contains(byte)).count() + 1;
+        for count in (50 / tokens)..(140 / tokens) {
+            let text = ["[", &unit.repeat(count), "0]"].concat().into_bytes();
+            assert!(check(&text));
+            let mut text = text;
+            for at in (0..text.len()).rev().take(6 * unit.len()) {
+                for wrong in [b',', b':', b'[', b']', b'{', b'}', b'"', b' ', b'1'] {
+                    let right = std::mem::replace(&mut text[at], wrong);
+                    check(&text);
+                    text[at] = right;
+                }
+            }
+        }
+    }
+}
+
+/// The same if a group ends because its tokens come from eight blocks.
+#[test]
+fn few_tokens_in_many_blocks() {
+    let long = ["\"", &"x".repeat(100), "\""].concat();
+    for blanks in [0, 1, 60, 70] {
+        for count in 1..14 {
+            let member = [&long, &" ".repeat(blanks), ":", &" ".repeat(blanks), "[1]"].concat();
+            let text = ["{", &vec![member; count].join(","), "}"].concat();
+            assert_eq!(verdict(text.as_bytes()).unwrap().1.0.len(), count);
+            for (at, _) in text.match_indices([':', ',', '{', '}', '[', ']']) {
+                for wrong in [",", ":", "]", "}", "[", "{", ""] {
+                    let mut text = text.clone();
+                    text.replace_range(at..=at, wrong);
+                    check(text.as_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// Brackets that are closed in another group than they were opened in, by the right one or not.
+#[test]
+fn brackets_across_groups() {
+    for depth in [1, 2, 20, 21, 22, 40, 61, 62, 63, 64, 65, 66, 100, 130, 200] {
+        for kinds in [0_u64, !0, 0x5555_5555_5555_5555, 0xf731_96a5_c0de_1234] {
+            let is_object = |level: usize| kinds >> (level % 64) & 1 != 0;
+            let mut text = Vec::new();
+            for level in 0..depth {
+                text.extend_from_slice(if is_object(level) { b"{\"a\":" } else { b"[" });
+            }
+            text.push(b'1');
+            let middle = text.len();
+            for level in (0..depth).rev() {
+                if level % 7 == 3 {
+                    text.extend_from_slice(if is_object(level) { b",\"b\":{\"c\":[]}" } else { b",[{}],2" });
+                }
+                text.push(if is_object(level) { b'}' } else { b']' });
+            }
+            assert!(check(&text));
+            let brackets: Vec<_> = (middle..text.len()).filter(|&at| b"}]".contains(&text[at])).collect();
+            for at in brackets {
+                for wrong in b"}],:[1" {
+                    let right = std::mem::replace(&mut text[at], *wrong);
+                    check(&text);
+                    text[at] = right;
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn depth() {
     for depth in [1_u32, 2, 63, 64, 65, 127, 128, 129, 192, 1023, 1024] {

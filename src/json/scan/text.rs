@@ -1,27 +1,27 @@
-//! The text as blocks: where it ends, and which bytes may stand between its tokens.
+//! The text, block by block: where it ends, and what stands between its tokens.
 
 use super::Input;
 use super::cpu::{BLOCK, Block, Masks};
 use super::pass::Rejected;
 
-/// A text that is being read, and what was seen of it.
+/// A text being scanned, and what has been seen of it so far.
 pub(super) struct Text<'a> {
-    /// What lies in memory, after the text as well.
+    /// The text, and possibly other bytes after it.
     buffer: &'a [u8],
-    /// The text, as far as its end is known: all of the buffer, or up to the line feed that ends it.
+    /// The whole buffer until the line feed that ends the text has been found, then the bytes before it.
     text: &'a [u8],
     ends_at_line_feed: bool,
     /// Where the next block begins.
     at: usize,
-    /// From the first block that is not all ASCII to the end of the last one, if there is any.
+    /// From the first block with bytes beyond ASCII to the end of the last one; `(MAX, 0)` if there are none.
     beyond_ascii: (usize, usize),
-    /// Not zero if there was a blank between tokens.
+    /// Nonzero once there was white space between tokens.
     blanks: u64,
-    /// Not zero if there was one other than a space.
+    /// Nonzero once some of it was not a space.
     controls: u64,
 }
 
-/// What decides about a block where its strings are, and what may be in them. Nothing of it lies after the text's end.
+/// The masks of a block that concern strings. They have no bits after the end of the text.
 #[derive(Clone, Copy)]
 pub(super) struct TextMasks {
     /// The bytes that belong to the text.
@@ -46,7 +46,7 @@ impl<'a> Text<'a> {
         self.text
     }
 
-    /// What lies in memory from the next block on.
+    /// The text from the next block on.
     #[inline(always)]
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
@@ -67,7 +67,7 @@ impl<'a> Text<'a> {
         self.controls != 0
     }
 
-    /// The next block. The last one, if it is not whole, is put into `padded`, with spaces after it.
+    /// The next block. A last block of fewer than 64 bytes is copied to `padded` and filled up with spaces.
     #[inline(always)]
     pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> &'b Block
     where
@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Where the block begins. The next one is the one after it.
+    /// Moves on to the block after the next one, and returns where the next one begins.
     #[inline(always)]
     pub(super) fn step(&mut self) -> usize {
         let at = self.at;
@@ -92,7 +92,7 @@ impl<'a> Text<'a> {
         at
     }
 
-    /// The masks of the next block. If there is a line feed in it that ends the text, the text ends there from now on.
+    /// The masks of the next block. Cuts the text at the first line feed, if that is where it ends.
     #[inline(always)]
     pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
         let masks = cpu.strings(block);
@@ -116,8 +116,7 @@ impl<'a> Text<'a> {
         masks
     }
 
-    /// The bytes of the next block that are outside strings, given those inside and the quotes around them: those that are
-    /// part of tokens, and blanks.
+    /// Splits the bytes of the next block that are outside strings into those that belong to tokens, and white space.
     #[inline(always)]
     pub(super) fn outside<C: Masks>(
         &mut self,
@@ -128,7 +127,7 @@ impl<'a> Text<'a> {
         quote: u64,
     ) -> Result<(u64, u64), Rejected> {
         let outside = !(inside | quote) & masks.within;
-        // What is odd out there is white space too, or else it is wrong.
+        // Control characters and bytes beyond ASCII count as blank here. They are rejected below unless they are.
         let blank = (cpu.spaces(block) | masks.odd) & outside;
         self.blanks |= blank;
         if masks.odd != 0 {
@@ -141,7 +140,7 @@ impl<'a> Text<'a> {
         Ok((outside ^ blank, blank))
     }
 
-    /// Goes on at `to`, all before being part of a string. `high` says whether there were bytes beyond ASCII.
+    /// Continues at `to`. The bytes before it are inside a string; `high` tells whether some are beyond ASCII.
     #[inline(always)]
     pub(super) fn skip_to(&mut self, to: usize, high: bool) {
         if high {

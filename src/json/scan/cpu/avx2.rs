@@ -15,7 +15,7 @@ use super::{
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
 ///
-/// `GATHERS` says whether PEXT and PDEP are used. They are there in any case.
+/// `GATHERS` tells whether to use PEXT and PDEP, which every such CPU has, but some have only in a slow form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2<const GATHERS: bool>(());
 
@@ -75,16 +75,16 @@ impl Avx2<false> {
     }
 }
 
-/// Whether PEXT and PDEP take a few cycles, as on most CPUs, and not up to some hundred.
+/// Whether PEXT and PDEP take a few cycles, as on most CPUs, rather than up to hundreds.
 pub(in crate::json::scan) fn gathers_quickly() -> bool {
-    // SAFETY: all CPUs with AVX2 have this instruction, and others do not get to use the answer.
+    // SAFETY: every x86-64 CPU has this instruction.
     #[allow(unused_unsafe, reason = "no longer unsafe in later versions of Rust")]
     let (id, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
     !is_early_zen([id.ebx, id.edx, id.ecx], signature)
 }
 
-/// Whether a CPU is a Zen, Zen+ or Zen 2, or the first one's licensed copy: the only ones with AVX2 that compute PEXT and PDEP
-/// bit by bit.
+/// Whether a CPU is a Zen, Zen+ or Zen 2, or Hygon's variant of the first. Of the CPUs with AVX2, only these run PEXT and PDEP
+/// as microcode.
 fn is_early_zen(vendor: [u32; 3], signature: u32) -> bool {
     let word = |text: [u8; 4]| u32::from_le_bytes(text);
     let amd = [word(*b"Auth"), word(*b"enti"), word(*b"cAMD")];
@@ -355,10 +355,10 @@ unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
     unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, index), v) }
 }
 
-/// In each byte, its three bits as a token, from the top: of brackets, colons and commas; otherwise zero.
+/// The bits of [`KindMasks`] for each byte, at its top. Zero unless the byte is a bracket, colon or comma.
 ///
-/// Low nibbles tell them apart, but for curly and square brackets, which differ in bit 5: so that is taken from the byte
-/// itself, where it is set in colons too. Other bytes with the same low nibbles are told by comparing.
+/// The low nibble tells these apart, except curly from square brackets. Those differ in bit 5, which is also where the third
+/// bit belongs, so it is taken from the byte itself.
 ///
 /// # Safety
 ///
@@ -422,9 +422,9 @@ unsafe fn special(v: __m256i) -> __m256i {
     }
 }
 
-/// [`Masks::skip_plain`], two blocks at a time as long as there are that many.
+/// [`Masks::skip_plain`], two blocks at a time where possible.
 ///
-/// Not inlined, so that its constants are in registers.
+/// Not inlined, so that its constants stay in registers.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {

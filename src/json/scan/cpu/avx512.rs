@@ -187,10 +187,10 @@ impl Gather for Avx512 {
     }
 }
 
-/// Tokens as their first bytes, in a register.
-pub(super) struct Register {
+/// Packed tokens as their first bytes, in a register.
+pub(in crate::json::scan) struct Register {
     tokens: __m512i,
-    /// Those of the last block that came after the 64th.
+    /// The tokens of the last block that did not fit.
     rest: __m512i,
 }
 
@@ -207,11 +207,10 @@ impl Pack<Avx512> for Register {
     }
 
     #[inline(always)]
-    fn structure(cpu: Avx512, block: &Block) -> (u64, ()) {
-        let _ = cpu;
+    fn structure(_: Avx512, block: &Block) -> (u64, ()) {
         with_avx512!({
             let v = load(block);
-            // Control characters may match as well: with bit 5 set, two of them are a comma and a colon.
+            // Two control characters match as well: with bit 5 set, they are a comma and a colon.
             (in_table(v, fold(v), *b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff"), ())
         })
     }
@@ -348,9 +347,9 @@ unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
     }
 }
 
-/// [`Masks::skip_plain`], two blocks at a time as long as there are that many.
+/// [`Masks::skip_plain`], two blocks at a time where possible.
 ///
-/// Not inlined, so that its constants are in registers.
+/// Not inlined, so that its constants stay in registers.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline(never)]
 fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
@@ -378,7 +377,7 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
     }
 }
 
-/// Quotes, backslashes and control characters. The mask is only compared, so it stays where comparisons leave it.
+/// Quotes, backslashes and control characters.
 ///
 /// # Safety
 ///

@@ -1,14 +1,14 @@
-//! Whether bytes are UTF-8, 64 at a time with AVX-512.
+//! UTF-8 validation with AVX-512, 64 bytes at a time.
 //!
-//! The method is that of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). Whatever can be
-//! wrong with two bytes in a row shows in three of their four nibbles: so each of these gives, by a table, the set of faults
-//! that it does not rule out, a bit each, and a fault that is in all three sets is there. What remains is whether the third
-//! and fourth byte of a character are there exactly where they must be, which bit 7 is used for.
+//! This is the algorithm of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). Whether two
+//! adjacent bytes are an error shows in three of their four nibbles. A table for each of the three gives the set of errors
+//! that the nibble permits, one bit each; an error in all three sets has occurred. What remains is to check that third and
+//! fourth bytes of characters stand exactly where they must, for which bit 7 is used.
 //!
 //! ```text
-//! text            … 41 E2 82 AC 41 …        A, €, A
+//! text            … 41 E2 82 AC 41 …        A€A
 //! one before      … .. 41 E2 82 AC …
-//! two before      … .. .. 41 E2 82 …        E2 says: here is a third byte
+//! two before      … .. .. 41 E2 82 …        E2: the byte two after it must be a third byte
 //! ```
 #![allow(unsafe_code)]
 
@@ -30,7 +30,7 @@ const SURROGATE: u8 = 1 << 4;
 const OVERLONG_2: u8 = 1 << 5;
 /// `F0` and a continuation below `90`: what three bytes can say. Also `F5` and above with such a one.
 const OVERLONG_4: u8 = 1 << 6;
-/// Two continuations in a row: wrong, unless it is a third or fourth byte.
+/// Two continuations in a row: an error unless the second one is a third or fourth byte.
 const TWO_CONTINUATIONS: u8 = 1 << 7;
 
 /// By the high nibble of the first of two bytes.
@@ -55,7 +55,7 @@ const FIRST_HIGH: [u8; 16] = [
 
 /// By the low nibble of the first of two bytes.
 const FIRST_LOW: [u8; 16] = {
-    // Faults that any low nibble may have, and those of `F5` and above.
+    // Errors that do not depend on the low nibble, and those of `F5` and above.
     const ANY: u8 = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS;
     const LARGE: u8 = ANY | TOO_LARGE | OVERLONG_4;
     [
@@ -95,7 +95,7 @@ const SECOND_HIGH: [u8; 16] = {
 pub(super) fn is_utf8(text: &[u8]) -> bool {
     let mut wrong = _mm512_setzero_si512();
     let mut at = 0;
-    // Up to where a character could still be incomplete: bytes after the end are zero, and nothing goes on there.
+    // Three bytes past the end, which count as zero, so that an incomplete character at the end is an error.
     while at < text.len() + 3 {
         let is_amid = at >= 3 && at + BLOCK <= text.len();
         let load = |distance| if is_amid { load_amid(text, at - distance) } else { load_at_edge(text, at, distance) };
@@ -122,11 +122,11 @@ fn load_at_edge(text: &[u8], at: usize, distance: usize) -> __m512i {
     let from_start = !ones(distance.saturating_sub(at));
     let to_end = ones((text.len() + distance).saturating_sub(at));
     let start = text.as_ptr().wrapping_add(at).wrapping_sub(distance);
-    // SAFETY: what is loaded lies within the text, and what the mask leaves out is not touched.
+    // SAFETY: bytes outside the text are masked out, so they are not accessed.
     unsafe { _mm512_maskz_loadu_epi8(from_start & to_end, start.cast()) }
 }
 
-/// Not zero in each byte that is wrong, given those one, two and three before.
+/// Nonzero in each byte that is an error, given the bytes one, two and three before.
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
 #[inline]
 fn faults(here: __m512i, one: __m512i, two: __m512i, three: __m512i) -> __m512i {
@@ -135,10 +135,10 @@ fn faults(here: __m512i, one: __m512i, two: __m512i, three: __m512i) -> __m512i 
     let first_high = _mm512_shuffle_epi8(table(FIRST_HIGH), high(one));
     let first_low = _mm512_shuffle_epi8(table(FIRST_LOW), _mm512_and_si512(one, nibble));
     let second_high = _mm512_shuffle_epi8(table(SECOND_HIGH), high(here));
-    // Of two bytes, what all three say.
+    // The errors that all three nibbles permit.
     let pair = _mm512_and_si512(_mm512_and_si512(first_high, first_low), second_high);
-    // Third and fourth bytes come two after `E0` and above, and three after `F0` and above. These have bit 7 left if that much
-    // is taken from them, and no others have.
+    // Third bytes come two after `E0` and above, fourth bytes three after `F0` and above. These subtractions leave bit 7 set
+    // in such a byte, and in no other.
     let third = _mm512_subs_epu8(two, _mm512_set1_epi8(0x60));
     let fourth = _mm512_subs_epu8(three, _mm512_set1_epi8(0x70));
     let must_go_on = _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(i8::MIN));

@@ -1,12 +1,12 @@
-//! The tokens that are judged together.
+//! Groups of tokens that are checked together.
 //!
-//! | | a group is | for |
+//! | | a group is | used if bits can be gathered in one instruction |
 //! |---|---|---|
-//! | [`Packed`](packed::Packed) | up to 64 tokens of several blocks, side by side | CPUs that gather bits in one instruction |
-//! | [`Single`](single::Single) | the tokens of one block, where they are | the others |
+//! | [`Packed`](packed::Packed) | up to 64 tokens of several blocks, side by side | yes |
+//! | [`Single`](single::Single) | the tokens of one block, in place | no |
 //!
-//! Either way a group is a few masks, and all that is asked of it is the same, but for one question: what comes after a
-//! token? Side by side, that is the next bit. Otherwise there are blanks and strings to be carried over.
+//! Both present a group as the same masks. They differ in how to find the token after another one: in a packed group it is
+//! the next bit; in a single block there may be blanks or a string in between.
 
 pub(super) mod packed;
 pub(super) mod planes;
@@ -17,30 +17,30 @@ use super::grammar::Claims;
 use super::nesting::{Brackets, Levels, Nesting};
 use super::pass::Rejected;
 
-/// Collects tokens until there are enough of them to be judged.
+/// Collects tokens until there are enough of them to check.
 pub(super) trait Group<C: Masks> {
-    /// What is known of the structure of a block, apart from where it is.
+    /// What is known about a block's brackets, colons and commas besides their places.
     type Shapes: Copy;
 
-    /// Where in the text the tokens came from. Apart from the rest, which stays in registers.
+    /// Where the tokens came from. Kept apart from the rest, which thus can stay in registers.
     type Origins: Default;
 
-    /// Nothing, at the beginning of a text, or after a comma.
+    /// An empty group, at the beginning of a text or after a comma.
     fn new(cpu: C, after_comma: bool) -> Self;
 
-    /// Whether it takes no other block before it is judged.
+    /// Whether the group must be checked before the next block is appended.
     fn is_full(&self) -> bool;
 
-    /// Whether it is full already when it begins again.
+    /// Whether the tokens that did not fit in the previous group fill this one.
     fn overflows(&self) -> bool;
 
-    /// Whether nothing is left to be judged.
+    /// Whether there are no tokens to check.
     fn is_empty(&self) -> bool;
 
-    /// Where a block has brackets, colons and commas, in strings as well. Control characters may be among them.
+    /// The brackets, colons and commas of a block, both inside and outside strings. May include control characters.
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// Appends the tokens of `block`, which is at `at` in the text. There must be room.
+    /// Appends the tokens of the block at `at`. The group must not be full.
     fn append(
         &mut self,
         cpu: C,
@@ -51,49 +51,49 @@ pub(super) trait Group<C: Masks> {
         origins: &mut Self::Origins,
     );
 
-    /// What the tokens are.
+    /// The tokens of the group.
     fn tokens(&self, cpu: C) -> Tokens;
 
-    /// Checks whether each of its `tokens` may follow the one before.
+    /// Checks whether each of `tokens` may follow the one before.
     fn read(&mut self, tokens: Tokens) -> Result<Claims, Rejected>;
 
-    /// Opens and closes containers by its `brackets`, if `nesting` is not [deep](Nesting::may_be_deep).
+    /// Opens and closes the containers of `nesting`, which must not [be deep](Nesting::may_be_deep).
     fn nest(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected>;
 
-    /// Where those in `tokens` are in the text: for each block where it is, and which of its bytes they are.
+    /// Locates `tokens` in the text: for each block, its position and a mask of its bytes.
     fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = (u32, u64)>;
 
-    /// Begins again, with what did not fit.
+    /// Begins the next group, with the tokens that did not fit in this one.
     fn restart(&mut self, cpu: C, origins: &mut Self::Origins);
 
-    /// Whether all tokens have fitted so far.
+    /// Whether no tokens are left over for the next group.
     fn all_fit(&self) -> bool;
 }
 
-/// What begins where in a block.
+/// The tokens of a block.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
-    /// All tokens.
+    /// The first byte of each token.
     pub(super) tokens: u64,
-    /// Those that are strings.
+    /// The opening quotes among them.
     pub(super) string: u64,
-    /// Those that are numbers and literals.
+    /// The first bytes of numbers and literals.
     pub(super) scalar: u64,
-    /// The bytes within strings, without the quotes that end them.
+    /// All bytes inside strings, including each opening quote but not the closing one.
     pub(super) inside: u64,
     pub(super) blank: u64,
 }
 
-/// What the tokens of a group are: bit `i` of each mask speaks of the same token, or of none.
+/// The tokens of a group. Bit `i` of each mask stands for the same token, or for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// Those that have not been judged before.
+    /// All tokens that have not been checked before.
     pub(super) new: u64,
     /// `{` and `[`.
     pub(super) open: u64,
     /// `}` and `]`.
     pub(super) close: u64,
-    /// Which of those brackets are `{` and `}`. Of other tokens it says nothing.
+    /// Which of those brackets are `{` and `}`. Bits of other tokens are arbitrary.
     pub(super) curly: u64,
     pub(super) comma: u64,
     pub(super) colon: u64,

@@ -1,16 +1,17 @@
-//! Tokens side by side: those of several blocks, with nothing in between.
+//! Tokens of several blocks, packed side by side.
 //!
 //! ```text
-//! blocks     {"id":17,"params":{"names":[" …     a", "bc"],"deep":true} …
-//! tokens     {":1,":{":["                        ,"],":t}
+//! first block     {"id":17,"params":{"names":["a","b
+//! second block    c"],"deep":true}}
+//! group           { " : 1 , " : { " : [ " , " ] , " : t } }
 //! ```
 //!
-//! How they are kept depends on the instructions there are:
+//! The representation depends on the CPU:
 //!
-//! | | keeps | for CPUs |
+//! | | a group is | needs |
 //! |---|---|---|
-//! | [`Planes`](super::planes::Planes) | three words, with a bit of each token | that gather bits |
-//! | `Register`, among the CPU-specific files | the first byte of each token, in a register | that gather bytes |
+//! | [`Planes`](super::planes::Planes) | three words, each with a bit of every token | PEXT and PDEP |
+//! | `Register`, in the CPU-specific files | a register with the first byte of every token | AVX-512 VBMI2 as well |
 
 use super::super::cpu::{Block, Gather};
 use super::super::grammar::{self, After, Claims};
@@ -19,48 +20,46 @@ use super::super::pairs;
 use super::super::pass::Rejected;
 use super::{Found, Group, Tokens};
 
-/// How many tokens are judged at once: as many as a mask has bits.
+/// The tokens that fit in a group: as many as a mask has bits.
 pub(in super::super) const TOKENS: u32 = u64::BITS;
 
-/// How many of them have been judged before, at the beginning of each group but the first, where there is something like
-/// them: a colon is to be told from what comes after a value, for which one must see the key before it, and the comma or
-/// bracket before that. So nothing else must be remembered of one group for the next, but which brackets are open.
+/// How many tokens of the previous group each group begins with.
+///
+/// The rules look back two tokens: a colon must come after a key, that is a string after a comma or an opening bracket. With
+/// these two at hand, nothing but the open brackets is carried from group to group.
 pub(in super::super) const JUDGED: u32 = 2;
 
-/// How many blocks the tokens of a group may come from.
+/// The blocks that the tokens of a group may come from.
 const BLOCKS: usize = 8;
 
-/// Up to 64 tokens, and those of the last block that come after them.
-///
-/// How many tokens there are is known to the caller, and passed to each function.
+/// Up to 64 tokens, and those of the last block that did not fit. The caller keeps count of them.
 pub(in super::super) trait Pack<C: Gather> {
     type Shapes: Copy;
 
-    /// [`JUDGED`] tokens that may stand before a text, or before what comes after a comma.
+    /// Stand-ins for the [`JUDGED`] tokens before the first group. The last one is a comma, or a colon, after which a value
+    /// comes as at the beginning of a text.
     fn new(cpu: C, after_comma: bool) -> Self;
 
     /// See [`Group::structure`].
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// Appends the bytes of `block` that are in `tokens` to `count` others, which are fewer than 64. `strings` are those
-    /// that begin strings.
+    /// Appends the bytes of `block` in `tokens` to the `count` tokens already there, fewer than 64. `strings` are the opening
+    /// quotes among them.
     fn append(&mut self, cpu: C, block: &Block, shapes: Self::Shapes, tokens: u64, strings: u64, count: u32);
 
-    /// What the first `count` tokens are.
+    /// The first `count` tokens.
     fn tokens(&self, cpu: C, count: u32) -> Tokens;
 
-    /// Begins again with the last [`JUDGED`] of `count` tokens, and what came after the 64th.
+    /// Keeps the last [`JUDGED`] of `count` tokens, followed by those that did not fit.
     fn restart(&mut self, cpu: C, count: u32);
 }
 
-/// See the [module](self).
-///
-/// Tokens are collected until there are 64 of them, or they come from eight blocks, or the text ends.
+/// Tokens of several blocks, packed side by side: 64, or those of eight blocks, or what is left of the text.
 pub(in super::super) struct Packed<P> {
     pack: P,
     count: u32,
     blocks: usize,
-    /// The tokens of the last block that no longer fit.
+    /// The tokens of the last block that did not fit.
     rest: Origin,
 }
 
@@ -158,7 +157,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 }
 
 impl<P> Packed<P> {
-    /// Notes where tokens that have been appended came from, and which of them did not fit.
+    /// Records where the tokens just appended came from, and which of them did not fit.
     #[inline(always)]
     fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) {
         origins[self.blocks % BLOCKS] = Origin { tokens, at, before: self.count };
@@ -176,4 +175,135 @@ impl<P> Packed<P> {
 #[inline(always)]
 pub(in super::super) fn ones(count: u32) -> u64 {
     if count >= u64::BITS { !0 } else { (1 << count) - 1 }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use quickcheck::{Gen, QuickCheck};
+
+    use super::super::super::cpu::avx2::Avx2;
+    use super::super::super::cpu::avx512::{Avx512, Register};
+    use super::super::planes::Planes;
+    use super::*;
+
+    const BLOCK: usize = super::super::super::cpu::BLOCK;
+
+    /// What the tokens of a group are, one by one.
+    fn naive(tokens: &[(u8, usize)]) -> Tokens {
+        let is = |class: fn(u8) -> bool| {
+            tokens.iter().enumerate().fold(0, |mask, (i, &(byte, _))| mask | u64::from(class(byte)) << i)
+        };
+        Tokens {
+            new: is(|_| true) & !ones(JUDGED),
+            open: is(|b| b"{[".contains(&b)),
+            close: is(|b| b"}]".contains(&b)),
+            curly: is(|b| b"{}".contains(&b)),
+            comma: is(|b| b == b','),
+            colon: is(|b| b == b':'),
+            string: is(|b| b == b'"'),
+            scalar: is(|b| b"-10tfn".contains(&b)),
+        }
+    }
+
+    /// Collects the tokens at random places of random blocks, and compares each group with those of the model.
+    fn check<C: Gather, P: Pack<C>>(cpu: C, blocks: &[(Block, u64)], after_comma: bool) {
+        let mut group = Packed::<P>::new(cpu, after_comma);
+        let mut origins = [Origin::default(); BLOCKS];
+        let mut model = vec![(b'0', 0), (if after_comma { b',' } else { b':' }, 0)];
+        let mut judged = JUDGED as usize;
+        let mut blocks = blocks.iter().enumerate();
+        let mut in_group = 0;
+        loop {
+            while !group.overflows()
+                && let Some((i, &(block, tokens))) = blocks.next()
+            {
+                let is = |byte| (0..BLOCK).fold(0, |mask, i| mask | u64::from(block[i] == byte) << i) & tokens;
+                let found = Found { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
+                let (structural, shapes) = <Packed<P> as Group<C>>::structure(cpu, &block);
+                assert_eq!(structural & tokens, b"{}[]:,".iter().fold(0, |all, &mark| all | is(mark)));
+                group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
+                let places = (0..BLOCK).filter(|&at| tokens >> at & 1 != 0);
+                model.extend(places.map(|at| (block[at], i * BLOCK + at)));
+                in_group += usize::from(tokens != 0);
+                if group.is_full() {
+                    break;
+                }
+            }
+            let end = model.len().min(judged - JUDGED as usize + TOKENS as usize);
+            assert_eq!(group.is_empty(), end == judged);
+            if end == judged {
+                break;
+            }
+            let expected = &model[judged - JUDGED as usize..end];
+            let tokens = group.tokens(cpu);
+            let brackets = tokens.open | tokens.close;
+            assert_eq!(Tokens { curly: tokens.curly & brackets, ..tokens }, naive(expected));
+            assert_eq!(group.is_full(), expected.len() == TOKENS as usize || in_group == BLOCKS);
+            // Each on its own, every third, and all.
+            for which in (0..64).map(|i| 1 << i).chain([0x4924_9249_2492_4924, !0]) {
+                let which = which & tokens.new;
+                let found = group.places(cpu, which, &origins).flat_map(|(at, here)| {
+                    (0..BLOCK).filter(move |i| here >> i & 1 != 0).map(move |i| at as usize + i)
+                });
+                let places = expected.iter().enumerate().filter(|(i, _)| which >> i & 1 != 0);
+                assert!(found.eq(places.map(|(_, &(_, at))| at)));
+            }
+            assert_eq!(group.all_fit(), end == model.len());
+            judged = end;
+            group.restart(cpu, &mut origins);
+            in_group = usize::from(end < model.len());
+        }
+    }
+
+    fn check_all(blocks: &[(Block, u64)]) {
+        for after_comma in [false, true] {
+            if let Some(avx2) = Avx2::<true>::detect() {
+                check::<_, Planes>(avx2, blocks, after_comma);
+            }
+            if let Some(avx512) = Avx512::detect() {
+                check::<_, Register>(avx512, blocks, after_comma);
+            }
+        }
+    }
+
+    fn random_block(g: &mut Gen) -> Block {
+        std::array::from_fn(|_| *g.choose(b"{}[]:,\"-10tfn").unwrap())
+    }
+
+    /// However many tokens there are in a group already, and in a block.
+    #[test]
+    fn groups_end_where_they_are_full() {
+        let mut g = Gen::new(10);
+        for first in 0..=BLOCK {
+            for second in 0..=BLOCK {
+                let blocks = [first, second, 64, 63, 62, 1].map(|count| (random_block(&mut g), ones(count as u32)));
+                check_all(&blocks);
+            }
+        }
+    }
+
+    /// Also if they come from eight blocks, or from more that have none.
+    #[test]
+    fn groups_end_after_eight_blocks() {
+        let mut g = Gen::new(10);
+        for each in 0..9 {
+            for len in 1..20 {
+                let blocks: Vec<_> = (0..len).map(|i| (random_block(&mut g), ones(each) << (i * 5 % 40))).collect();
+                check_all(&blocks);
+                let with_gaps: Vec<_> = blocks.iter().flat_map(|&block| [(block.0, 0), block]).collect();
+                check_all(&with_gaps);
+            }
+        }
+    }
+
+    #[test]
+    fn random_groups() {
+        fn property(tokens: Vec<(u64, u64)>) -> bool {
+            let mut g = Gen::new(10);
+            let blocks: Vec<_> = tokens.iter().map(|&(a, b)| (random_block(&mut g), a & b)).collect();
+            check_all(&blocks);
+            true
+        }
+        QuickCheck::new().tests(300).quickcheck(property as fn(Vec<(u64, u64)>) -> bool);
+    }
 }

@@ -1,4 +1,4 @@
-//! Packed tokens as three words, with a bit of each token.
+//! Packed tokens as three words, each with a bit of every token.
 //!
 //! | | `bracket` | `after` | `kind` |
 //! |---|---|---|---|
@@ -11,20 +11,19 @@
 //! | string | 0 | 0 | 1 |
 //! | number or literal | 0 | 0 | 0 |
 //!
-//! To append a block is to gather the bits of each word that stand where tokens begin, and to put them after those that are
-//! there already:
+//! To append a block, the bits of its tokens are gathered from each word, and shifted behind those already there:
 //!
 //! ```text
-//! block        "ab": [17, {       tokens so far  { " : 1     and then  { " : 1 , " : [ 1 , {
-//! tokens       ^   ^ ^^ ^ ^
-//! bracket      ....  1    1                      1 0 0 0               1 0 0 0 0 0 0 1 0 0 1
+//! block      "ab": [17, {
+//! tokens     ^   ^ ^^ ^ ^
+//! bracket    0   0 10 0 1    gathered: 001001, in the order of the text
 //! ```
 
 use super::super::cpu::{Block, Gather};
 use super::Tokens;
 use super::packed::{JUDGED, Pack, TOKENS, ones};
 
-/// What kinds of tokens there are, by the three bits that tell them apart.
+/// The three bits that tell tokens apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct KindMasks {
     /// Brackets.
@@ -35,16 +34,16 @@ pub(in super::super) struct KindMasks {
     pub(in super::super) kind: u64,
 }
 
-/// A CPU that tells these of a block.
+/// A CPU that can compute them for a block.
 pub(in super::super) trait Kinds: Gather {
-    /// The bits of brackets, colons and commas. Those of control characters may be anything, and all others are zero.
+    /// The bits of brackets, colons and commas. Those of control characters are arbitrary, all others zero.
     fn kinds(self, block: &Block) -> KindMasks;
 }
 
-/// See the [module](self).
+/// Packed tokens as three words.
 pub(in super::super) struct Planes {
     tokens: KindMasks,
-    /// Those of the last block that came after the 64th.
+    /// The tokens of the last block that did not fit.
     rest: KindMasks,
 }
 

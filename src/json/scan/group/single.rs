@@ -1,7 +1,7 @@
-//! One block at a time, its tokens where they are.
+//! The tokens of one block, in place.
 //!
-//! Shift a mask by one, and every token has stepped to the byte after it. Add it to a mask of blanks, and every token that
-//! stood before blanks has been carried over them:
+//! Shifting a mask moves every token to the byte after it. Adding that to a mask of blanks carries those tokens over the
+//! blanks that follow them:
 //!
 //! ```text
 //! text     { "a" : [ 1 , "b" ] , "c" : 2 }
@@ -10,7 +10,7 @@
 //! lands    ..............^.......^........    (blank + (steps & blank)) & !blank, or where it stepped on no blank
 //! ```
 //!
-//! What leaves the block that way comes in at the beginning of the next.
+//! A token carried past the end of the block enters the next one at its first byte.
 
 use super::super::carry::Carry;
 use super::super::cpu::{Block, Masks, StructureMasks};
@@ -19,16 +19,16 @@ use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pass::Rejected;
 use super::{Found, Group, Tokens};
 
-/// See the [module](self).
+/// The tokens of one block, in place.
 pub(in super::super) struct Single {
-    /// The tokens of the block, if there is one to be judged.
     tokens: Tokens,
+    /// Whether they have been checked already.
     is_empty: bool,
-    /// Where it is in the text.
+    /// Where the block is in the text.
     at: u32,
     inside: u64,
     blank: u64,
-    // The tokens that wait for what comes after them.
+    // Tokens of earlier blocks whose successor has not been seen yet.
     after_open: Carry,
     after_comma: Carry,
     after_colon: Carry,
@@ -50,7 +50,7 @@ impl<C: Masks> Group<C> for Single {
             blank: 0,
             after_open: Carry(0),
             after_comma: Carry(u64::from(after_comma)),
-            // The beginning is followed by a value, as a colon is.
+            // A text begins with a value, as if after a colon.
             after_colon: Carry(u64::from(!after_comma)),
             key: Carry(0),
             after_key: Carry(0),
@@ -106,7 +106,7 @@ impl<C: Masks> Group<C> for Single {
         let Self { inside, blank, .. } = *self;
         let Tokens { open, comma, colon, string, .. } = tokens;
         let after = if blank == 0 {
-            // As compact JSON has it: what follows is the next byte.
+            // As in compact JSON, the next token is the next byte.
             let open = self.after_open.step(open);
             let comma = self.after_comma.step(comma);
             let colon = self.after_colon.step(colon);
