@@ -405,7 +405,7 @@ fn error_line(id: &Id<'_>, code: i64, message: &str) -> String {
 /// An id: the first spelling of its value, and one of its spellings. Some are long.
 fn id(choice: u8) -> (String, String) {
     if choice >= 0xfd {
-        let id = "7".repeat(usize::from(choice - 0xfc) * 700);
+        let id = "7".repeat(usize::from(choice - 0xfc) * 340);
         return (id.clone(), id);
     }
     let row = IDS[usize::from(choice) % IDS.len()];
