@@ -64,14 +64,6 @@ impl Encoder {
     pub fn take(&mut self) -> Bytes {
         self.sink.split().freeze()
     }
-
-    /// Removes all lines from the buffer, and gives its memory back if that is more than `kept` bytes.
-    pub(crate) fn clear(&mut self, kept: usize) {
-        self.sink.clear();
-        if self.sink.capacity() > kept {
-            self.sink = BytesMut::new();
-        }
-    }
 }
 
 impl<'b> Encoder<&'b mut BytesMut> {

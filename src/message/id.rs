@@ -78,6 +78,7 @@ impl<'a> Id<'a> {
     }
 
     /// The id as JSON text, as it was spelled.
+    #[inline]
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.json.as_str()
@@ -135,6 +136,12 @@ impl<'a> Id<'a> {
     /// The same id with a spelling of its own, which keeps no buffer alive.
     #[must_use]
     pub fn into_owned(self) -> Id<'static> {
+        Id { json: self.json.detached() }
+    }
+
+    /// A copy that keeps no buffer alive.
+    #[inline(always)]
+    pub(crate) fn detached(&self) -> Id<'static> {
         Id { json: self.json.detached() }
     }
 
