@@ -1,84 +1,260 @@
-//! The cost of a request in the ledger while 1, 1,000 and 1,000,000 others are in flight: admitting and answering it,
-//! and issuing and settling it.
+//! The cost of a request in the ledger, beside what programs write by hand: a `Mutex<HashMap>` of ids.
+//!
+//! All contenders take turns in short rounds, and the fastest round of each counts: on a busy machine that is the one
+//! that nothing else got in the way of. Answering includes encoding, except where it says so.
+//!
+//! ```console
+//! $ cargo bench --manifest-path benches/Cargo.toml --bench ledger
+//! ```
 
+use std::collections::HashMap;
 use std::hint::black_box;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use criterion::{Criterion, criterion_group, criterion_main};
-use wireline::ledger::{Inbound, Outbound};
-use wireline::{Encoder, Frame, Message, Rules};
+use bytes::BytesMut;
+use wireline::ledger::{Answer, Inbound, Outbound, Ticket};
+use wireline::{Encoder, Frame, Id, Message, Request, RpcError, Rules};
 
-const IN_FLIGHT: [u64; 3] = [1, 1_000, 1_000_000];
+/// Operations in a round of one thread: some 100 microseconds.
+const ROUND: usize = 1000;
+const ROUNDS: usize = 2000;
 
 /// Parses a line into an owned message.
-fn message(line: String) -> Message<'static> {
+fn message(line: &str) -> Message<'static> {
     match Frame::parse(line.as_bytes(), &Rules::json_rpc()) {
         Ok(Frame::Message(message)) => message.into_owned(),
         other => panic!("{other:?}"),
     }
 }
 
-fn inbound(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("ledger/admit-and-answer");
-    for in_flight in IN_FLIGHT {
-        let owed = Inbound::new(Rules::json_rpc(), 2_000_000);
-        let admit = |id: u64| {
-            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
-            let Message::Request(request) = message(line) else { panic!("it is a request") };
-            owed.admit(&request).expect("there is room")
-        };
-        let tickets: Vec<_> = (0..in_flight).map(admit).collect();
-        let Message::Request(request) = message(r#"{"jsonrpc":"2.0","id":"new","method":"m"}"#.into()) else {
-            panic!()
-        };
-        let mut encoder = Encoder::new(Rules::json_rpc());
-        group.bench_function(in_flight.to_string(), |bencher| {
-            bencher.iter(|| {
-                encoder.clear();
-                let ticket = owed.admit(black_box(&request)).expect("there is room");
-                ticket.respond(&mut encoder, &1).expect("it serializes");
-            });
-        });
-        assert_eq!(owed.in_flight() as u64, in_flight);
-        drop(tickets);
+fn request(id: &str) -> Request<'static> {
+    match message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#)) {
+        Message::Request(request) => request,
+        other => panic!("{other:?}"),
     }
-    group.finish();
 }
 
-fn outbound(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("ledger/issue-and-settle");
-    for in_flight in IN_FLIGHT {
+/// Consecutive ids, as clients make them, so that none is measured over and over again.
+fn requests(from: u64) -> Vec<Request<'static>> {
+    (0..1024).map(|i| request(&(from + i).to_string())).collect()
+}
+
+/// Something that admits a request, answers it, and appends the line.
+trait Ledger: Sync {
+    fn admit_and_answer(&self, request: &Request<'_>, out: &mut BytesMut);
+}
+
+impl Ledger for Inbound {
+    fn admit_and_answer(&self, request: &Request<'_>, out: &mut BytesMut) {
+        let ticket = self.admit(request).expect("there is room");
+        ticket.respond(&1).accept_into(out);
+    }
+}
+
+/// What is in flight, and whether it was cancelled.
+#[derive(Default)]
+struct ByHand(Mutex<HashMap<Id<'static>, Arc<AtomicBool>>>);
+
+impl Ledger for ByHand {
+    fn admit_and_answer(&self, request: &Request<'_>, out: &mut BytesMut) {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let id = request.id().clone().into_owned();
+        assert!(self.0.lock().expect("no panics").insert(id.clone(), Arc::clone(&cancelled)).is_none());
+        let line = wireline::to_line(&Rules::json_rpc(), |encoder| encoder.response(&id, &1)).expect("it fits");
+        if !cancelled.load(Ordering::Relaxed) {
+            out.extend_from_slice(line.as_bytes());
+        }
+        self.0.lock().expect("no panics").remove(&id);
+    }
+}
+
+/// Only the encoding, into a buffer that is used again.
+struct Encoding;
+
+impl Ledger for Encoding {
+    fn admit_and_answer(&self, request: &Request<'_>, out: &mut BytesMut) {
+        Encoder::append_to(out, Rules::json_rpc()).response(request.id(), &1).expect("it fits");
+    }
+}
+
+/// The ledger alone, without the encoding.
+struct Unencoded(Inbound);
+
+impl Ledger for Unencoded {
+    fn admit_and_answer(&self, request: &Request<'_>, out: &mut BytesMut) {
+        let ticket = self.0.admit(request).expect("there is room");
+        ticket.answer_without_encoding().accept_into(out);
+    }
+}
+
+/// What is done in a round, and how many operations that is.
+struct Contender<'c> {
+    name: String,
+    operations: usize,
+    run: Box<dyn FnMut() + 'c>,
+}
+
+/// Lets contenders take turns, and prints the fastest round of each, and the median, per operation.
+fn compare(title: &str, rounds: usize, mut contenders: Vec<Contender<'_>>) {
+    let rounds = if is_test() { 1 } else { rounds };
+    let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
+    for _ in 0..rounds {
+        for (contender, times) in contenders.iter_mut().zip(&mut times) {
+            let start = Instant::now();
+            (contender.run)();
+            times.push(start.elapsed());
+        }
+    }
+    println!("{title}");
+    for (Contender { name, operations, .. }, times) in contenders.iter().zip(&mut times) {
+        times.sort_unstable();
+        let per_operation = |time: Duration| time.as_nanos() as f64 / *operations as f64;
+        let (fastest, median) = (per_operation(times[0]), per_operation(times[times.len() / 2]));
+        println!("  {name:<40} {fastest:8.1} ns  (median {median:8.1})");
+    }
+}
+
+fn contender<'c>(name: &str, ledger: &'c (impl Ledger + 'c), requests: &'c [Request<'static>]) -> Contender<'c> {
+    let mut out = BytesMut::new();
+    let mut next = requests.iter().cycle();
+    let run = move || {
+        for _ in 0..ROUND {
+            out.clear();
+            ledger.admit_and_answer(black_box(next.next().expect("a cycle")), &mut out);
+            black_box(&out);
+        }
+    };
+    Contender { name: name.to_owned(), operations: ROUND, run: Box::new(run) }
+}
+
+fn inbound() {
+    let new = requests(5_000_000);
+    for in_flight in [1, 1_000, 1_000_000] {
+        let owed = Inbound::new(Rules::json_rpc(), 2_000_000);
+        let unencoded = Unencoded(owed.clone());
+        let admit = |id: u64| owed.admit(&request(&id.to_string())).expect("there is room");
+        let tickets: Vec<Ticket> = (0..in_flight).map(admit).collect();
+        let by_hand = ByHand::default();
+        let insert = |id: u64| by_hand.0.lock().expect("no panics").insert(Id::from(id), Arc::default());
+        assert!((0..in_flight).map(insert).all(|before| before.is_none()));
+        compare(
+            &format!("admit and answer, integer ids, {in_flight} others in flight"),
+            ROUNDS,
+            vec![
+                contender("wireline, without encoding", &unencoded, &new),
+                contender("wireline", &owed, &new),
+                contender("by hand", &by_hand, &new),
+                contender("encoding alone", &Encoding, &new),
+            ],
+        );
+        assert_eq!(owed.in_flight() as u64, in_flight);
+        owed.answer_rest(&RpcError::internal()).into_iter().map(Answer::accept).for_each(drop);
+        assert_eq!((owed.in_flight(), tickets.len() as u64), (0, in_flight));
+    }
+    let owed = Inbound::new(Rules::json_rpc(), 2_000_000);
+    let unencoded = Unencoded(owed.clone());
+    let strings: Vec<_> = (0..1024).map(|i| request(&format!("\"request-{i}\""))).collect();
+    let uuids: Vec<_> = (0..1024).map(|i| request(&format!("\"{i:08x}-8e6b-4fd6-9c1c-0a2b3c4d5e6f\""))).collect();
+    compare(
+        "admit and answer, strings, none in flight, without encoding",
+        ROUNDS,
+        vec![contender("short strings", &unencoded, &strings), contender("UUIDs", &unencoded, &uuids)],
+    );
+}
+
+/// Requests in all, from several threads that have ids of their own, on one ledger.
+fn threads() {
+    let (owed, by_hand) = (Inbound::new(Rules::json_rpc(), 2_000_000), ByHand::default());
+    let unencoded = Unencoded(owed.clone());
+    let mut contenders = Vec::new();
+    for threads in [1, 2, 16] {
+        contenders.push(in_parallel(&format!("wireline, without encoding, {threads} threads"), threads, &unencoded));
+    }
+    for threads in [1, 2, 16] {
+        contenders.push(in_parallel(&format!("wireline, {threads} threads"), threads, &owed));
+    }
+    for threads in [1, 2, 16] {
+        contenders.push(in_parallel(&format!("by hand, {threads} threads"), threads, &by_hand));
+    }
+    compare("admit and answer on several threads, time for each of all requests", ROUNDS / 20, contenders);
+}
+
+/// Many operations spread over threads, so that starting them hardly counts.
+fn in_parallel<'c>(name: &str, threads: usize, ledger: &'c (impl Ledger + 'c)) -> Contender<'c> {
+    const OPERATIONS: usize = 100 * ROUND;
+    let requests: Vec<_> = (0..threads).map(|thread| requests(thread as u64 * 1_000_000)).collect();
+    let run = move || {
+        let start = Barrier::new(threads + 1);
+        thread::scope(|scope| {
+            for requests in &requests {
+                let start = &start;
+                scope.spawn(move || {
+                    let mut out = BytesMut::new();
+                    start.wait();
+                    for request in requests.iter().cycle().take(OPERATIONS / threads) {
+                        out.clear();
+                        ledger.admit_and_answer(black_box(request), &mut out);
+                    }
+                });
+            }
+            start.wait();
+        });
+    };
+    Contender { name: name.to_owned(), operations: OPERATIONS, run: Box::new(run) }
+}
+
+fn cancellation() {
+    let owed = Inbound::new(Rules::json_rpc(), 1000);
+    let tickets = [1, 2].map(|id| owed.admit(&request(&id.to_string())).expect("there is room"));
+    assert!(owed.cancel(&Id::from(2)));
+    let ask = || {
+        for _ in 0..ROUND {
+            assert!(!black_box(&tickets[0]).is_cancelled());
+        }
+    };
+    let contender = Contender { name: "is_cancelled".to_owned(), operations: ROUND, run: Box::new(ask) };
+    compare("cancellation", ROUNDS, vec![contender]);
+    assert!(tickets[1].is_cancelled());
+}
+
+fn outbound() {
+    for in_flight in [1, 1_000, 1_000_000] {
         let mut asked = Outbound::new(2_000_000);
         for value in 0..in_flight {
             asked.issue(value).expect("there is room");
         }
-        // Ids count up from 1.
-        let mut ids = in_flight + 1..;
-        group.bench_function(in_flight.to_string(), |bencher| {
-            // Building the response isn't measured.
-            bencher.iter_batched(
-                || {
-                    let next = ids.next().expect("there are always more");
-                    message(format!(r#"{{"jsonrpc":"2.0","id":{next},"result":1}}"#))
-                },
-                |response| {
-                    let Message::Response(response) = &response else { panic!("it is a response") };
-                    black_box(asked.issue(black_box(1)).expect("there is room"));
-                    asked.settle(response).expect("it was issued")
-                },
-                criterion::BatchSize::PerIteration,
-            );
-        });
+        let mut next = in_flight;
+        let responses = |from: u64| {
+            (from..from + ROUND as u64).map(|id| message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#)))
+        };
+        // Ids are counted, so each response is only good once. Making them isn't measured.
+        let mut times = Vec::new();
+        for _ in 0..if is_test() { 1 } else { ROUNDS / 4 } {
+            let responses: Vec<_> = responses(next + 1).collect();
+            let start = Instant::now();
+            for response in &responses {
+                let Message::Response(response) = response else { panic!("it is a response") };
+                black_box(asked.issue(black_box(next)).expect("there is room"));
+                assert_eq!(asked.settle(response), Ok(next));
+            }
+            times.push(start.elapsed());
+            next += ROUND as u64;
+        }
+        let fastest = times.iter().min().expect("there are rounds").as_nanos() as f64 / ROUND as f64;
+        println!("issue and settle, {in_flight} others in flight\n  {:<40} {fastest:8.1} ns", "wireline");
     }
-    group.finish();
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default()
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2))
-        .nresamples(10_000);
-    targets = inbound, outbound
+fn is_test() -> bool {
+    std::env::args().any(|argument| argument == "--test")
 }
-criterion_main!(benches);
+
+fn main() {
+    inbound();
+    threads();
+    cancellation();
+    outbound();
+}

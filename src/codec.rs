@@ -35,6 +35,7 @@ use tokio_util::codec;
 
 use crate::decode::{Decoder, Fault};
 use crate::encode::Line;
+use crate::ledger::Answer;
 use crate::message::{Frame, Rules};
 
 /// Frames from, and lines to, a byte stream; see the [module](self).
@@ -130,6 +131,17 @@ impl codec::Encoder<Line> for Codec {
 
     fn encode(&mut self, line: Line, buffer: &mut BytesMut) -> io::Result<()> {
         buffer.extend_from_slice(line.as_bytes());
+        Ok(())
+    }
+}
+
+/// The request counts as answered once the line is in the buffer of [`Framed`](codec::Framed).
+impl codec::Encoder<Answer> for Codec {
+    /// The transport's. An answer is already encoded, so this codec adds none.
+    type Error = io::Error;
+
+    fn encode(&mut self, answer: Answer, buffer: &mut BytesMut) -> io::Result<()> {
+        answer.accept_into(buffer);
         Ok(())
     }
 }

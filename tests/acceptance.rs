@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Dialect, cases, decode, describe, kernels};
-use wireline::{Decoder, Frame};
+use wireline::{Decoder, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message};
 
 /// Tests skip kernels that the CPU can't run. A job that emulates a CPU to test its kernels lists them in
 /// `WIRELINE_CPUS`, so that skipping one is an error.
@@ -57,6 +57,51 @@ fn at_every_split_point() {
             }
         }
     }
+}
+
+/// What the decoder accepts, the encoder forwards under the same rules, by itself and in a batch, as one line that says
+/// the same.
+#[test]
+fn what_is_accepted_can_be_forwarded() {
+    let longest = Id::parse(&"8".repeat(1024)).unwrap().into_owned();
+    let mut forwarded = 0;
+    for dialect in Dialect::ALL {
+        let rules = dialect.rules();
+        let mut encoder = Encoder::new(rules);
+        let mut forward = |message: &Message<'_>, line: &str| {
+            encoder.forward(message).unwrap_or_else(|error| panic!("{dialect:?}, {error}: {line}"));
+            let said = describe(&Ok(message.clone().into()));
+            assert_eq!(decode(rules, [&encoder.take()[..]]), [&said[..]], "{dialect:?}: {line}");
+            if rules.allows_batches() {
+                // The array around it is one level more.
+                let deep = line.contains(&"[".repeat(127));
+                match encoder.batch(|batch| batch.forward(message)) {
+                    Err(error) => assert!(deep && error.kind() == EncodeErrorKind::Rule(FaultKind::TooDeep)),
+                    Ok(()) => {
+                        let batch = [format!("batch [{said}]")];
+                        assert_eq!(decode(rules, [&encoder.take()[..]]), batch, "{dialect:?}: {line}");
+                    }
+                }
+            }
+            for id in [Id::from(1), longest.clone()] {
+                if let Some(before) = message.id() {
+                    encoder.with_id(message, &id).unwrap_or_else(|error| panic!("{dialect:?}, {error}: {line}"));
+                    let said = said.replacen(before.as_json(), id.as_json(), 1);
+                    assert_eq!(decode(rules, [&encoder.take()[..]]), [said], "{dialect:?}: {line}");
+                }
+            }
+            forwarded += 1;
+        };
+        for case in cases() {
+            let line = String::from_utf8_lossy(&case.line);
+            match Frame::parse(&case.line, &rules) {
+                Ok(Frame::Message(message)) => forward(&message, &line),
+                Ok(Frame::Batch(batch)) => batch.iter().flatten().for_each(|entry| forward(&entry, &line)),
+                Err(_) => {}
+            }
+        }
+    }
+    assert!(forwarded > 100, "{forwarded}");
 }
 
 #[test]

@@ -505,7 +505,7 @@ fn refusals_leave_no_trace() {
         (Dialect::JsonRpc, rule(FaultKind::LineTooLong), Box::new(move |e| e.response(&id(), &"x".repeat(2000)))),
         (
             Dialect::JsonRpc,
-            rule(FaultKind::LineTooLong),
+            rule(FaultKind::IdTooLong),
             Box::new(move |e| e.request(&Id::from("x".repeat(2000).as_str()), "m", &())),
         ),
         (Dialect::JsonRpc, rule(FaultKind::LineTooLong), Box::new(move |e| e.request(&id(), &"x".repeat(2000), &()))),

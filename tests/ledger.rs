@@ -4,141 +4,55 @@ mod common;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use allocation_counter::measure;
+use bytes::BytesMut;
 use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use serde::{Serialize, Serializer};
-use wireline::ledger::{Inbound, Outbound, Refusal, Stray, Ticket};
-use wireline::{Encoder, Frame, Id, Message, RpcError, Rules};
+use serde_json::json;
+use wireline::ledger::{Answer, Inbound, Outbound, Refusal, Stray, Ticket, Untracked};
+use wireline::{EncodeErrorKind, Frame, Id, Message, Request, Response, RpcError, Rules};
 
 fn is_send<T: Send>() {}
+fn is_sync<T: Sync>() {}
 
-fn admit(owed: &Inbound, id: &str) -> Result<Ticket, Refusal> {
+fn request(id: &str) -> Request<'static> {
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
-    let Frame::Message(Message::Request(request)) = Frame::parse(line.as_bytes(), &Rules::json_rpc()).unwrap() else {
-        panic!()
-    };
-    owed.admit(&request)
-}
-
-fn answers(encoder: &mut Encoder) -> Vec<String> {
-    common::decode(Rules::json_rpc(), [&encoder.take()[..]])
-}
-
-#[test]
-fn tickets_cross_threads() {
-    is_send::<Ticket>();
-    is_send::<Inbound>();
-    is_send::<Outbound<String>>();
-}
-
-#[test]
-fn answers_spell_the_id_as_it_was() {
-    let owed = Inbound::new(Rules::json_rpc(), 10);
-    let mut encoder = Encoder::new(Rules::json_rpc());
-    for id in ["1.0", "\"\\u00e9\"", "123456789012345678901234567890", "null", "-0.5e1"] {
-        admit(&owed, id).unwrap().respond(&mut encoder, &1).unwrap();
-        assert_eq!(answers(&mut encoder), [format!("result {id} 1")]);
-        admit(&owed, id).unwrap().fail(&mut encoder, &RpcError::method_not_found()).unwrap();
-        assert_eq!(answers(&mut encoder), [format!(r#"error {id} -32601 "Method not found" -"#)]);
-        drop(admit(&owed, id).unwrap());
-        assert_eq!(owed.answer_dropped(&mut encoder).unwrap(), 1);
-        assert_eq!(answers(&mut encoder), [format!(r#"error {id} -32603 "Internal error" -"#)]);
-    }
-    assert_eq!(owed.in_flight(), 0);
-    assert_eq!(owed.answer_dropped(&mut encoder).unwrap(), 0);
-}
-
-#[test]
-fn an_id_in_flight_is_refused() {
-    let owed = Inbound::new(Rules::json_rpc(), 10);
-    let mut encoder = Encoder::new(Rules::json_rpc());
-    let ticket = admit(&owed, "1").unwrap();
-    for same in ["1", "1.0", "10e-1"] {
-        assert_eq!(admit(&owed, same).unwrap_err(), Refusal::Duplicate);
-    }
-    let other = admit(&owed, "\"1\"").unwrap();
-    ticket.respond(&mut encoder, &1).unwrap();
-    // A ticket that was dropped is in flight until it is answered.
-    drop(admit(&owed, "1").unwrap());
-    assert_eq!(admit(&owed, "1").unwrap_err(), Refusal::Duplicate);
-    assert_eq!(owed.in_flight(), 2);
-    owed.answer_dropped(&mut encoder).unwrap();
-    drop((admit(&owed, "1").unwrap(), other));
-    assert_eq!(Refusal::Duplicate.error().code(), -32600);
-    assert_eq!(Refusal::TooMany.error().code(), -32000);
-}
-
-#[test]
-fn is_bounded() {
-    let owed = Inbound::new(Rules::json_rpc(), 2);
-    let tickets = [admit(&owed, "1").unwrap(), admit(&owed, "2").unwrap()];
-    assert_eq!(admit(&owed, "3").unwrap_err(), Refusal::TooMany);
-    drop(tickets);
-    assert_eq!(admit(&owed, "3").unwrap_err(), Refusal::TooMany); // still to be answered
-    owed.answer_dropped(&mut Encoder::new(Rules::json_rpc())).unwrap();
-    drop(admit(&owed, "3").unwrap());
-    // Nor can ids be as long as lines.
-    assert_eq!(admit(&owed, &"7".repeat(3000)).unwrap_err(), Refusal::IdTooLong);
-    assert_eq!(admit(&owed, &"7".repeat(2048)).unwrap_err(), Refusal::TooMany);
-    let fits = admit(&owed, &"7".repeat(2047)).unwrap();
-    // What has been answered takes up no room.
-    let mut encoder = Encoder::new(Rules::json_rpc());
-    fits.respond(&mut encoder, &1).unwrap();
-    owed.answer_dropped(&mut encoder).unwrap();
-    drop(admit(&owed, &"7".repeat(2048)).unwrap());
-
-    let mut asked = Outbound::new(1);
-    asked.issue("one").unwrap();
-    assert_eq!(asked.issue("two").unwrap_err().0, "two");
-}
-
-#[test]
-fn cancelled_requests_are_answered_as_their_dialect_wants() {
-    for (dialect, responded, dropped) in [
-        (Dialect::Mcp, vec![], vec![]),
-        (Dialect::JsonRpc, vec!["result 1 {}"], vec![r#"error 1 -32800 "Request cancelled" -"#]),
-        (Dialect::Acp, vec!["result 1 {}"], vec![r#"error 1 -32800 "Request cancelled" -"#]),
-    ] {
-        let owed = Inbound::new(dialect.rules(), 10);
-        let mut encoder = Encoder::new(dialect.rules());
-        assert!(!owed.cancel(&Id::from(1)));
-        let ticket = admit(&owed, "1").unwrap();
-        assert!(!ticket.is_cancelled());
-        assert!(owed.cancel(&Id::parse("1.0").unwrap()));
-        assert!(ticket.is_cancelled());
-        ticket.respond(&mut encoder, &serde_json::json!({})).unwrap();
-        assert_eq!(answers(&mut encoder), responded);
-        let ticket = admit(&owed, "1").unwrap();
-        assert!(owed.cancel(&Id::from(1)));
-        drop(ticket);
-        owed.answer_dropped(&mut encoder).unwrap();
-        assert_eq!(answers(&mut encoder), dropped);
-        assert_eq!(owed.in_flight(), 0);
-        assert!(!owed.cancel(&Id::from(1)));
-
-        // Cancelled after its ticket was dropped, but before that was answered.
-        drop(admit(&owed, "1").unwrap());
-        assert!(owed.cancel(&Id::from(1)));
-        owed.answer_dropped(&mut encoder).unwrap();
-        assert_eq!(answers(&mut encoder), dropped);
-        assert_eq!(owed.in_flight(), 0);
+    match Frame::parse(line.as_bytes(), &Rules::json_rpc()).unwrap() {
+        Frame::Message(Message::Request(request)) => request.into_owned(),
+        other => panic!("{other:?}"),
     }
 }
 
-#[test]
-fn an_answer_that_does_not_fit_keeps_no_other_back() {
-    let rules = Rules::json_rpc().max_line_len(200);
-    let owed = Inbound::new(rules, 10);
-    let mut encoder = Encoder::new(rules);
-    drop([admit(&owed, "1").unwrap(), admit(&owed, &"7".repeat(150)).unwrap(), admit(&owed, "2").unwrap()]);
-    assert!(owed.answer_dropped(&mut encoder).is_err());
-    let internal = |id| format!(r#"error {id} -32603 "Internal error" -"#);
-    assert_eq!(answers(&mut encoder), [internal("1"), internal("2")]);
-    assert_eq!((owed.in_flight(), owed.answer_dropped(&mut encoder).unwrap()), (0, 0));
+fn response(line: &str) -> Response<'static> {
+    match Frame::parse(line.as_bytes(), &Rules::json_rpc().answer_without_id(wireline::AnswerWithoutId::OmitId)) {
+        Ok(Frame::Message(Message::Response(response))) => response.into_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn admit(owed: &Inbound, id: &str) -> Result<Ticket, Answer> {
+    owed.admit(&request(id))
+}
+
+fn refused(owed: &Inbound, id: &str) -> Refusal {
+    admit(owed, id).unwrap_err().refusal().unwrap()
+}
+
+/// Accepts an answer, and says what it is.
+fn said(answer: Answer) -> Vec<String> {
+    common::decode(Rules::json_rpc(), [&answer.accept()[..]])
+}
+
+fn internal(id: &str) -> String {
+    format!(r#"error {id} -32603 "Internal error" -"#)
 }
 
 struct Panics;
@@ -149,69 +63,450 @@ impl Serialize for Panics {
     }
 }
 
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Alarm(AtomicUsize);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Alarm {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn tickets_and_answers_cross_threads() {
+    is_send::<Ticket>();
+    is_send::<Answer>();
+    is_send::<Inbound>();
+    is_send::<Outbound<String>>();
+    is_sync::<Inbound>();
+    is_sync::<Ticket>();
+}
+
+#[test]
+fn answers_spell_the_id_as_it_was() {
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let long = format!("\"{}\"", "x".repeat(1000));
+    for id in ["1.0", "\"\\u00e9\"", "123456789012345678901234567890", "null", "-0.5e1", &long] {
+        assert_eq!(said(admit(&owed, id).unwrap().respond(&1)), [format!("result {id} 1")]);
+        let failed = admit(&owed, id).unwrap().fail(&RpcError::method_not_found());
+        assert_eq!(said(failed), [format!(r#"error {id} -32601 "Method not found" -"#)]);
+        drop(admit(&owed, id).unwrap());
+        assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal(id)]);
+    }
+    assert_eq!(owed.in_flight(), 0);
+    assert_eq!(owed.dropped().count(), 0);
+}
+
+#[test]
+fn a_request_is_settled_when_its_answer_is_accepted() {
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let answer = admit(&owed, "1").unwrap().respond(&1);
+    assert_eq!(answer.as_bytes(), b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n");
+    assert_eq!((owed.in_flight(), refused(&owed, "1")), (1, Refusal::Duplicate));
+    let mut out = BytesMut::from("before ");
+    answer.accept_into(&mut out);
+    assert_eq!(out, "before {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n");
+    assert_eq!(owed.in_flight(), 0);
+    drop(admit(&owed, "1").unwrap());
+}
+
+#[test]
+fn an_id_in_flight_is_refused() {
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let ticket = admit(&owed, "1").unwrap();
+    for same in ["1", "1.0", "10e-1"] {
+        let refusal = admit(&owed, same).unwrap_err();
+        assert_eq!(refusal.refusal(), Some(Refusal::Duplicate));
+        assert!(said(refusal)[0].starts_with(&format!("error {same} -32600 ")));
+    }
+    let other = admit(&owed, "\"1\"").unwrap();
+    assert_eq!(said(ticket.respond(&1)).len(), 1);
+    // A ticket that was dropped is in flight until it is answered.
+    drop(admit(&owed, "1").unwrap());
+    assert_eq!((refused(&owed, "1"), owed.in_flight()), (Refusal::Duplicate, 2));
+    owed.dropped().map(Answer::accept).for_each(drop);
+    drop((admit(&owed, "1").unwrap(), other));
+}
+
+#[test]
+fn is_bounded() {
+    let owed = Inbound::new(Rules::json_rpc(), 2);
+    let tickets = [admit(&owed, "1").unwrap(), admit(&owed, "2").unwrap()];
+    assert_eq!((refused(&owed, "3"), refused(&owed, "2")), (Refusal::TooMany, Refusal::Duplicate));
+    drop(tickets);
+    assert_eq!(refused(&owed, "3"), Refusal::TooMany); // still to be answered
+    owed.dropped().map(Answer::accept).for_each(drop);
+    drop(admit(&owed, "3").unwrap());
+
+    assert_eq!(refused(&Inbound::new(Rules::json_rpc(), 0), "1"), Refusal::TooMany);
+    let mut asked = Outbound::new(1);
+    asked.issue("one").unwrap();
+    assert_eq!(asked.issue("two").unwrap_err().0, "two");
+}
+
+/// Large ledgers are spread over several locks, and are full all the same when they are full.
+#[test]
+fn large_ledgers_are_exactly_full() {
+    for limit in [255, 256, 511, 512, 1000, 4096, 10_000] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let mut tickets: Vec<_> = (0..limit).map(|id| admit(&owed, &id.to_string()).unwrap()).collect();
+        assert_eq!((owed.in_flight(), refused(&owed, "\"one more\"")), (limit, Refusal::TooMany));
+        // Any one that is answered makes room for any other.
+        for i in 0..50 {
+            let ticket = tickets.swap_remove(i * 7 % tickets.len());
+            assert_eq!(said(ticket.respond(&1)).len(), 1);
+            tickets.push(admit(&owed, &format!("\"{i}\"")).unwrap());
+            assert_eq!(refused(&owed, "\"one more\""), Refusal::TooMany);
+        }
+        tickets.into_iter().for_each(|ticket| drop(ticket.respond(&1).accept()));
+        assert_eq!(owed.in_flight(), 0);
+    }
+}
+
+/// A request may have been read under other rules than those that its answer is written under.
+#[test]
+fn an_id_that_no_answer_could_have_is_refused() {
+    let mcp = Inbound::new(Rules::mcp(), 10);
+    for id in ["null", "1.5"] {
+        let refusal = admit(&mcp, id).unwrap_err();
+        assert_eq!(refusal.refusal(), Some(Refusal::InvalidId));
+        assert!(refusal.as_bytes().is_empty()); // MCP has no id for such an answer
+    }
+    let short = Inbound::new(Rules::json_rpc().max_id_len(5), 10);
+    assert_eq!(refused(&short, "123456"), Refusal::InvalidId);
+    assert!(said(admit(&short, "123456").unwrap_err())[0].starts_with("error null -32600 "));
+    drop(admit(&short, "12345").unwrap());
+}
+
+/// Limits may be so small that nothing fits: an error always does.
+#[test]
+fn there_is_always_room_for_an_error() {
+    let rules = Rules::json_rpc().max_line_len(0).max_depth(0).max_batch_len(0);
+    let owed = Inbound::new(rules, 10);
+    let id = "7".repeat(rules.limits().max_id_len);
+    let answer = admit(&owed, &id).unwrap().respond(&"x".repeat(100));
+    assert_eq!(answer.instead_of().unwrap().kind(), EncodeErrorKind::Rule(wireline::FaultKind::LineTooLong));
+    assert!(answer.as_bytes().len() <= 129);
+    assert_eq!(said(owed.batch([answer])), [internal(&id)]);
+}
+
+#[test]
+fn cancelled_requests_are_answered_as_their_dialect_wants() {
+    for (dialect, responded, dropped) in [
+        (Dialect::Mcp, vec![], vec![]),
+        (Dialect::JsonRpc, vec!["result 1 {}"], vec![r#"error 1 -32800 "Request cancelled" -"#]),
+        (Dialect::Acp, vec!["result 1 {}"], vec![r#"error 1 -32800 "Request cancelled" -"#]),
+    ] {
+        let owed = Inbound::new(dialect.rules(), 10);
+        assert!(!owed.cancel(&Id::from(1)));
+        let ticket = admit(&owed, "1").unwrap();
+        assert!(!ticket.is_cancelled());
+        assert!(owed.cancel(&Id::parse("1.0").unwrap()));
+        assert!(ticket.is_cancelled());
+        assert_eq!(said(ticket.respond(&json!({}))), responded);
+        // Between the encoding and the acceptance.
+        let answer = admit(&owed, "1").unwrap().respond(&json!({}));
+        assert!(owed.cancel(&Id::from(1)));
+        assert_eq!(said(answer), responded);
+        let ticket = admit(&owed, "1").unwrap();
+        assert!(!ticket.is_cancelled()); // the same slot, another request
+        assert!(owed.cancel(&Id::from(1)));
+        drop(ticket);
+        assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), dropped);
+        assert_eq!(owed.in_flight(), 0);
+        assert!(!owed.cancel(&Id::from(1)));
+
+        // Cancelled after its ticket was dropped, but before that was answered.
+        drop(admit(&owed, "1").unwrap());
+        assert!(owed.cancel(&Id::from(1)));
+        assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), dropped);
+        assert_eq!(owed.in_flight(), 0);
+    }
+}
+
 #[test]
 fn an_answer_that_cannot_be_encoded_is_replaced() {
+    common::quiet_panics_on_purpose();
     let owed = Inbound::new(Rules::mcp(), 10);
-    let mut encoder = Encoder::new(Rules::mcp());
-    let internal = [r#"error 1 -32603 "Internal error" -"#];
-    assert!(admit(&owed, "1").unwrap().respond(&mut encoder, &f64::NAN).is_err());
-    assert_eq!(answers(&mut encoder), internal);
-    assert!(admit(&owed, "1").unwrap().respond(&mut encoder, &[1]).is_err()); // not permitted by MCP
-    assert_eq!(answers(&mut encoder), internal);
+    for (answer, kind) in [
+        (admit(&owed, "1").unwrap().respond(&f64::NAN), EncodeErrorKind::NonFiniteFloat),
+        (admit(&owed, "2").unwrap().respond(&[1]), EncodeErrorKind::Rule(wireline::FaultKind::InvalidResult)),
+    ] {
+        assert_eq!(answer.instead_of().unwrap().kind(), kind);
+        assert!(said(answer)[0].ends_with(r#" -32603 "Internal error" -"#));
+    }
     let ticket = admit(&owed, "1").unwrap();
-    assert!(catch_unwind(AssertUnwindSafe(|| ticket.respond(&mut encoder, &Panics))).is_err());
-    owed.answer_dropped(&mut encoder).unwrap();
-    assert_eq!(answers(&mut encoder), internal);
+    assert!(catch_unwind(AssertUnwindSafe(|| ticket.respond(&Panics))).is_err());
+    assert_eq!(owed.in_flight(), 1);
+    assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal("1")]);
     assert_eq!(owed.in_flight(), 0);
 }
 
 #[test]
-fn batches_are_answered_too() {
+fn batches_are_answered_in_one_array() {
     let owed = Inbound::new(Rules::json_rpc(), 10);
-    let mut encoder = Encoder::new(Rules::json_rpc());
-    let (one, two) = (admit(&owed, "1").unwrap(), admit(&owed, "2").unwrap());
-    encoder
-        .batch(|batch| {
-            one.respond(batch, "one")?;
-            two.fail(batch, &RpcError::internal())
-        })
-        .unwrap();
-    assert_eq!(answers(&mut encoder), [r#"batch [result 1 "one" | error 2 -32603 "Internal error" -]"#]);
+    let [one, two, three] = ["1", "2", "3"].map(|id| admit(&owed, id).unwrap());
+    let duplicate = admit(&owed, "1").unwrap_err();
+    let batch = owed.batch([one.respond("one"), two.respond(&f64::NAN), duplicate, three.fail(&RpcError::internal())]);
+    assert_eq!(owed.in_flight(), 3);
+    assert_eq!(
+        said(batch),
+        [format!(
+            r#"batch [result 1 "one" | {} | error 1 -32600 "the id is already in use by a request in flight" - | {}]"#,
+            internal("2"),
+            internal("3")
+        )]
+    );
+    assert_eq!(owed.in_flight(), 0);
+    assert!(owed.batch([]).accept().is_empty());
 }
 
 #[test]
-fn whoever_writes_is_woken() {
+fn a_batch_that_is_dropped_or_panics_leaves_all_owed() {
+    common::quiet_panics_on_purpose();
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    drop(owed.batch(["1", "2"].map(|id| admit(&owed, id).unwrap().respond(&1))));
+    assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal("1"), internal("2")]);
+    let answers = ["1", "2", "3"].map(|id| admit(&owed, id).unwrap());
+    let panicking = AssertUnwindSafe(|| {
+        owed.batch(answers.into_iter().map(|ticket| match ticket.id().as_i64() {
+            Some(2) => ticket.respond(&Panics),
+            _ => ticket.respond(&1),
+        }))
+    });
+    assert!(catch_unwind(panicking).is_err());
+    let mut left: Vec<_> = owed.dropped().flat_map(said).collect();
+    left.sort_unstable();
+    assert_eq!(left, [internal("1"), internal("2"), internal("3")]);
+}
+
+#[test]
+fn a_batch_of_answers_may_outgrow_a_line() {
+    let owed = Inbound::new(Rules::json_rpc().max_line_len(300), 10);
+    let lengths = [60, 100, 264, 265, 10];
+    let answers = lengths.iter().enumerate().map(|(id, len)| {
+        let ticket = admit(&owed, &id.to_string()).unwrap();
+        ticket.respond(&"x".repeat(*len))
+    });
+    let lines = owed.batch(answers).accept();
+    assert!(lines.split(|&byte| byte == b'\n').all(|line| line.len() <= 300));
+    let found = common::decode(Rules::json_rpc(), [&lines[..]]);
+    let kinds: Vec<_> = found.iter().map(|line| line.split('"').next().unwrap()).collect();
+    assert_eq!(kinds, ["batch [result 0 ", "result 2 ", "batch [error 3 -32603 "]);
+}
+
+#[test]
+fn whoever_writes_is_woken_once() {
     let woken = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&woken);
     let owed = Inbound::with_wake(Rules::json_rpc(), 10, move || {
         counter.fetch_add(1, Ordering::SeqCst);
     });
+    let count = || woken.load(Ordering::SeqCst);
     drop(admit(&owed, "1").unwrap());
-    admit(&owed, "2").unwrap().respond(&mut Encoder::new(Rules::json_rpc()), &1).unwrap();
-    assert_eq!(woken.load(Ordering::SeqCst), 1);
+    assert_eq!(count(), 1);
+    drop(admit(&owed, "2").unwrap().respond(&1));
+    assert_eq!(count(), 2);
+    drop(admit(&owed, "3").unwrap().respond(&1).accept());
+    assert_eq!(count(), 2);
+    // A writer that can't send them isn't told again what it knows.
+    for _ in 0..3 {
+        assert_eq!(owed.dropped().count(), 2);
+    }
+    assert_eq!((count(), owed.in_flight()), (2, 2));
+    assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal("1"), internal("2")]);
+}
+
+#[test]
+fn waiting_for_cancellation() {
+    let owed = Inbound::new(Rules::mcp(), 10);
+    let [alarm, other] = [(); 2].map(|()| Arc::new(Alarm::default()));
+    let [waker, other_waker] = [&alarm, &other].map(|alarm| Waker::from(Arc::clone(alarm)));
+    let ticket = admit(&owed, "1").unwrap();
+    assert!(ticket.poll_cancelled(&mut Context::from_waker(&other_waker)).is_pending());
+    let mut cancelled = pin!(ticket.cancelled());
+    assert!(cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    let _neighbour = admit(&owed, "2").unwrap();
+    assert!(owed.cancel(&Id::from(2)));
+    assert_eq!(alarm.count(), 0);
+    assert!(owed.cancel(&Id::from(1)) && owed.cancel(&Id::from(1)));
+    assert_eq!((alarm.count(), other.count()), (1, 0)); // the last one that asked
+    assert_eq!(cancelled.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(()));
+}
+
+#[test]
+fn waiting_for_the_last_answer() {
+    for limit in [10, 10_000] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let alarm = Arc::new(Alarm::default());
+        let waker = Waker::from(Arc::clone(&alarm));
+        let mut cx = Context::from_waker(&waker);
+        assert!(owed.poll_idle(&mut cx).is_ready());
+        let tickets = ["1", "2", "3"].map(|id| admit(&owed, id).unwrap());
+        assert!(owed.poll_idle(&mut cx).is_pending());
+        assert!(owed.poll_idle(&mut cx).is_pending());
+        let [one, two, three] = tickets;
+        drop(one.respond(&1).accept());
+        drop(two); // owed
+        drop(three.respond(&1).accept());
+        assert!(owed.poll_idle(&mut cx).is_pending());
+        assert_eq!(alarm.count(), 0);
+        owed.dropped().map(Answer::accept).for_each(drop);
+        assert_eq!(alarm.count(), 1);
+        assert!(owed.poll_idle(&mut cx).is_ready());
+        assert!(owed.wait_idle(Duration::ZERO));
+    }
+}
+
+#[test]
+fn a_thread_waits_for_the_last_answer() {
+    let owed = Inbound::new(Rules::json_rpc(), 1000);
+    let tickets: Vec<_> = (0..100).map(|id| admit(&owed, &id.to_string()).unwrap()).collect();
+    assert!(!owed.wait_idle(Duration::from_millis(1)));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for ticket in tickets {
+                thread::sleep(Duration::from_micros(100));
+                drop(ticket.respond(&1).accept());
+            }
+        });
+        assert!(owed.wait_idle(Duration::from_secs(60)));
+    });
+    assert_eq!(owed.in_flight(), 0);
+}
+
+#[test]
+fn a_closed_ledger_admits_no_more() {
+    for limit in [10, 10_000] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let ticket = admit(&owed, "1").unwrap();
+        owed.close();
+        assert!(owed.is_closed());
+        assert_eq!((refused(&owed, "2"), owed.in_flight()), (Refusal::Closed, 1));
+        assert_eq!(said(ticket.respond(&1)), ["result 1 1"]);
+    }
+}
+
+/// At a deadline, what is left is answered by whoever closes, and the tickets' own answers say nothing.
+#[test]
+fn the_rest_is_answered_once() {
+    for limit in [10, 10_000] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let shutting_down = RpcError::new(-32000, "bye");
+        let error = |id: &str| vec![format!(r#"error {id} -32000 "bye" -"#)];
+        let [held, encoded, faster, queued] = ["1", "2", "3", "4"].map(|id| admit(&owed, id).unwrap());
+        let (encoded, faster) = (encoded.respond(&1), faster.respond(&1));
+        drop(queued);
+        let alarm = Arc::new(Alarm::default());
+        let waker = Waker::from(Arc::clone(&alarm));
+        assert!(held.poll_cancelled(&mut Context::from_waker(&waker)).is_pending());
+
+        let mut rest = owed.answer_rest(&shutting_down);
+        rest.sort_by_key(|answer| answer.as_bytes().to_vec());
+        assert_eq!((rest.len(), owed.in_flight()), (4, 4));
+        assert_eq!(said(faster), ["result 3 1"]);
+        let found: Vec<_> = rest.into_iter().map(said).collect();
+        assert_eq!(found, [error("1"), error("2"), vec![], error("4")]);
+        assert_eq!(owed.in_flight(), 0);
+
+        // Nobody needs to go on, and whatever comes is not sent.
+        assert!(held.is_cancelled());
+        assert_eq!(alarm.count(), 1);
+        // The id is free, although the old ticket is still there.
+        let again = admit(&owed, "1").unwrap();
+        assert!(!again.is_cancelled());
+        assert_eq!(said(held.respond(&1)), [""; 0]);
+        assert_eq!(said(encoded), [""; 0]);
+        assert_eq!(owed.dropped().count(), 0);
+        assert_eq!(said(again.respond(&2)), ["result 1 2"]);
+        assert_eq!(owed.in_flight(), 0);
+    }
+}
+
+#[test]
+fn the_rest_that_is_dropped_is_owed() {
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let ticket = admit(&owed, "1").unwrap();
+    drop(owed.answer_rest(&RpcError::internal()));
+    drop(owed.answer_rest(&RpcError::internal()));
+    assert_eq!(owed.in_flight(), 1);
+    drop(ticket);
+    assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal("1")]);
+    assert_eq!((owed.in_flight(), owed.dropped().count()), (0, 0));
+}
+
+#[test]
+fn nothing_is_allocated_for_short_ids() {
+    let owed = Inbound::new(Rules::json_rpc(), 10_000);
+    let requests: Vec<_> = (0..64)
+        .flat_map(|i| [i.to_string(), format!("\"r-{i}\""), format!("\"{i:08x}-8e6b-4fd6-9c1c-0a2b3c4d5e6f\"")])
+        .map(|id| request(&id))
+        .collect();
+    let mut out = BytesMut::with_capacity(1000);
+    let mut run = || {
+        for request in &requests {
+            out.clear();
+            owed.admit(request).unwrap().respond(&1).accept_into(&mut out);
+        }
+    };
+    (0..100).for_each(|_| run()); // to warm up
+    assert_eq!(measure(run).count_total, 0);
+}
+
+#[test]
+fn memory_is_given_back_after_a_burst() {
+    const REQUESTS: usize = 1_000_000;
+    let mut owed = None;
+    let info = measure(|| {
+        let ledger = owed.insert(Inbound::new(Rules::json_rpc(), REQUESTS));
+        let tickets: Vec<_> = (0..REQUESTS).map(|id| admit(ledger, &id.to_string()).unwrap()).collect();
+        assert_eq!(ledger.in_flight(), REQUESTS);
+        for ticket in tickets {
+            assert!(!ticket.respond(&1).accept().is_empty());
+        }
+        assert_eq!(ledger.in_flight(), 0);
+    });
+    assert!(info.bytes_current < 1 << 20, "{} bytes are kept", info.bytes_current);
+
+    let mut asked = None;
+    let info = measure(|| {
+        let ledger = asked.insert(Outbound::new(REQUESTS));
+        let deadline = Instant::now();
+        for value in 0..REQUESTS {
+            let id = ledger.issue(value).unwrap();
+            ledger.set_deadline(&id, deadline);
+        }
+        while ledger.take_expired(deadline).is_some() {}
+        assert_eq!(ledger.in_flight(), 0);
+    });
+    assert!(info.bytes_current < 1 << 20, "{} bytes are kept", info.bytes_current);
 }
 
 #[test]
 fn outbound_settles_once() {
-    let settle = |asked: &mut Outbound<&'static str>, line: &str| {
-        let frame = Frame::parse(line.as_bytes(), &Rules::mcp()).unwrap();
-        let Frame::Message(Message::Response(response)) = frame else { panic!() };
-        asked.settle(&response)
-    };
     let mut asked = Outbound::new(10);
     let ids: Vec<_> = ["a", "b", "c", "d"].map(|value| asked.issue(value).unwrap()).into();
-    let result = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
-    assert_eq!(settle(&mut asked, &result(ids[1].as_json())), Ok("b"));
-    assert_eq!(settle(&mut asked, &result(ids[1].as_json())), Err(Stray::Repeated));
-    assert_eq!(settle(&mut asked, &result(&format!("{}.0", ids[0].as_json()))), Ok("a"));
-    assert_eq!(settle(&mut asked, &result(&format!("\"{}\"", ids[2].as_json()))), Err(Stray::Unknown));
-    assert_eq!(settle(&mut asked, &result("77")), Err(Stray::Unknown));
-    assert_eq!(settle(&mut asked, &result("0")), Err(Stray::Unknown));
-    assert_eq!(settle(&mut asked, &result("-1")), Err(Stray::Unknown));
-    assert_eq!(settle(&mut asked, r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#), Err(Stray::NoId));
+    let result = |id: &str| response(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    assert_eq!(asked.settle(&result(ids[1].as_json())), Ok("b"));
+    assert_eq!(asked.settle(&result(ids[1].as_json())), Err(Stray::Repeated));
+    assert_eq!(asked.settle(&result(&format!("{}.0", ids[0].as_json()))), Ok("a"));
+    assert_eq!(asked.settle(&result(&format!("\"{}\"", ids[2].as_json()))), Err(Stray::Unknown));
+    for unknown in ["77", "0", "-1"] {
+        assert_eq!(asked.settle(&result(unknown)), Err(Stray::Unknown));
+    }
+    let without = response(r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#);
+    assert_eq!(asked.settle(&without), Err(Stray::NoId));
+    assert_eq!(asked.settle(&result("null")), Err(Stray::NoId));
     assert_eq!(asked.withdraw(&ids[2]), Some("c"));
     assert_eq!(asked.withdraw(&ids[2]), None);
-    assert_eq!(settle(&mut asked, &result(ids[2].as_json())), Err(Stray::Repeated));
+    assert_eq!(asked.settle(&result(ids[2].as_json())), Err(Stray::Repeated));
     assert_eq!(asked.in_flight(), 1);
     asked.issue("e").unwrap();
     assert_eq!(asked.drain().map(|(_, value)| value).collect::<Vec<_>>(), ["d", "e"]);
@@ -219,151 +514,418 @@ fn outbound_settles_once() {
 }
 
 #[test]
-fn shows_how_many_there_are_and_why_not_more() {
-    let owed = Inbound::new(Rules::json_rpc(), 2);
-    let ticket = admit(&owed, "\"hunter2\"").unwrap();
-    assert_eq!(format!("{owed:?}"), "Inbound { in_flight: 1, limit: 2 }");
-    assert_eq!(format!("{ticket:?}"), "Ticket { id: Id(String, 9 bytes), .. }");
-    let mut asked = Outbound::new(1);
-    asked.issue("hunter2").unwrap();
-    assert_eq!(format!("{asked:?}"), "Outbound { in_flight: 1, limit: 1 }");
-    let full = asked.issue("hunter2").unwrap_err();
-    assert_eq!((format!("{full:?}"), full.to_string()), ("Full(_)".into(), "expected fewer requests in flight".into()));
-    for (error, expected) in [
-        (&Refusal::Duplicate as &dyn std::error::Error, "expected an id that no request in flight has"),
-        (&Refusal::TooMany, "expected fewer requests in flight"),
-        (&Refusal::IdTooLong, "expected a shorter id"),
-        (&Stray::NoId, "expected a response with an id"),
-        (&Stray::Unknown, "expected the id of a request that was sent"),
-        (&Stray::Repeated, "expected the id of a request that is not answered yet"),
-    ] {
-        assert_eq!(error.to_string(), expected);
+fn outbound_takes_ids_that_somebody_else_made() {
+    let mut asked = Outbound::new(4);
+    let result = |id: &str| response(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#));
+    asked.track(&Id::from("a-1"), "theirs").unwrap();
+    asked.track(&Id::from(1), "number").unwrap();
+    assert_eq!(asked.track(&Id::parse("1.0").unwrap(), "again"), Err(Untracked::Duplicate("again")));
+    // Its own ids stay clear of them.
+    assert_eq!(asked.issue("ours").unwrap(), Id::from(2));
+    asked.track(&Id::NULL, "null").unwrap();
+    assert_eq!(asked.track(&Id::from(7), "full").unwrap_err().into_value(), "full");
+    assert_eq!(asked.settle(&result("\"\\u0061-1\"")), Ok("theirs"));
+    assert_eq!(asked.settle(&result("\"a-1\"")), Err(Stray::Unknown));
+    assert_eq!(asked.settle(&result("1")), Ok("number"));
+    assert_eq!(asked.settle(&result("null")), Ok("null"));
+    assert_eq!(asked.settle(&result("2")), Ok("ours"));
+    // One that was settled can be used again, as far as its maker is concerned.
+    asked.track(&Id::from("a-1"), "theirs again").unwrap();
+}
+
+#[test]
+fn outbound_knows_deadlines() {
+    let start = Instant::now();
+    let at = |seconds| start + Duration::from_secs(seconds);
+    let mut asked = Outbound::new(10);
+    let ids: Vec<_> = (0..5).map(|value| asked.issue(value).unwrap()).collect();
+    assert_eq!((asked.next_deadline(), asked.take_expired(at(1000))), (None, None));
+    for (id, seconds) in ids.iter().zip([30, 10, 20, 10]) {
+        assert!(asked.set_deadline(id, at(seconds)));
     }
+    assert!(!asked.set_deadline(&Id::from(77), at(1)));
+    assert_eq!(asked.next_deadline(), Some(at(10)));
+    // Moved, answered, withdrawn.
+    assert!(asked.set_deadline(&ids[0], at(5)) && asked.set_deadline(&ids[0], at(25)));
+    let line = format!(r#"{{"jsonrpc":"2.0","id":{},"result":1}}"#, ids[1].as_json());
+    assert_eq!(asked.settle(&response(&line)), Ok(1));
+    assert_eq!(asked.take_expired(at(9)), None);
+    assert_eq!(asked.take_expired(at(10)), Some((ids[3].clone(), 3)));
+    assert_eq!(asked.take_expired(at(10)), None);
+    assert_eq!(asked.next_deadline(), Some(at(20)));
+    assert_eq!(asked.withdraw(&ids[2]), Some(2));
+    assert_eq!(asked.take_expired(at(24)), None);
+    assert_eq!(asked.take_expired(at(100)), Some((ids[0].clone(), 0)));
+    assert_eq!(asked.drain().collect::<Vec<_>>(), [(ids[4].clone(), 4)]);
+    assert_eq!(asked.next_deadline(), None);
 }
 
-/// What may happen to a request that has been admitted.
-#[derive(Clone, Copy, Debug)]
-enum Fate {
-    Responded,
-    Failed,
-    NotEncodable,
-    Panicking,
-    Dropped,
-    /// Kept until later.
-    Held,
-}
-
+/// One operation of a random walk.
 #[derive(Clone, Debug)]
-struct Step {
-    id: u8,
-    fate: Fate,
-    cancel: bool,
+enum Op {
+    Admit(u8),
+    /// Turns a ticket into an answer.
+    Respond(u8, Payload),
+    DropTicket(u8),
+    DropAnswer(u8),
+    Accept(u8),
+    /// Joins answers, in an array or in lines, and accepts that or drops it.
+    Join {
+        array: bool,
+        accept: bool,
+    },
+    Cancel(u8),
+    SendDropped,
+    /// Answers everything, and accepts all or none.
+    AnswerRest {
+        accept: bool,
+    },
 }
 
-impl Arbitrary for Step {
+#[derive(Clone, Copy, Debug)]
+enum Payload {
+    Fine,
+    NotEncodable,
+    Panics,
+    Error,
+}
+
+impl Arbitrary for Op {
     fn arbitrary(g: &mut Gen) -> Self {
-        let fates = [Fate::Responded, Fate::Failed, Fate::NotEncodable, Fate::Panicking, Fate::Dropped, Fate::Held];
-        Self { id: u8::arbitrary(g) % 16, fate: *g.choose(&fates).unwrap(), cancel: u8::arbitrary(g) % 5 == 0 }
+        let which = u8::arbitrary(g) % 8;
+        match u8::arbitrary(g) % 20 {
+            0..=6 => Self::Admit(which),
+            7..=10 => {
+                let payloads = [Payload::Fine, Payload::NotEncodable, Payload::Panics, Payload::Error];
+                Self::Respond(which, *g.choose(&payloads).unwrap())
+            }
+            11 => Self::DropTicket(which),
+            12 => Self::DropAnswer(which),
+            13..=14 => Self::Accept(which),
+            15 => Self::Join { array: bool::arbitrary(g), accept: bool::arbitrary(g) },
+            16 => Self::Cancel(which),
+            17..=18 => Self::SendDropped,
+            _ => Self::AnswerRest { accept: bool::arbitrary(g) },
+        }
+    }
+
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        match self.clone() {
+            Self::Admit(which) => Box::new(which.shrink().map(Self::Admit)),
+            Self::Respond(which, Payload::Fine) => {
+                Box::new(which.shrink().map(|which| Self::Respond(which, Payload::Fine)))
+            }
+            Self::Respond(which, _) => Box::new([Self::Respond(which, Payload::Fine)].into_iter()),
+            Self::DropTicket(which) => Box::new(which.shrink().map(Self::DropTicket)),
+            Self::DropAnswer(which) => Box::new(which.shrink().map(Self::DropAnswer)),
+            Self::Accept(which) => Box::new(which.shrink().map(Self::Accept)),
+            Self::Cancel(which) => Box::new(which.shrink().map(Self::Cancel)),
+            Self::Join { array: true, accept } => Box::new([Self::Join { array: false, accept }].into_iter()),
+            _ => Box::new(std::iter::empty()),
+        }
     }
 }
 
-fn settle(ticket: Ticket, fate: Fate, encoder: &mut Encoder) {
-    match fate {
-        Fate::Responded => ticket.respond(encoder, &serde_json::json!({})).unwrap(),
-        Fate::Failed => ticket.fail(encoder, &RpcError::invalid_params("no")).unwrap(),
-        Fate::NotEncodable => drop(ticket.respond(encoder, &f64::NAN)),
-        Fate::Panicking => drop(catch_unwind(AssertUnwindSafe(|| ticket.respond(encoder, &Panics)))),
-        Fate::Dropped | Fate::Held => drop(ticket),
+/// The model: each request ever made, by its id, and what has become of it. It knows no slots, no queue and no locks.
+struct Made {
+    id: String,
+    cancelled: bool,
+    /// Whether somebody has let go of its ticket or of an answer to it.
+    dropped: bool,
+    settled: bool,
+    /// Whether a response is to be on the wire.
+    answered: bool,
+}
+
+struct Walk {
+    mcp: bool,
+    owed: Inbound,
+    made: Vec<Made>,
+    /// Each with the request that it is for.
+    tickets: Vec<(usize, Ticket)>,
+    answers: Vec<(usize, Answer)>,
+    wire: Vec<u8>,
+    /// A mistake on purpose, to see that it is found: a dropped answer counts as given.
+    is_planted: bool,
+}
+
+impl Walk {
+    const LIMIT: usize = 6;
+
+    fn new(mcp: bool, is_planted: bool) -> Self {
+        let rules = if mcp { Rules::mcp().batches(true) } else { Rules::json_rpc() };
+        let owed = Inbound::new(rules, Self::LIMIT);
+        Self { mcp, owed, made: vec![], tickets: vec![], answers: vec![], wire: vec![], is_planted }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.made.iter().filter(|made| !made.settled).count()
+    }
+
+    /// The model settles a request.
+    fn settle(&mut self, at: usize) {
+        let made = &mut self.made[at];
+        if !made.settled {
+            made.settled = true;
+            made.answered = !(made.cancelled && self.mcp);
+        }
+    }
+
+    fn accept(&mut self, at: usize, answer: Answer) {
+        self.wire.extend_from_slice(&answer.accept());
+        self.settle(at);
+    }
+
+    /// Nobody wants to know of it any more, so that dropping it is as good as an answer.
+    fn is_moot(&self, at: usize) -> bool {
+        self.made[at].settled || self.made[at].cancelled && self.mcp
+    }
+
+    fn step(&mut self, op: Op) {
+        match op {
+            Op::Admit(which) => {
+                let id = which.to_string();
+                let in_use = self.made.iter().any(|made| !made.settled && made.id == id);
+                let expected = match () {
+                    () if in_use => Some(Refusal::Duplicate),
+                    () if self.in_flight() >= Self::LIMIT => Some(Refusal::TooMany),
+                    () => None,
+                };
+                let at = self.made.len();
+                match admit(&self.owed, &id) {
+                    Ok(ticket) => {
+                        assert_eq!(expected, None);
+                        self.tickets.push((at, ticket));
+                        self.made.push(Made { id, cancelled: false, dropped: false, settled: false, answered: false });
+                    }
+                    Err(refusal) => {
+                        assert_eq!(refusal.refusal(), expected);
+                        self.wire.extend_from_slice(&refusal.accept());
+                        self.made.push(Made { id, cancelled: false, dropped: false, settled: true, answered: true });
+                    }
+                }
+            }
+            Op::Respond(which, payload) => {
+                let Some((at, ticket)) = take(&mut self.tickets, which) else { return };
+                let answer = catch_unwind(AssertUnwindSafe(|| match payload {
+                    Payload::Fine => ticket.respond(&json!({"x": which})),
+                    Payload::NotEncodable => ticket.respond(&f64::NAN),
+                    Payload::Panics => ticket.respond(&Panics),
+                    Payload::Error => ticket.fail(&RpcError::invalid_params("no")),
+                }));
+                match answer {
+                    Ok(answer) => self.answers.push((at, answer)),
+                    Err(_) => self.has_dropped(at),
+                }
+            }
+            Op::DropTicket(which) => {
+                let Some((at, ticket)) = take(&mut self.tickets, which) else { return };
+                drop(ticket);
+                self.has_dropped(at);
+            }
+            Op::DropAnswer(which) => {
+                let Some((at, answer)) = take(&mut self.answers, which) else { return };
+                drop(answer);
+                self.has_dropped(at);
+                if self.is_planted {
+                    self.settle(at);
+                }
+            }
+            Op::Accept(which) => {
+                if let Some((at, answer)) = take(&mut self.answers, which) {
+                    self.accept(at, answer);
+                }
+            }
+            Op::Join { array, accept } => {
+                let (at, answers): (Vec<_>, Vec<_>) = std::mem::take(&mut self.answers).into_iter().unzip();
+                let joined = if array { self.owed.batch(answers) } else { answers.into_iter().collect() };
+                if accept {
+                    self.wire.extend_from_slice(&joined.accept());
+                    at.into_iter().for_each(|at| self.settle(at));
+                } else {
+                    drop(joined);
+                    at.into_iter().for_each(|at| self.has_dropped(at));
+                }
+            }
+            Op::Cancel(which) => {
+                let id = Id::from(u64::from(which));
+                let made = self.made.iter_mut().find(|made| !made.settled && made.id == which.to_string());
+                assert_eq!(self.owed.cancel(&id), made.is_some());
+                made.into_iter().for_each(|made| made.cancelled = true);
+            }
+            Op::SendDropped => self.send_dropped(),
+            Op::AnswerRest { accept } => {
+                let rest = self.owed.answer_rest(&RpcError::internal());
+                assert_eq!(rest.len(), self.in_flight());
+                if accept {
+                    rest.into_iter().for_each(|answer| self.wire.extend_from_slice(&answer.accept()));
+                    (0..self.made.len()).for_each(|at| self.settle(at));
+                } else {
+                    drop(rest);
+                    (0..self.made.len()).for_each(|at| self.has_dropped(at));
+                }
+            }
+        }
+        assert_eq!(self.owed.in_flight(), self.in_flight());
+        for (at, ticket) in &self.tickets {
+            assert_eq!(ticket.is_cancelled(), self.made[*at].cancelled || self.made[*at].settled);
+        }
+    }
+
+    fn has_dropped(&mut self, at: usize) {
+        self.made[at].dropped = true;
+        if self.is_moot(at) {
+            self.settle(at);
+        }
+    }
+
+    fn send_dropped(&mut self) {
+        let sent: Vec<_> = self.owed.dropped().collect();
+        for answer in sent {
+            let line = answer.accept();
+            let response = response(std::str::from_utf8(&line).unwrap().trim_end());
+            let id = response.id().unwrap().as_json().to_owned();
+            let at = self.made.iter().position(|made| !made.settled && made.id == id).expect("it is owed");
+            self.wire.extend_from_slice(&line);
+            self.settle(at);
+        }
+        // What was dropped first and cancelled then is settled on the way.
+        for at in 0..self.made.len() {
+            if self.is_moot(at) && self.made[at].dropped {
+                self.settle(at);
+            }
+        }
+    }
+
+    fn end(mut self) {
+        std::mem::take(&mut self.answers).into_iter().for_each(|(at, answer)| self.accept(at, answer));
+        for (at, ticket) in std::mem::take(&mut self.tickets) {
+            drop(ticket);
+            self.has_dropped(at);
+        }
+        self.send_dropped();
+        assert_eq!((self.owed.in_flight(), self.in_flight()), (0, 0));
+        let mut expected = HashMap::new();
+        for made in self.made.iter().filter(|made| made.answered) {
+            *expected.entry(made.id.clone()).or_default() += 1;
+        }
+        assert_eq!(count(&self.wire), expected);
     }
 }
 
-/// How many answers there are to each id, each with a result or an error.
-fn count(encoder: &mut Encoder) -> HashMap<String, usize> {
+fn take<T>(from: &mut Vec<T>, which: u8) -> Option<T> {
+    let at = usize::from(which).checked_rem(from.len())?;
+    Some(from.remove(at))
+}
+
+/// The responses to each id, those in arrays included.
+fn count(lines: &[u8]) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
-    for answer in answers(encoder) {
-        let mut words = answer.split(' ');
-        assert!(matches!(words.next(), Some("result" | "error")), "{answer}");
-        *counts.entry(words.next().unwrap().to_owned()).or_default() += 1;
+    for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let mut add = |message: Message<'_>| {
+            assert!(matches!(message, Message::Response(_)));
+            *counts.entry(message.id().unwrap().as_json().to_owned()).or_default() += 1;
+        };
+        match Frame::parse(line, &Rules::json_rpc()).unwrap() {
+            Frame::Message(message) => add(message),
+            Frame::Batch(batch) => batch.iter().for_each(|entry| add(entry.unwrap())),
+        }
     }
     counts
 }
 
-/// Random sequences: each request is answered once, refused ones too; except cancelled ones under MCP.
-#[test]
-fn exactly_one_response() {
-    fn property(steps: Vec<Step>, mcp: bool) -> bool {
-        common::quiet_panics_on_purpose();
-        let rules = if mcp { Rules::mcp() } else { Rules::json_rpc() };
-        let owed = Inbound::new(rules, 10);
-        let mut encoder = Encoder::new(rules);
-        let mut expected = HashMap::<String, usize>::new();
-        let mut held = Vec::new();
-        for (at, Step { id, fate, cancel }) in steps.into_iter().enumerate() {
-            let id = id.to_string();
-            *expected.entry(id.clone()).or_default() += 1;
-            match admit(&owed, &id) {
-                Err(refusal) => encoder.error(&Id::parse(&id).unwrap(), &refusal.error()).unwrap(),
-                Ok(ticket) => {
-                    if cancel {
-                        assert!(owed.cancel(ticket.id()));
-                        if mcp {
-                            *expected.get_mut(&id).unwrap() -= 1;
-                        }
-                    }
-                    match fate {
-                        Fate::Held => held.push(ticket),
-                        fate => settle(ticket, fate, &mut encoder),
-                    }
-                }
-            }
-            match at % 7 {
-                3 => drop(held.pop()),
-                5 => drop(owed.answer_dropped(&mut encoder).unwrap()),
-                _ => {}
-            }
-        }
-        for ticket in held {
-            settle(ticket, Fate::Responded, &mut encoder);
-        }
-        owed.answer_dropped(&mut encoder).unwrap();
-        expected.retain(|_, count| *count > 0);
-        assert_eq!(count(&mut encoder), expected);
-        assert_eq!(owed.in_flight(), 0);
-        true
-    }
-    QuickCheck::new().tests(2000).quickcheck(property as fn(_, _) -> _);
+fn walk(ops: Vec<Op>, mcp: bool, is_planted: bool) -> bool {
+    common::quiet_panics_on_purpose();
+    let mut walk = Walk::new(mcp, is_planted);
+    ops.into_iter().for_each(|op| walk.step(op));
+    walk.end();
+    true
 }
 
+/// 100,000 random walks: each request is answered once, refused ones too; except cancelled ones under MCP.
+#[test]
+fn exactly_one_response() {
+    fn property(ops: Vec<Op>, mcp: bool) -> bool {
+        walk(ops, mcp, false)
+    }
+    let check = || QuickCheck::new().rng(Gen::new(30)).tests(25_000).quickcheck(property as fn(_, _) -> _);
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(check))));
+}
+
+/// A mistake is not only found: what is shown of it is the shortest walk that makes it.
+#[test]
+fn a_planted_mistake_shrinks() {
+    fn property(ops: Vec<Op>) -> bool {
+        // A panic would be printed for each attempt.
+        catch_unwind(|| walk(ops, false, true)).is_ok()
+    }
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let failure = QuickCheck::new().rng(Gen::new(30)).tests(10_000).quicktest(property as fn(_) -> _).unwrap_err();
+    std::panic::set_hook(print);
+    let shown = format!("{failure:?}");
+    assert!(shown.contains(r#"["[Admit(0), Respond(0, Fine), DropAnswer(0)]"]"#), "{shown}");
+}
+
+/// Several threads on one ledger, each with requests of its own whose tickets and answers wander among the threads.
 #[test]
 fn exactly_one_response_from_several_threads() {
     const THREADS: usize = 4;
-    const EACH: usize = 500;
-    let owed = Inbound::new(Rules::json_rpc(), THREADS * EACH);
-    let encoder = Mutex::new(Encoder::new(Rules::json_rpc()));
-    thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let (owed, encoder) = (&owed, &encoder);
-            scope.spawn(move || {
-                for i in 0..EACH {
-                    let ticket = admit(owed, &(thread * EACH + i).to_string()).unwrap();
-                    // Another thread settles every other one.
-                    let fate = [Fate::Responded, Fate::Failed, Fate::NotEncodable, Fate::Dropped][i % 4];
-                    if i % 2 == 0 {
-                        settle(ticket, fate, &mut encoder.lock().unwrap());
-                    } else {
-                        scope.spawn(move || settle(ticket, fate, &mut encoder.lock().unwrap()));
+    const REQUESTS: usize = 200;
+    for (round, limit) in [(0, 100), (1, 10_000), (2, 300), (3, 600)] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let (wire, wandering) = (Mutex::new(BytesMut::new()), Mutex::new(Vec::<Ticket>::new()));
+        let answers = Mutex::new(Vec::<Answer>::new());
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (owed, wire, wandering, answers) = (&owed, &wire, &wandering, &answers);
+                scope.spawn(move || {
+                    let mut random = common::Random::new((round * THREADS + thread) as u64);
+                    let accept = |answer: Answer| answer.accept_into(&mut wire.lock().unwrap());
+                    for i in 0..REQUESTS {
+                        match admit(owed, &format!("\"{thread}-{i}\"")) {
+                            Ok(ticket) => wandering.lock().unwrap().push(ticket),
+                            Err(refusal) => accept(refusal),
+                        }
+                        for _ in 0..2 {
+                            let ticket = {
+                                let mut wandering = wandering.lock().unwrap();
+                                let at = random.below(wandering.len() + 1);
+                                (at < wandering.len()).then(|| wandering.swap_remove(at))
+                            };
+                            match (ticket, random.below(8)) {
+                                (Some(ticket), 0) => drop(ticket),
+                                (Some(ticket), 1) => {
+                                    owed.cancel(ticket.id());
+                                    assert!(ticket.is_cancelled());
+                                    accept(ticket.respond(&f64::NAN));
+                                }
+                                (Some(ticket), 2) => drop(ticket.respond(&1)),
+                                (Some(ticket), 3..=5) => answers.lock().unwrap().push(ticket.respond(&1)),
+                                (Some(ticket), _) => accept(ticket.respond(&1)),
+                                (None, 0) => owed.dropped().for_each(accept),
+                                (None, 1) => {
+                                    let answers = std::mem::take(&mut *answers.lock().unwrap());
+                                    accept(owed.batch(answers));
+                                }
+                                (None, 2) => {
+                                    owed.answer_rest(&RpcError::internal()).into_iter().step_by(2).for_each(accept);
+                                }
+                                _ => {}
+                            }
+                        }
                     }
-                    if i % 50 == 0 {
-                        owed.answer_dropped(&mut encoder.lock().unwrap()).unwrap();
-                    }
-                }
-            });
-        }
-    });
-    let mut encoder = encoder.into_inner().unwrap();
-    owed.answer_dropped(&mut encoder).unwrap();
-    let counts = count(&mut encoder);
-    assert_eq!(counts.len(), THREADS * EACH);
-    assert!(counts.values().all(|&count| count == 1));
-    assert_eq!(owed.in_flight(), 0);
+                });
+            }
+        });
+        let mut wire = wire.into_inner().unwrap();
+        let left = wandering.into_inner().unwrap().into_iter().map(|ticket| ticket.respond(&1));
+        let left: Vec<_> = left.chain(answers.into_inner().unwrap()).collect();
+        left.into_iter().for_each(|answer| answer.accept_into(&mut wire));
+        owed.dropped().for_each(|answer| answer.accept_into(&mut wire));
+        assert_eq!((owed.in_flight(), owed.dropped().count()), (0, 0));
+        let counts = count(&wire);
+        assert_eq!(counts.len(), THREADS * REQUESTS);
+        assert!(counts.values().all(|&count| count == 1), "{counts:?}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use wireline::io::{SendError, Unsent};
 use wireline::ledger::{Full, Inbound, Outbound, Refusal, Stray};
 use wireline::{Encoder, Frame, Id, Message, Request, RpcError, Rules, Scratch, io as adapters};
 
@@ -28,28 +29,43 @@ fn ledgers() {
     let ticket = inbound.admit(&request()).unwrap();
     check(&format!("{inbound:?}"), "Inbound { in_flight: 1, limit: 2 }");
     check(&format!("{ticket:?}"), "Ticket { id: Id(String, 9 bytes), .. }");
+    let answer = ticket.respond(SECRET);
+    check(&format!("{answer:?}"), "Answer { len: 55, instead_of: None, refusal: None, .. }");
+    let refused = inbound.admit(&request()).unwrap_err();
+    check(&format!("{refused:?}"), "Answer { len: 121, instead_of: None, refusal: Some(Duplicate), .. }");
+    let error = SendError::Full;
+    check(&Unsent { error, answer: Some(answer) }.to_string(), "send backlog is full");
 
     let mut outbound = Outbound::new(1);
     outbound.issue(SECRET).unwrap();
     check(&format!("{outbound:?}"), "Outbound { in_flight: 1, limit: 1 }");
     let full = outbound.issue(SECRET).unwrap_err();
     check(&format!("{full:?}"), "Full(_)");
-    check(&full.to_string(), "expected fewer requests in flight");
+    check(&full.to_string(), "too many requests in flight");
     assert_eq!(full, Full(SECRET));
+    for (untracked, debug, text) in [
+        (outbound.track(&Id::from(1), SECRET), "Duplicate(_)", "a request with the same id is in flight"),
+        (outbound.track(&Id::from(2), SECRET), "Full(_)", "too many requests in flight"),
+    ] {
+        let untracked = untracked.unwrap_err();
+        check(&format!("{untracked:?}"), debug);
+        check(&untracked.to_string(), text);
+    }
 }
 
 #[test]
 fn reasons() {
     for (refusal, expected, code) in [
-        (Refusal::Duplicate, "expected an id that no request in flight has", -32600),
-        (Refusal::TooMany, "expected fewer requests in flight", -32000),
-        (Refusal::IdTooLong, "expected a shorter id", -32600),
+        (Refusal::Duplicate, "a request with the same id is in flight", -32600),
+        (Refusal::TooMany, "too many requests in flight", -32000),
+        (Refusal::Closed, "no more requests are accepted", -32000),
+        (Refusal::InvalidId, "the id is not permitted", -32600),
     ] {
         assert_eq!((refusal.to_string().as_str(), refusal.error().code()), (expected, code));
     }
-    assert_eq!(Stray::NoId.to_string(), "expected a response with an id");
-    assert_eq!(Stray::Unknown.to_string(), "expected the id of a request that was sent");
-    assert_eq!(Stray::Repeated.to_string(), "expected the id of a request that is not answered yet");
+    assert_eq!(Stray::NoId.to_string(), "the response has no id");
+    assert_eq!(Stray::Unknown.to_string(), "the response answers no request in flight");
+    assert_eq!(Stray::Repeated.to_string(), "the request was answered or withdrawn before");
     assert_eq!(RpcError::internal().to_string(), "Internal error (-32603)");
     let error = RpcError::new(7, "words of our own").with_data(SECRET).unwrap();
     check(&format!("{error:?}"), r#"RpcError { code: 7, message: "words of our own", data: Some(9) }"#);

@@ -9,9 +9,6 @@ use wireline::{AnswerWithoutId, Fault, FaultKind, Frame, Message};
 use super::common::{Dialect, kernels};
 use super::input::{Choices, Settings};
 
-/// The longest id that is recovered from a line that is too long or too deep.
-const LONGEST_RECOVERED_ID: usize = 4096;
-
 /// See the [module](self).
 pub fn run(data: &[u8]) {
     let mut choices = Choices::new(data);
@@ -184,12 +181,7 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
     // A fault with what can be recovered from an object that isn't checked.
     let recovered = |kind, at| {
         let id = object.as_ref().and_then(|object| object.readable_id(settings));
-        Complaint {
-            kind,
-            at,
-            id: id.filter(|id| id.len() <= LONGEST_RECOVERED_ID),
-            is_response: object.as_ref().is_some_and(Object::is_response),
-        }
+        Complaint { kind, at, id, is_response: object.as_ref().is_some_and(Object::is_response) }
     };
     if text.len() > settings.max_line_len {
         return Verdict::Fault(recovered(FaultKind::LineTooLong, settings.max_line_len));
@@ -279,7 +271,9 @@ impl<'t> Object<'t> {
     }
 
     fn readable_id(&self, settings: &Settings) -> Option<String> {
-        let id = self.value("id").filter(|id| is_permitted_id(id, Kind::Error, settings));
+        let id = self
+            .value("id")
+            .filter(|id| is_permitted_id(id, Kind::Error, settings) && id.len() <= max_id_len(settings));
         id.filter(|_| self.count("id") == 1).map(str::to_owned)
     }
 
@@ -329,6 +323,7 @@ impl<'t> Object<'t> {
         match self.value("id") {
             None if !may_lack_id => return Err((FaultKind::MissingId, self.json)),
             Some(id) if !is_permitted_id(id, kind, settings) => return Err((FaultKind::InvalidId, id)),
+            Some(id) if id.len() > max_id_len(settings) => return Err((FaultKind::IdTooLong, id)),
             _ => {}
         }
         let body = match kind {
@@ -402,6 +397,12 @@ impl<'de> Deserialize<'de> for Members<'de> {
 /// The members of an object in order: the raw name and value of each.
 pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
     serde_json::from_str::<Members<'_>>(json).ok().map(|Members(members)| members)
+}
+
+/// 1024 bytes, or what leaves room for an error in an array on a line, which may have 128 bytes in any case.
+fn max_id_len(settings: &Settings) -> usize {
+    let error = r#"[{"jsonrpc":"2.0","id":,"error":{"code":-32800,"message":"Request cancelled"}}]"#;
+    (settings.max_line_len.max(128) - error.len()).min(1024)
 }
 
 fn is_permitted_id(id: &str, kind: Kind, settings: &Settings) -> bool {

@@ -1,4 +1,5 @@
 //! Whatever comes in, `io::serve` goes on, and answers as it should: each request once, in order, by lines that are valid.
+//! So does `io::answer`, for each line by itself.
 //!
 //! The input: five bytes of [`Settings`], how much is read at a time, and the stream.
 
@@ -6,7 +7,7 @@ use std::io::{self, ErrorKind, Read};
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use wireline::io::{Call, serve};
+use wireline::io::{Call, Incident, answer_with, serve_with};
 use wireline::{EncodeError, Encoder, Fault, Frame, Message, RpcError, Rules, to_line};
 
 use super::common::quiet_panics_on_purpose;
@@ -21,19 +22,24 @@ pub fn run(data: &[u8]) {
     let size = choices.limit(usize::MAX).max(1);
     let stream = choices.rest();
     let rules = settings.rules();
+    // An answer may always be so long and so deep.
+    let wide = rules.max_line_len(settings.max_line_len.max(128)).max_depth(settings.max_depth.max(3));
 
     let mut output = Vec::new();
-    let mut calls = Vec::new();
-    serve(Pieces { rest: stream, size, interrupt: false }, &mut output, rules, |call| {
+    let (mut calls, mut faults) = (Vec::new(), 0);
+    let handler = |call: Call<'_>| {
         calls.push((call.method().to_owned(), call.id().map(|id| id.as_json().to_owned())));
         handle(&call)
-    })
-    .expect("neither stream fails");
+    };
+    let report = |incident: Incident<'_>| faults += usize::from(matches!(incident, Incident::Fault(_)));
+    serve_with(Pieces { rest: stream, size, interrupt: false }, &mut output, rules, handler, report)
+        .expect("neither stream fails");
 
-    let mut found = found_lines(&output, &rules).into_iter();
-    let mut expected_calls = Vec::new();
+    let mut found = found_lines(&output, &wide).into_iter();
+    let (mut expected_calls, mut expected_faults) = (Vec::new(), 0);
     for line in lines(stream, &settings) {
-        let mut answers = Vec::new();
+        // In the stream, and by itself, where it is the first line.
+        let (mut answers, mut alone) = (Vec::new(), Vec::new());
         let mut take = |entry: Result<Message<'_>, Fault>| {
             if let Ok(message) = &entry {
                 let method = match message {
@@ -44,19 +50,24 @@ pub fn run(data: &[u8]) {
                 let id = message.id().map(|id| id.as_json().to_owned());
                 expected_calls.extend(method.map(|method| (method, id)));
             }
-            answers.extend(answer(&entry, line.number, &rules));
+            expected_faults += usize::from(entry.is_err());
+            answers.extend(answer(&entry, line.number, &wide));
+            alone.extend(answer(&entry, 1, &wide));
         };
         match Frame::parse(line.text, &rules) {
             Ok(Frame::Message(message)) => take(Ok(message)),
             Err(fault) => take(Err(fault)),
             Ok(Frame::Batch(batch)) => {
                 batch.into_iter().for_each(&mut take);
+                let array = format!("[{}]", alone.join(","));
+                check_text(line.text, &rules, (!alone.is_empty()).then_some(array));
                 if !answers.is_empty() {
-                    check_batch(&mut found, &answers, &rules);
+                    check_batch(&mut found, &answers, &wide);
                 }
                 continue;
             }
         }
+        check_text(line.text, &rules, alone.pop());
         for answer in answers {
             let found = found.next();
             assert_eq!(found, Some(Found::One(answer)), "the answer to line {}", line.number);
@@ -64,6 +75,14 @@ pub fn run(data: &[u8]) {
     }
     assert_eq!(found.next(), None, "an answer to nothing");
     assert_eq!(calls, expected_calls);
+    assert_eq!(faults, expected_faults, "each fault is reported once");
+}
+
+/// A line is answered in the same way by itself.
+fn check_text(text: &[u8], rules: &Rules, expected: Option<String>) {
+    let found = answer_with(text, rules, |call| handle(&call), |_| {});
+    let found = found.map(|answer| String::from_utf8(answer.to_vec()).expect("UTF-8"));
+    assert_eq!(found, expected, "the answer to {:?}", String::from_utf8_lossy(text));
 }
 
 /// By the method's name: fine, failing, panicking, and answers of all sorts that cannot be sent.
@@ -134,7 +153,10 @@ fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Optio
         Err(fault) => {
             // It counts lines from the start of what was parsed.
             let reply = fault.reply()?.to_string().replacen("\"line\":1,", &format!("\"line\":{line},"), 1);
+            // The place is left out if there is no room for it.
+            let short = reply.split(",\"data\"").next().map(|reply| format!("{reply}}}}}"));
             encode(&|encoder| encoder.raw(reply.as_bytes()))
+                .or_else(|| encode(&|encoder| encoder.raw(short.as_deref().unwrap_or_default().as_bytes())))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a violation to a fault: what can still be read of the line, what the mistake may be, and whether to answer.
 
 use crate::json::walk;
-use crate::message::envelope::is_permitted_id;
+use crate::message::envelope::check_id;
 use crate::message::{AnswerWithoutId, FaultKind, Kind, Position, Rules, Violation};
 
 use super::fault::{Answer, Detail, Fault};
@@ -49,13 +49,13 @@ struct Faulty<'a> {
 impl Faulty<'_> {
     fn fault(&self, violation: Violation, rules: &Rules) -> Fault {
         let hint = if is_syntax(violation.kind) { Hint::of(self.text, violation) } else { None };
-        self.fault_with(violation, self.recover(violation), hint, rules)
+        self.fault_with(violation, self.recover(violation, rules), hint, rules)
     }
 
     fn fault_with(&self, violation: Violation, recovered: Recovered, hint: Option<Hint>, rules: &Rules) -> Fault {
         let is_response = recovered.is_response();
         let detail = self.detail(violation, &recovered, hint, rules);
-        let id = recovered.id.filter(|id| is_permitted_id(id.as_json(), Kind::Error, rules));
+        let id = recovered.id.filter(|id| check_id(id.as_json(), Kind::Error, rules).is_ok());
         let answer = match (&id, rules.answer_without_id) {
             _ if is_response => Answer::Never,
             (Some(_), _) => Answer::ById,
@@ -78,7 +78,8 @@ impl Faulty<'_> {
         }
     }
 
-    fn recover(&self, violation: Violation) -> Recovered {
+    fn recover(&self, violation: Violation, rules: &Rules) -> Recovered {
+        let longest_id = rules.limits.max_id_len;
         let Self { text, .. } = *self;
         let Violation { kind, at } = violation;
         let is_array = text.trim_ascii_start().first() == Some(&b'[');
@@ -86,9 +87,9 @@ impl Faulty<'_> {
             // If the first entry of a batch is a response, the others probably are too.
             let first = match std::str::from_utf8(text) {
                 Ok(text) if is_array => walk::elements(text).next(),
-                _ => return Recovery::of(text),
+                _ => return Recovery::of(text, longest_id),
             };
-            let first = first.map(|(_, entry)| Recovery::of(entry.as_bytes())).unwrap_or_default();
+            let first = first.map(|(_, entry)| Recovery::of(entry.as_bytes(), longest_id)).unwrap_or_default();
             return Recovered { id: None, ..first };
         }
         // What comes before a mistake can be relied on; what comes after it only if the mistake is inside one token.
@@ -97,7 +98,7 @@ impl Faulty<'_> {
             kind if is_within_token(kind) => text,
             _ => &text[..at],
         };
-        let mut recovered = Recovery::of(readable);
+        let mut recovered = Recovery::of(readable, longest_id);
         if (readable.len() < text.len() || is_array) && !recovered.has_method {
             // Beyond it, and inside arrays, this decides nothing but whether to keep silent.
             recovered.has_result |= looks_like_response(text);

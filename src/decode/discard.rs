@@ -3,7 +3,6 @@
 use super::recover::{Recovered, Recovery};
 
 /// A line whose start is already gone.
-#[derive(Default)]
 pub(super) struct Discarding {
     recovery: Recovery,
     /// How much of it is gone, and whether the last byte of that was a carriage return.
@@ -12,6 +11,10 @@ pub(super) struct Discarding {
 }
 
 impl Discarding {
+    pub(super) fn new(longest_id: usize) -> Self {
+        Self { recovery: Recovery::new(longest_id), len: 0, ends_in_return: false }
+    }
+
     /// The next piece of the line, without its line feed.
     pub(super) fn feed(&mut self, piece: &[u8]) {
         self.recovery.feed(piece);

@@ -105,7 +105,7 @@ impl Fault {
     }
 
     /// The line's id, if it could be read reliably: as a complete member of the outermost object that occurs once and
-    /// has a type that the rules permit.
+    /// has a type and a length that the rules permit.
     #[must_use]
     pub fn id(&self) -> Option<&Id<'static>> {
         self.id.as_ref()
@@ -236,6 +236,7 @@ impl fmt::Display for Reason<'_> {
             (FaultKind::LineTooLong, _) => {
                 write!(f, "line of {} bytes exceeds the limit of {}", fault.line_len, limits.max_line_len)
             }
+            (FaultKind::IdTooLong, _) => write!(f, r#""id" exceeds the limit of {} bytes"#, limits.max_id_len),
             (kind, _) => fmt::Display::fmt(&kind, f),
         }
     }

@@ -7,9 +7,6 @@
 use crate::json::{is_blank, string};
 use crate::message::Id;
 
-/// The longest id that is kept.
-const LONGEST_ID: usize = 4096;
-
 /// The longest spelling of a name that matters: six characters as escapes of six bytes each, and two quotes.
 const LONGEST_KEY: usize = 6 * 6 + 2;
 
@@ -30,8 +27,9 @@ impl Recovered {
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recovery {
+    longest_id: usize,
     state: State,
     /// How many brackets are open inside the outermost object.
     depth: u64,
@@ -47,9 +45,8 @@ pub(crate) struct Recovery {
     has_error: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    #[default]
     Start,
     KeyOrClose,
     Key,
@@ -71,9 +68,8 @@ enum State {
     Over,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Member {
-    #[default]
     Other,
     Id,
     Method,
@@ -82,9 +78,26 @@ enum Member {
 }
 
 impl Recovery {
-    /// Everything that can be read of `line`.
-    pub(crate) fn of(line: &[u8]) -> Recovered {
-        let mut recovery = Self::default();
+    /// At the start of a line. No id longer than `longest_id` is kept.
+    pub(crate) fn new(longest_id: usize) -> Self {
+        Self {
+            longest_id,
+            state: State::Start,
+            depth: 0,
+            brackets: 0,
+            kept: Vec::new(),
+            member: Member::Other,
+            id: None,
+            ids: 0,
+            has_method: false,
+            has_result: false,
+            has_error: false,
+        }
+    }
+
+    /// Everything that can be read of `line`, but for an id longer than `longest_id`.
+    pub(crate) fn of(line: &[u8], longest_id: usize) -> Recovered {
+        let mut recovery = Self::new(longest_id);
         recovery.feed(line);
         recovery.finish()
     }
@@ -221,15 +234,16 @@ impl Recovery {
 
     /// The value is complete.
     fn leave_member(&mut self) {
-        if self.member == Member::Id && self.ids == 1 && self.kept.len() <= LONGEST_ID {
+        if self.member == Member::Id && self.ids == 1 && self.kept.len() <= self.longest_id {
             self.id = Some(std::mem::take(&mut self.kept));
         }
     }
 
     /// Keeps a piece of the current value if it may be the id, up to one byte more than the longest id.
     fn keep(&mut self, piece: &[u8]) {
-        if self.member == Member::Id && self.kept.len() <= LONGEST_ID {
-            self.kept.extend_from_slice(&piece[..piece.len().min(LONGEST_ID + 1 - self.kept.len())]);
+        if self.member == Member::Id && self.kept.len() <= self.longest_id {
+            let room = self.longest_id.saturating_add(1) - self.kept.len();
+            self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
         }
     }
 
@@ -258,10 +272,12 @@ impl Recovery {
 mod tests {
     use super::*;
 
+    const LONGEST_ID: usize = 1024;
+
     fn id(line: &str) -> Option<String> {
-        let whole = Recovery::of(line.as_bytes()).id.map(|id| id.as_json().to_owned());
+        let whole = Recovery::of(line.as_bytes(), LONGEST_ID).id.map(|id| id.as_json().to_owned());
         for size in 1..8 {
-            let mut recovery = Recovery::default();
+            let mut recovery = Recovery::new(LONGEST_ID);
             line.as_bytes().chunks(size).for_each(|piece| recovery.feed(piece));
             assert_eq!(recovery.finish().id.map(|id| id.as_json().to_owned()), whole, "{line} in pieces of {size}");
         }
@@ -335,19 +351,19 @@ mod tests {
         let text = format!("\"{}\"", "x".repeat(LONGEST_ID - 1));
         assert_eq!(id(&format!(r#"{{"id":{text},"#)), None);
         let name = "x".repeat(100_000);
-        let mut recovery = Recovery::default();
+        let mut recovery = Recovery::new(LONGEST_ID);
         recovery.feed(format!(r#"{{"{name}":"{name}","id":"{name}"#).as_bytes());
         assert_eq!(recovery.kept.len(), LONGEST_ID + 1);
         assert!(recovery.kept.capacity() <= 4 * LONGEST_ID);
         // And nothing of what is not the id.
-        let mut recovery = Recovery::default();
+        let mut recovery = Recovery::new(LONGEST_ID);
         recovery.feed(format!(r#"{{"{name}":"{name}"#).as_bytes());
         assert!(recovery.kept.is_empty());
     }
 
     #[test]
     fn tells_a_response() {
-        let is_response = |line: &str| Recovery::of(line.as_bytes()).is_response();
+        let is_response = |line: &str| Recovery::of(line.as_bytes(), LONGEST_ID).is_response();
         assert!(is_response(r#"{"result":{"x":NaN},"#));
         assert!(is_response(r#"{"id":1,"error":{"#));
         assert!(is_response(r#"{"id":1,"r\u0065sult":"#));

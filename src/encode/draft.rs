@@ -149,6 +149,9 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn forward(&mut self, message: &impl AnyMessage) -> Result<(), EncodeError> {
         let (text, envelope) = message.text_and_envelope();
+        if envelope.id.range().len() > self.rules.limits.max_id_len {
+            return Err(EncodeError::rule(FaultKind::IdTooLong, envelope.id.start()));
+        }
         self.text(text.as_bytes())?;
         self.check_again(envelope)
     }
@@ -201,10 +204,7 @@ impl<'d> Draft<'d> {
     }
 
     fn check_id(&self, id: &Id<'_>, kind: Kind) -> Result<(), EncodeError> {
-        match envelope::is_permitted_id(id.as_json(), kind, self.rules) {
-            true => Ok(()),
-            false => Err(EncodeError::rule(FaultKind::InvalidId, None)),
-        }
+        envelope::check_id(id.as_json(), kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
     /// Whether a message that has passed other rules passes these. It is only read again if they may be stricter.

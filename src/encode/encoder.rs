@@ -69,11 +69,6 @@ impl Encoder {
     pub fn clear(&mut self) {
         self.sink.clear();
     }
-
-    /// How much memory the buffer has.
-    pub(crate) fn capacity(&self) -> usize {
-        self.sink.capacity()
-    }
 }
 
 impl<'b> Encoder<&'b mut BytesMut> {

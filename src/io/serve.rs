@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use bytes::{Bytes, BytesMut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,15 +19,18 @@ use crate::message::{Batch, Frame, Id, Message, RawJson, Rules};
 
 use super::reader::FrameReader;
 
-/// Answers are written out when there are so many bytes of them, or none can be added without another read.
+/// Answers are written when there are this many bytes of them, or when the next read may have to wait.
 const WRITE: usize = 64 << 10;
 
 /// Serves requests until the stream ends.
 ///
-/// `handler` is called for each request and notification, one after the other. What it returns for a request is its
-/// answer; if it panics, the answer is an internal error. What it returns for a notification is dropped. Lines that are
-/// wrong are answered as [`Fault::reply`] advises, batches by one array, responses are passed over. The writer is flushed
-/// whenever the next read may have to wait.
+/// `handler` is called for each request and notification, one after the other. Its return value answers a request, and
+/// is dropped for a notification. Whatever else happens, every request is answered once: with an internal error if the
+/// handler panics, or if its result can't be encoded. Faulty lines are answered as [`Fault::reply`] advises, batches with
+/// one array, and responses are ignored. The writer is flushed whenever the next read may have to wait.
+///
+/// Faults, panics and results that can't be encoded are reported on stderr, or as events if the feature `tracing` is on;
+/// see [`Incident::log`]. To do something else, or nothing, use [`serve_with`].
 ///
 /// ```
 /// use wireline::{RpcError, Rules, io};
@@ -59,25 +63,127 @@ const WRITE: usize = 64 << 10;
 /// The reader or the writer failed. What was read before has been answered, and the answers written as far as possible.
 pub fn serve<T: Serialize>(
     reader: impl Read,
+    writer: impl Write,
+    rules: Rules,
+    handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
+) -> io::Result<()> {
+    serve_with(reader, writer, rules, handler, |incident| incident.log())
+}
+
+/// Serves requests as [`serve`] does, and calls `report` for each [`Incident`] instead of logging it.
+///
+/// ```
+/// use wireline::{RpcError, Rules, io};
+///
+/// let mut incidents = Vec::new();
+/// io::serve_with(
+///     &b"Listening...\n"[..],
+///     &mut Vec::new(),
+///     Rules::mcp(),
+///     |_| Err::<(), _>(RpcError::method_not_found()),
+///     |incident| incidents.push(incident.to_string()), // or `|_| {}` to be silent
+/// )?;
+/// assert_eq!(incidents, ["line 1, column 1: not JSON: expected an object"]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`serve`].
+pub fn serve_with<T: Serialize>(
+    reader: impl Read,
     mut writer: impl Write,
     rules: Rules,
-    mut handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
+    handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
+    report: impl FnMut(Incident<'_>),
 ) -> io::Result<()> {
     let mut reader = FrameReader::new(reader, rules);
-    let mut encoder = Encoder::new(rules);
+    let mut server = Server { rules: rules.for_answers(), out: BytesMut::new(), handler, report };
     loop {
         while let Some(frame) = reader.next_buffered() {
-            answer_frame(frame, &mut encoder, &rules, &mut handler);
-            if encoder.as_bytes().len() >= WRITE {
-                write_out(&mut encoder, &mut writer)?;
+            server.answer_frame(frame);
+            if server.out.len() >= WRITE {
+                server.write_out(&mut writer)?;
             }
         }
-        write_out(&mut encoder, &mut writer)?;
+        server.write_out(&mut writer)?;
         writer.flush()?;
         if !reader.fill()? {
             return Ok(());
         }
     }
+}
+
+/// Answers one text whose boundaries are known, such as an HTTP body or a WebSocket message: a message or a batch.
+///
+/// Everything is answered as [`serve`] does it, and reported in the same way. The answer is one text without a line
+/// ending, or `None` if there is nothing to say: to notifications, to responses, and to faults that aren't answered.
+///
+/// ```
+/// use wireline::{RpcError, Rules, io};
+///
+/// let body = br#"[
+///     {"jsonrpc": "2.0", "id": 1, "method": "double", "params": [2]},
+///     {"jsonrpc": "2.0", "method": "double", "params": [3]},
+///     {"jsonrpc": "2.0", "id": 2, "method": "halve", "params": [4]}
+/// ]"#;
+/// let answer = io::answer(body, &Rules::json_rpc(), |call| match call.method() {
+///     "double" => call.params::<[i64; 1]>().map(|[n]| 2 * n),
+///     _ => Err(RpcError::method_not_found()),
+/// });
+/// assert_eq!(
+///     answer.unwrap(),
+///     concat!(
+///         r#"[{"jsonrpc":"2.0","id":1,"result":4},"#,
+///         r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"Method not found"}}]"#,
+///     ),
+/// );
+/// ```
+///
+/// Each response keeps to the limits of `rules`. The array that answers a batch may be longer than a line, and one level
+/// deeper than a message.
+pub fn answer<T: Serialize>(
+    text: &[u8],
+    rules: &Rules,
+    handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
+) -> Option<Bytes> {
+    answer_with(text, rules, handler, |incident| incident.log())
+}
+
+/// Answers one text as [`answer`] does, and calls `report` for each [`Incident`] instead of logging it.
+pub fn answer_with<T: Serialize>(
+    text: &[u8],
+    rules: &Rules,
+    handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
+    report: impl FnMut(Incident<'_>),
+) -> Option<Bytes> {
+    let mut server = Server { rules: rules.for_answers(), out: BytesMut::new(), handler, report };
+    match Frame::parse(text, rules) {
+        Ok(Frame::Batch(batch)) => {
+            server.answer_entries(&batch);
+            into_array(&server.out)
+        }
+        frame => {
+            server.answer_frame(frame);
+            // Without its line feed.
+            let len = server.out.len().checked_sub(1)?;
+            Some(server.out.split_to(len).freeze())
+        }
+    }
+}
+
+/// The lines as entries of one array, if there are any.
+fn into_array(lines: &[u8]) -> Option<Bytes> {
+    let mut array = BytesMut::with_capacity(lines.len() + 1);
+    for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        array.extend_from_slice(if array.is_empty() { b"[" } else { b"," });
+        array.extend_from_slice(line);
+    }
+    if array.is_empty() {
+        return None;
+    }
+    array.extend_from_slice(b"]");
+    Some(array.freeze())
 }
 
 /// A request or a notification, for a handler.
@@ -88,144 +194,201 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The method's name.
+    /// The method.
+    #[must_use]
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// The params, decoded. Where there are none, `T` is decoded from `null`, so that an `Option` is `None`.
+    /// Decodes the params. If there are none, `T` is decoded from `null`, so that an `Option` is `None`.
     ///
     /// # Errors
     ///
-    /// They do not fit `T`: "Invalid params", for the handler to pass on by `?`. What serde says about it may quote the
-    /// peer's words, and is not in it; where callers should be told more, use [`raw_params`](Self::raw_params).
+    /// They don't fit `T`: "Invalid params", for the handler to pass on with `?`. The reason that serde gives isn't in
+    /// it, since that may quote the peer's words. To tell callers more, decode [`raw_params`](Self::raw_params).
     pub fn params<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         let null = RawJson::of_json(Text::borrowed("null", None));
         self.params.as_ref().unwrap_or(&null).deserialize().map_err(|_| RpcError::invalid_params("Invalid params"))
     }
 
     /// The params as they were sent, if there are any.
+    #[must_use]
     pub fn raw_params(&self) -> Option<&RawJson<'a>> {
         self.params.as_ref()
     }
 
     /// The request's id, or `None` for a notification.
+    #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
         self.id
     }
 }
 
-/// Says what it is, not what it reads.
+/// The types and lengths. The rest is the peer's.
 impl fmt::Debug for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").field("params", &self.params).field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-fn answer_frame<T: Serialize>(
-    frame: Result<Frame<'_>, Fault>,
-    encoder: &mut Encoder,
-    rules: &Rules,
-    handler: &mut impl FnMut(Call<'_>) -> Result<T, RpcError>,
-) {
-    match frame {
-        Ok(Frame::Message(message)) => answer_message(&message, encoder, handler),
-        Ok(Frame::Batch(batch)) => answer_batch(&batch, encoder, rules, handler),
-        Err(fault) => answer_fault(&fault, encoder),
+/// Something that [`serve`] or [`answer`] has dealt with, and that somebody should know about.
+///
+/// Its text contains nothing that the peer has sent, except for a panic's, which is the program's own. Incidents may be
+/// added, so a `match` needs a wildcard arm.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Incident<'a> {
+    /// A line, or an entry of a batch, that is no valid message. It was answered if its [`reply`](Fault::reply) says so.
+    Fault(&'a Fault),
+    /// The handler panicked, or its result did while it was encoded or dropped. A request was answered with an internal
+    /// error, unless its result had already been encoded.
+    Panic {
+        /// The request's id, or `None` for a notification.
+        id: Option<&'a Id<'a>>,
+        /// What the panic said, if it said something.
+        message: Option<&'a str>,
+    },
+    /// The handler's result, or its error, couldn't be sent. The request was answered with an internal error.
+    Replaced {
+        /// The request's id.
+        id: &'a Id<'a>,
+        /// What was wrong with it.
+        error: &'a EncodeError,
+    },
+}
+
+impl Incident<'_> {
+    /// Writes a line to stderr, or reports an event if the feature `tracing` is on: what [`serve`] and [`answer`] do.
+    pub fn log(&self) {
+        #[cfg(feature = "tracing")]
+        match self {
+            // These have been reported where they were found.
+            Self::Fault(_) | Self::Replaced { .. } => {}
+            Self::Panic { id, message } => tracing::error!(has_id = id.is_some(), message, "handler panicked"),
+        }
+        // If stderr is gone, there is nobody to tell.
+        #[cfg(not(feature = "tracing"))]
+        let _ = writeln!(io::stderr().lock(), "wireline: {self}");
     }
 }
 
-fn answer_message<T: Serialize>(
-    message: &Message<'_>,
-    encoder: &mut Encoder,
-    handler: &mut impl FnMut(Call<'_>) -> Result<T, RpcError>,
-) {
-    match message {
-        Message::Request(request) => {
-            let call = Call { method: request.method(), params: request.params(), id: Some(request.id()) };
-            let before = encoder.as_bytes().len();
-            caught(|| {
-                let outcome = caught(|| handler(call)).unwrap_or_else(|| Err(RpcError::internal()));
-                // What cannot be encoded is replaced by an internal error.
-                drop(ledger::answer(encoder, request.id(), outcome.as_ref()));
-            });
-            if encoder.as_bytes().len() == before {
-                // The outcome panicked while it was encoded. (If it did while it was dropped, it has been.)
-                not_even_an_error(encoder.error(request.id(), &RpcError::internal()));
+impl fmt::Display for Incident<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault(fault) => fmt::Display::fmt(fault, f),
+            Self::Panic { message: Some(message), .. } => write!(f, "handler panicked: {message}"),
+            Self::Panic { message: None, .. } => f.write_str("handler panicked"),
+            Self::Replaced { error, .. } => write!(f, "answered with an internal error: {error}"),
+        }
+    }
+}
+
+struct Server<H, R> {
+    /// With room for an answer.
+    rules: Rules,
+    /// Whole lines.
+    out: BytesMut,
+    handler: H,
+    report: R,
+}
+
+impl<T, H, R> Server<H, R>
+where
+    T: Serialize,
+    H: FnMut(Call<'_>) -> Result<T, RpcError>,
+    R: FnMut(Incident<'_>),
+{
+    fn answer_frame(&mut self, frame: Result<Frame<'_>, Fault>) {
+        match frame {
+            Ok(Frame::Message(message)) => self.answer_message(&message),
+            Ok(Frame::Batch(batch)) => {
+                let before = mem::take(&mut self.out);
+                self.answer_entries(&batch);
+                let answers = mem::replace(&mut self.out, before);
+                let entries = answers[..].split(|&byte| byte == b'\n').filter(|entry| !entry.is_empty());
+                ledger::append_array(&mut Encoder::append_to(&mut self.out, self.rules), entries);
+            }
+            Err(fault) => self.answer_fault(&fault),
+        }
+    }
+
+    /// Appends the answers to a batch, each as a line.
+    fn answer_entries(&mut self, batch: &Batch<'_>) {
+        for entry in batch {
+            match entry {
+                Ok(message) => self.answer_message(&message),
+                Err(fault) => {
+                    fault.log();
+                    self.answer_fault(&fault);
+                }
             }
         }
-        Message::Notification(notification) => {
-            let call = Call { method: notification.method(), params: notification.params(), id: None };
-            caught(|| drop(handler(call)));
+    }
+
+    fn answer_fault(&mut self, fault: &Fault) {
+        if let Some(reply) = fault.reply() {
+            ledger::append_reply(&mut self.out, &reply);
         }
-        Message::Response(_) => {}
+        (self.report)(Incident::Fault(fault));
+    }
+
+    fn answer_message(&mut self, message: &Message<'_>) {
+        let (id, call) = match message {
+            Message::Request(request) => {
+                let call = Call { method: request.method(), params: request.params(), id: Some(request.id()) };
+                (Some(request.id()), call)
+            }
+            Message::Notification(notification) => {
+                (None, Call { method: notification.method(), params: notification.params(), id: None })
+            }
+            Message::Response(_) => return,
+        };
+        let before = self.out.len();
+        let Self { rules, out, handler, .. } = self;
+        let mut replaced = None;
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            let outcome = handler(call);
+            if let Some(id) = id {
+                let mut encoder = Encoder::append_to(out, *rules);
+                replaced = match &outcome {
+                    Ok(result) => encoder.response(id, result),
+                    Err(error) => encoder.error(id, error),
+                }
+                .err();
+            }
+        }));
+        if let Some(id) = id
+            && self.out.len() == before
+        {
+            // The handler panicked, or what it returned did, or can't be encoded. (If it only panicked while it was
+            // dropped, it has been.)
+            let encoded = Encoder::append_to(&mut self.out, self.rules).error(id, &RpcError::internal());
+            debug_assert!(encoded.is_ok(), "no room for an answer: {encoded:?}");
+        }
+        if let (Some(id), Some(error)) = (id, &replaced) {
+            (self.report)(Incident::Replaced { id, error });
+        }
+        if let Err(carried) = called {
+            let text = carried.downcast_ref::<String>().map(String::as_str);
+            let message = text.or_else(|| carried.downcast_ref::<&str>().copied());
+            (self.report)(Incident::Panic { id, message });
+            let_go(carried);
+        }
+    }
+
+    fn write_out(&mut self, writer: &mut impl Write) -> io::Result<()> {
+        writer.write_all(&self.out)?;
+        self.out.clear();
+        if self.out.capacity() > 2 * WRITE {
+            self.out = BytesMut::new();
+        }
+        Ok(())
     }
 }
 
-/// What `run` returns, or `None` if it panics.
-fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(let_go).ok()
-}
-
-/// Drops what a panic carries. If that panics in turn, what that one carries is not touched any more.
+/// Drops what a panic carries. If that panics in turn, what that one carries isn't touched any more.
 fn let_go(carried: Box<dyn Any + Send>) {
     if let Err(carried) = catch_unwind(AssertUnwindSafe(|| drop(carried))) {
         mem::forget(carried);
     }
-}
-
-fn answer_fault(fault: &Fault, encoder: &mut Encoder) {
-    if let Some(reply) = fault.reply() {
-        not_even_an_error(encoder.error_reply(&reply));
-    }
-}
-
-/// The answers to a batch as one array; or as few as the line limit permits.
-fn answer_batch<T: Serialize>(
-    batch: &Batch<'_>,
-    encoder: &mut Encoder,
-    rules: &Rules,
-    handler: &mut impl FnMut(Call<'_>) -> Result<T, RpcError>,
-) {
-    let mut answers = Encoder::new(*rules);
-    for entry in batch {
-        match entry {
-            Ok(message) => answer_message(&message, &mut answers, handler),
-            Err(fault) => {
-                fault.log();
-                answer_fault(&fault, &mut answers);
-            }
-        }
-    }
-    let answers = answers.take();
-    let mut lines = answers.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).peekable();
-    while let Some(&first) = lines.peek() {
-        let array = encoder.batch(|array| {
-            while let Some(line) = lines.peek() {
-                match array.raw(line) {
-                    Ok(()) => drop(lines.next()),
-                    Err(error) if array.is_empty() => return Err(error),
-                    Err(_) => break,
-                }
-            }
-            Ok(())
-        });
-        if array.is_err() {
-            // It does not fit between two brackets.
-            not_even_an_error(encoder.raw(first));
-            lines.next();
-        }
-    }
-}
-
-/// The line limit is so small that an error with the request's own id is too long: there is no way to answer.
-fn not_even_an_error(_: Result<(), EncodeError>) {}
-
-fn write_out(encoder: &mut Encoder, writer: &mut impl Write) -> io::Result<()> {
-    writer.write_all(encoder.as_bytes())?;
-    encoder.clear();
-    if encoder.capacity() > 2 * WRITE {
-        drop(encoder.take());
-    }
-    Ok(())
 }

@@ -5,18 +5,24 @@ use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 
 use crate::encode::{EncodeError, Encoder, Line};
+use crate::ledger::Answer;
 use crate::message::Rules;
 
-/// No line is added while more than this waits to be written.
+/// The default of [`FrameWriter::backlog`].
 const BACKLOG: usize = 1 << 20;
 
-/// Sends lines to a writer, each in one call, so that lines from several threads never mix.
+/// Buffers larger than this are given back when they are empty.
+const KEPT: usize = 64 << 10;
+
+/// Sends lines to a writer. Lines from several threads never mix.
 ///
-/// Clones share the writer. Nothing is flushed until [`flush`](Self::flush): call it when there is nothing more to send
-/// for now, or use a writer that doesn't buffer.
+/// Clones share the writer. Each line is written before the call returns, unless [`collect`](Self::collect) says
+/// otherwise; lines that other threads have added in the meantime are written in the same call. The writer itself isn't
+/// flushed until [`flush`](Self::flush): call that when there is nothing more to send for now, or use a writer that
+/// doesn't buffer.
 ///
 /// ```
 /// use wireline::{Id, Rules, io::FrameWriter};
@@ -39,15 +45,35 @@ const BACKLOG: usize = 1 << 20;
 /// would block, that is [`Progress::Pending`]. If it fails for good, the error is returned once, and from then on every
 /// call returns [`SendError::Broken`].
 pub struct FrameWriter<W> {
-    shared: Arc<Mutex<Shared<W>>>,
+    shared: Arc<Shared<W>>,
     rules: Rules,
 }
 
+/// Lines are added under the lock on `queue`, which is never held for long, and written under the lock on `output`. Who
+/// needs both takes that on `output` first.
 struct Shared<W> {
+    queue: Mutex<Queue>,
+    output: Mutex<Output<W>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Whole lines that are to be written after those in [`Output`].
+    lines: BytesMut,
+    /// How much [`Output`] has that isn't written.
+    in_output: usize,
+    /// Empty, for encoding.
+    spare: BytesMut,
+    is_broken: bool,
+    backlog: usize,
+    collect: usize,
+}
+
+struct Output<W> {
     writer: W,
-    /// What has been encoded and not been written: nothing, or the rest of one line and whole lines after it.
-    unwritten: BytesMut,
-    broken: bool,
+    lines: BytesMut,
+    /// How much of `lines` is written.
+    written: usize,
 }
 
 /// How far a message has got.
@@ -58,7 +84,8 @@ struct Shared<W> {
 pub enum Progress {
     /// The writer has taken everything.
     Written,
-    /// The writer would block. The rest is kept: call [`FrameWriter::flush`] when it is ready again.
+    /// Something is kept to be written later: the writer would block, or lines are [collected](FrameWriter::collect).
+    /// Call [`FrameWriter::flush`] when it is ready again, or when there is nothing more to send for now.
     Pending,
 }
 
@@ -66,11 +93,42 @@ impl<W: Write> FrameWriter<W> {
     /// Sends lines to `writer` that pass `rules`.
     #[must_use]
     pub fn new(writer: W, rules: Rules) -> Self {
-        let shared = Shared { writer, unwritten: BytesMut::new(), broken: false };
-        Self { shared: Arc::new(Mutex::new(shared)), rules }
+        let queue = Queue { backlog: BACKLOG, ..Queue::default() };
+        let output = Output { writer, lines: BytesMut::new(), written: 0 };
+        Self { shared: Arc::new(Shared { queue: Mutex::new(queue), output: Mutex::new(output) }), rules }
+    }
+
+    /// Sets how many bytes may wait for a writer that would block. The default is 1 MiB. While more are waiting, nothing
+    /// is added: that is [`SendError::Full`].
+    #[must_use]
+    pub fn backlog(self, bytes: usize) -> Self {
+        self.queue().backlog = bytes;
+        self
+    }
+
+    /// Sets how many bytes are collected before they are written in one call. The default is 0: each line is written at
+    /// once. What has been collected is also written by [`flush`](Self::flush).
+    ///
+    /// ```
+    /// use wireline::Rules;
+    /// use wireline::io::{FrameWriter, Progress};
+    ///
+    /// let writer = FrameWriter::new(Vec::new(), Rules::mcp()).collect(16 << 10);
+    /// for _ in 0..100 {
+    ///     assert_eq!(writer.send(|encoder| encoder.notification("note", &()))?, Progress::Pending);
+    /// }
+    /// assert_eq!(writer.flush()?, Progress::Written); // in one call
+    /// # Ok::<(), wireline::io::SendError>(())
+    /// ```
+    #[must_use]
+    pub fn collect(self, bytes: usize) -> Self {
+        self.queue().collect = bytes;
+        self
     }
 
     /// Sends whatever `write` makes an [`Encoder`] append: one line, or several that stay together.
+    ///
+    /// To answer a request, see [`answer`](Self::answer).
     ///
     /// ```
     /// use wireline::io::{FrameWriter, Progress, SendError};
@@ -89,22 +147,22 @@ impl<W: Write> FrameWriter<W> {
     /// # Errors
     ///
     /// Nothing of it has been sent, unless the error is [`Io`](SendError::Io): then some of it may have been, and nothing
-    /// will follow it.
+    /// will follow it. If the error is [`Full`](SendError::Full) or [`Broken`](SendError::Broken), `write` may not have
+    /// been called.
     pub fn send(
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<Progress, SendError> {
+        let mut lines = self.queue().take_spare()?;
         // Not under the lock: whatever the caller does here, it may want to send too.
-        let mut lines = BytesMut::new();
-        write(&mut Encoder::append_to(&mut lines, self.rules))?;
-
-        let mut shared = self.lock_for_more()?;
-        if shared.unwritten.is_empty() {
-            shared.unwritten = lines;
-        } else {
-            shared.unwritten.extend_from_slice(&lines);
+        if let Err(error) = write(&mut Encoder::append_to(&mut lines, self.rules)) {
+            self.queue().keep(lines);
+            return Err(error.into());
         }
-        shared.write_out()
+        match self.add(lines) {
+            true => self.write_out(),
+            false => Ok(Progress::Pending),
+        }
     }
 
     /// Sends a line that was encoded elsewhere.
@@ -126,9 +184,59 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// As for [`send`](Self::send).
     pub fn send_line(&self, line: &Line) -> Result<Progress, SendError> {
-        let mut shared = self.lock_for_more()?;
-        shared.unwritten.extend_from_slice(line.as_bytes());
-        shared.write_out()
+        let is_due = {
+            let mut queue = self.queue();
+            queue.check()?;
+            queue.lines.extend_from_slice(line.as_bytes());
+            queue.is_due()
+        };
+        match is_due {
+            true => self.write_out(),
+            false => Ok(Progress::Pending),
+        }
+    }
+
+    /// Sends an answer. Its request counts as answered once its line is added to what is to be written.
+    ///
+    /// ```
+    /// # use wireline::{Frame, Message};
+    /// use wireline::Rules;
+    /// use wireline::io::{FrameWriter, SendError, Unsent};
+    /// use wireline::ledger::Inbound;
+    ///
+    /// # let owed = Inbound::new(Rules::mcp(), 100);
+    /// # let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
+    /// # let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
+    /// let writer = FrameWriter::new(Vec::new(), Rules::mcp());
+    /// let answer = match owed.admit(&request) {
+    ///     Ok(ticket) => ticket.respond(&serde_json::json!({"done": true})),
+    ///     Err(refusal) => refusal,
+    /// };
+    /// match writer.answer(answer) {
+    ///     Ok(_progress) => {}
+    ///     // The client doesn't read. The answer is here, to be sent later; if it is dropped, it is owed.
+    ///     Err(Unsent { error: SendError::Full, answer }) => drop(answer),
+    ///     Err(unsent) => eprintln!("{unsent}"),
+    /// }
+    /// assert_eq!(owed.in_flight(), 0);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The writer failed, now or before, or too much is waiting for it. Unless the line was taken on before the writer
+    /// failed, the answer is in the error.
+    pub fn answer(&self, answer: Answer) -> Result<Progress, Unsent> {
+        let checked = self.queue().take_spare();
+        let mut lines = match checked {
+            Ok(spare) => spare,
+            Err(error) => return Err(Unsent { error, answer: Some(answer) }),
+        };
+        // Not under the lock: it may wake whoever waits for the last answer, and that may want to send too.
+        answer.accept_into(&mut lines);
+        match self.add(lines) {
+            true => self.write_out().map_err(|error| Unsent { error, answer: None }),
+            false => Ok(Progress::Pending),
+        }
     }
 
     /// Writes what is pending and flushes the writer.
@@ -170,16 +278,16 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// The writer failed, or is broken.
     pub fn flush(&self) -> Result<Progress, SendError> {
-        let mut shared = self.lock();
-        if shared.write_out()? == Progress::Pending {
+        let mut output = lock(&self.shared.output);
+        if self.write_all(&mut output)? == Progress::Pending {
             return Ok(Progress::Pending);
         }
         loop {
-            match shared.guarded(W::flush) {
+            match self.guarded(|| output.writer.flush()) {
                 Ok(()) => return Ok(Progress::Written),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Pending),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(shared.breaks(error)),
+                Err(error) => return Err(self.breaks(error)),
             }
         }
     }
@@ -187,60 +295,126 @@ impl<W: Write> FrameWriter<W> {
     /// The writer and what it hasn't taken yet, or `None` if there are other clones.
     #[must_use]
     pub fn into_parts(self) -> Option<(W, BytesMut)> {
-        let shared = Arc::into_inner(self.shared)?.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Some((shared.writer, shared.unwritten))
+        let Shared { queue, output } = Arc::into_inner(self.shared)?;
+        let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Output { writer, lines, written } = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut unwritten = BytesMut::from(&lines[written..]);
+        unwritten.extend_from_slice(&queue.lines);
+        Some((writer, unwritten))
     }
 
-    /// For adding to what is unwritten, if that is still possible.
-    fn lock_for_more(&self) -> Result<MutexGuard<'_, Shared<W>>, SendError> {
-        let shared = self.lock();
-        match () {
-            () if shared.broken => Err(SendError::Broken),
-            () if shared.unwritten.len() > BACKLOG => Err(SendError::Full),
-            () => Ok(shared),
-        }
+    fn write_out(&self) -> Result<Progress, SendError> {
+        // While somebody else is writing, lines gather in the queue; whoever comes next writes all of them.
+        self.write_all(&mut lock(&self.shared.output))
     }
 
-    // If somebody panicked while holding the lock, it was the writer, which is broken then.
-    fn lock(&self) -> MutexGuard<'_, Shared<W>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<W: Write> Shared<W> {
-    fn write_out(&mut self) -> Result<Progress, SendError> {
-        if self.broken {
-            return Err(SendError::Broken);
-        }
-        while !self.unwritten.is_empty() {
-            let lines = mem::take(&mut self.unwritten);
-            let written = self.guarded(|writer| writer.write(&lines));
-            self.unwritten = lines;
+    /// Writes all there is, as far as the writer takes it.
+    fn write_all(&self, output: &mut Output<W>) -> Result<Progress, SendError> {
+        loop {
+            if output.written == output.lines.len() {
+                let mut queue = self.queue();
+                if queue.is_broken {
+                    return Err(SendError::Broken);
+                }
+                output.lines.clear();
+                output.written = 0;
+                if output.lines.capacity() > KEPT {
+                    output.lines = BytesMut::new();
+                }
+                mem::swap(&mut output.lines, &mut queue.lines);
+                queue.in_output = output.lines.len();
+                if output.lines.is_empty() {
+                    return Ok(Progress::Written);
+                }
+            } else if self.queue().is_broken {
+                return Err(SendError::Broken);
+            }
+            let written = self.guarded(|| output.writer.write(&output.lines[output.written..]));
             match written {
                 Ok(0) => return Err(self.breaks(ErrorKind::WriteZero.into())),
-                Ok(written) => self.unwritten.advance(written.min(self.unwritten.len())),
+                Ok(written) => output.written = (output.written + written).min(output.lines.len()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.queue().in_output = output.lines.len() - output.written;
+                    return Ok(Progress::Pending);
+                }
                 Err(error) => return Err(self.breaks(error)),
             }
         }
-        // Gives back the memory of a long line.
-        self.unwritten = BytesMut::new();
-        Ok(Progress::Written)
+    }
+
+    /// Adds lines to what is to be written. Whether it is time to write.
+    fn add(&self, lines: BytesMut) -> bool {
+        let mut queue = self.queue();
+        if queue.lines.is_empty() {
+            // The other way round they would be copied.
+            let empty = mem::replace(&mut queue.lines, lines);
+            queue.keep(empty);
+        } else {
+            queue.lines.extend_from_slice(&lines);
+            queue.keep(lines);
+        }
+        queue.is_due()
     }
 
     /// If the writer panics, nobody knows how much it has taken, and it counts as broken.
-    fn guarded<T>(&mut self, call: impl FnOnce(&mut W) -> T) -> T {
-        self.broken = true;
-        let result = call(&mut self.writer);
-        self.broken = false;
+    fn guarded<T>(&self, call: impl FnOnce() -> T) -> T {
+        struct Breaks<'q>(&'q Mutex<Queue>);
+
+        impl Drop for Breaks<'_> {
+            fn drop(&mut self) {
+                lock(self.0).is_broken = true;
+            }
+        }
+
+        let breaks = Breaks(&self.shared.queue);
+        let result = call();
+        mem::forget(breaks);
         result
     }
 
-    fn breaks(&mut self, error: io::Error) -> SendError {
-        self.broken = true;
+    fn breaks(&self, error: io::Error) -> SendError {
+        self.queue().is_broken = true;
         SendError::Io(error)
     }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        lock(&self.shared.queue)
+    }
+}
+
+impl Queue {
+    /// Whether lines may be added.
+    fn check(&self) -> Result<(), SendError> {
+        match () {
+            () if self.is_broken => Err(SendError::Broken),
+            () if self.lines.len() + self.in_output > self.backlog => Err(SendError::Full),
+            () => Ok(()),
+        }
+    }
+
+    /// An empty buffer to encode into, if lines may be added.
+    fn take_spare(&mut self) -> Result<BytesMut, SendError> {
+        self.check()?;
+        Ok(mem::take(&mut self.spare))
+    }
+
+    /// Keeps a buffer for the next line, unless it is very large, or smaller than the one that is kept.
+    fn keep(&mut self, mut buffer: BytesMut) {
+        buffer.clear();
+        if (self.spare.capacity()..=KEPT).contains(&buffer.capacity()) {
+            self.spare = buffer;
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.lines.len() >= self.collect
+    }
+}
+
+/// If somebody panicked while holding a lock, it was the writer, which is broken then.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<W> Clone for FrameWriter<W> {
@@ -252,6 +426,43 @@ impl<W> Clone for FrameWriter<W> {
 impl<W> fmt::Debug for FrameWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrameWriter").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+/// An answer that was not sent, and why.
+///
+/// If the answer is dropped, which `?` does when it converts this error, its request is still owed; see
+/// [`Inbound::dropped`](crate::ledger::Inbound::dropped).
+#[derive(Debug)]
+#[must_use = "the answer in it hasn't been sent"]
+pub struct Unsent {
+    /// What kept it from being sent.
+    pub error: SendError,
+    /// The answer, unless it was already accepted when the writer failed.
+    pub answer: Option<Answer>,
+}
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl std::error::Error for Unsent {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.error)
+    }
+}
+
+impl From<Unsent> for SendError {
+    fn from(unsent: Unsent) -> Self {
+        unsent.error
+    }
+}
+
+impl From<Unsent> for io::Error {
+    fn from(unsent: Unsent) -> Self {
+        unsent.error.into()
     }
 }
 

@@ -136,7 +136,16 @@ impl<'a> ShortText<'a> {
 }
 
 impl ShortText<'static> {
+    #[inline(always)]
     pub(crate) fn copied(text: &str) -> Self {
+        match short(text.as_bytes()) {
+            Some((len, bytes)) => Self { repr: ShortRepr::Inline { len, bytes } },
+            None => Self::copied_long(text),
+        }
+    }
+
+    #[inline(never)]
+    fn copied_long(text: &str) -> Self {
         let mut bytes = [0; INLINE];
         let repr = match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
             (Some(start), Ok(len)) => {
@@ -156,6 +165,37 @@ impl ShortText<'static> {
             Err(fmt::Error) => Self::copied(&value.to_string()),
         }
     }
+}
+
+/// Up to 16 bytes, as an inline text has them: most ids. They are read and written as words, which stay in registers. A
+/// copy of a length that isn't known takes four times as long, since what is written byte by byte can't be read as a
+/// whole right after.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "at most 16")]
+fn short(text: &[u8]) -> Option<(u8, [u8; INLINE])> {
+    let len = text.len();
+    let words = match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) if len <= 16 => {
+            // All of it and the last eight bytes, without those that are in the first already.
+            let last = u64::from_le_bytes(*last);
+            [u64::from_le_bytes(*first), if len > 8 { last >> (8 * (16 - len)) } else { 0 }]
+        }
+        _ if len > 8 => return None,
+        _ => match (text.first_chunk(), text.last_chunk()) {
+            (Some(first), Some(last)) => {
+                let last = u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4));
+                [u64::from(u32::from_le_bytes(*first)) | last, 0]
+            }
+            _ => {
+                let byte = |at: usize| text.get(at).map_or(0, |&byte| u64::from(byte) << (8 * at));
+                [byte(0) | byte(1) | byte(2), 0]
+            }
+        },
+    };
+    let mut bytes = [0; INLINE];
+    bytes[..8].copy_from_slice(&words[0].to_le_bytes());
+    bytes[8..16].copy_from_slice(&words[1].to_le_bytes());
+    Some((len as u8, bytes))
 }
 
 /// Takes strings as long as they fit.

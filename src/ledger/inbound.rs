@@ -1,77 +1,77 @@
 //! The side that is asked.
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use bytes::BytesMut;
 
-use crate::encode::encoder::Sink;
-use crate::encode::{EncodeError, Encoder, RpcError};
-use crate::message::dialect::Dialect;
-use crate::message::{Id, Request, Rules, code};
+use crate::decode::Reply;
+use crate::encode::{Encoder, RpcError};
+use crate::message::message::HasEnvelope;
+use crate::message::{Id, Kind, Request, Rules, code, envelope};
 
-/// For each request that may be in flight, so many bytes of ids are kept at the most.
-const ID_BYTES: usize = 1024;
+use super::answer::Answer;
+use super::owed::Owed;
+use super::ticket::{Claim, Ticket};
 
-/// The requests that have come in and are to be answered.
+/// The requests that were received and are to be answered.
 ///
-/// Clones share one ledger, for threads and tasks.
+/// [`admit`](Self::admit) gives a [`Ticket`] for a request, the ticket becomes an [`Answer`], and the request is settled
+/// when that is accepted by whoever writes it. Until then it is in flight. Clones share one ledger, for threads and tasks.
 ///
 /// ```
 /// use wireline::ledger::{Inbound, Refusal};
-/// use wireline::{Encoder, Frame, Message, Rules};
+/// use wireline::{Frame, Message, Rules};
 ///
 /// let rules = Rules::json_rpc();
-/// let (owed, mut encoder) = (Inbound::new(rules, 100), Encoder::new(rules));
+/// let owed = Inbound::new(rules, 100);
 /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
 /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &rules) else { panic!() };
 ///
-/// let ticket = owed.admit(&request)?;
-/// // The same id once more, before it is answered.
-/// let refusal = owed.admit(&request).unwrap_err();
-/// assert_eq!(refusal, Refusal::Duplicate);
-/// encoder.error(request.id(), &refusal.error())?;
+/// let Ok(ticket) = owed.admit(&request) else { panic!() };
+/// // The same id again, before it is answered: refused, with an answer that says so.
+/// let refused = owed.admit(&request).unwrap_err();
+/// assert_eq!(refused.refusal(), Some(Refusal::Duplicate));
+/// assert!(refused.accept().starts_with(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"#));
 ///
-/// // Whoever was to answer has failed, and dropped the ticket on the way.
+/// // The handler returns early and drops the ticket. The request is still in flight, and answered here.
 /// drop(ticket);
-/// assert_eq!(owed.answer_dropped(&mut encoder)?, 1);
+/// assert_eq!(owed.in_flight(), 1);
+/// for answer in owed.dropped() {
+///     assert!(answer.accept().ends_with(b"{\"code\":-32603,\"message\":\"Internal error\"}}\n"));
+/// }
 /// assert_eq!(owed.in_flight(), 0);
-/// assert!(encoder.take().ends_with(b"{\"code\":-32603,\"message\":\"Internal error\"}}\n"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # What it can't promise
+///
+/// An answer can still get lost after it was accepted, by a connection that breaks; an answer to a request that was
+/// refused is owed by nobody, so dropping that loses it; and nothing keeps a program from writing a second response with
+/// an [`Encoder`] and a ticket's [`id`](Ticket::id).
 #[derive(Clone)]
 pub struct Inbound {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    dialect: &'static Dialect,
-    limit: usize,
-    owed: Mutex<Owed>,
-    wake: Box<dyn Fn() + Send + Sync>,
-}
-
-#[derive(Default)]
-struct Owed {
-    /// By value: the spelling is the ticket's. Whether it has been cancelled.
-    requests: HashMap<Id<'static>, bool>,
-    id_bytes: usize,
-    /// The ids of tickets that were dropped, as they were spelled. Each still counts as in flight.
-    dropped: VecDeque<Id<'static>>,
+    owed: Arc<Owed>,
 }
 
 impl Inbound {
     /// A ledger for requests under `rules`, of which at most `limit` may be in flight.
+    ///
+    /// Answers are encoded under these rules too, except that they may always be 128 bytes long and 3 levels deep, so
+    /// that there is room for an error.
+    #[must_use]
     pub fn new(rules: Rules, limit: usize) -> Self {
         Self::with_wake(rules, limit, || {})
     }
 
-    /// A ledger that calls `wake` whenever a ticket has been dropped, from wherever that was, so that whoever writes
-    /// answers gets to [`answer_dropped`](Self::answer_dropped).
+    /// A ledger that calls `wake` whenever a ticket or an answer is dropped, on whichever thread does so, so that whoever
+    /// writes can send what is [owed](Self::dropped) instead.
     ///
-    /// It should only give a signal: it may be called while a panic unwinds, or while somebody holds the lock on a writer.
+    /// It should only give a signal: it may be called while a panic unwinds, or while locks are held that its caller
+    /// knows nothing about.
     ///
     /// ```
     /// use std::sync::mpsc::channel;
@@ -82,261 +82,259 @@ impl Inbound {
     /// let owed = Inbound::with_wake(Rules::mcp(), 100, move || drop(signal.send(())));
     /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
     /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
-    /// let ticket = owed.admit(&request)?;
+    /// let Ok(ticket) = owed.admit(&request) else { panic!() };
     ///
-    /// assert!(std::thread::spawn(move || { let _ticket = ticket; panic!("out of luck") }).join().is_err());
-    /// assert!(signals.try_recv().is_ok()); // the writer is told
-    /// # Ok::<(), wireline::ledger::Refusal>(())
+    /// let worker = std::thread::spawn(move || { let _ticket = ticket; panic!("out of luck") });
+    /// assert!(worker.join().is_err());
+    /// assert!(signals.try_recv().is_ok());
+    /// assert_eq!(owed.dropped().count(), 1);
     /// ```
+    #[must_use]
     pub fn with_wake(rules: Rules, limit: usize, wake: impl Fn() + Send + Sync + 'static) -> Self {
-        let shared = Shared { dialect: rules.dialect, limit, owed: Mutex::default(), wake: Box::new(wake) };
-        Self { shared: Arc::new(shared) }
+        Self { owed: Arc::new(Owed::new(rules, limit, Box::new(wake))) }
     }
 
-    /// Takes in a request, which is from now on to be answered.
+    /// Admits a request, which is in flight from now on.
     ///
     /// # Errors
     ///
-    /// Its id is in use or too long, or too many requests are in flight. It still wants an answer: [`Refusal::error`].
-    pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Refusal> {
-        let id = request.id().clone().into_owned();
-        let most_bytes = self.shared.limit.saturating_mul(ID_BYTES);
-        let mut owed = self.shared.owed();
-        if id.as_json().len() > most_bytes {
-            return Err(Refusal::IdTooLong);
-        }
-        if owed.requests.len() >= self.shared.limit || owed.id_bytes + id.as_json().len() > most_bytes {
-            return Err(Refusal::TooMany);
-        }
-        if owed.requests.contains_key(&id) {
-            return Err(Refusal::Duplicate);
-        }
-        owed.requests.insert(id.clone(), false);
-        owed.id_bytes += id.as_json().len();
-        Ok(Ticket { id, shared: Arc::clone(&self.shared), open: true })
+    /// It is refused; see [`Refusal`]. It has an id, and so its caller waits for an answer: the one in the error says why
+    /// it was refused. Send it like any other.
+    #[inline]
+    pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Answer> {
+        self.enter(request).map_err(|refusal| self.refuse(request.id(), refusal))
     }
 
-    /// Marks a request as cancelled by its caller. False if it is not in flight.
-    ///
-    /// Under MCP a cancelled request is not answered any more. Otherwise it is, by whatever its ticket is given; and if
-    /// that is dropped, by the error -32800, "Request cancelled".
+    #[inline]
+    fn enter(&self, request: &Request<'_>) -> Result<Ticket, Refusal> {
+        let rules = &self.owed.rules;
+        let (_, envelope) = request.text_and_envelope();
+        // Nearly always it has passed the same rules.
+        if request.id().as_json().len() > rules.limits.max_id_len
+            || !rules.standard().covers(envelope.passed)
+                && envelope::check_id(request.id().as_json(), Kind::Request, rules).is_err()
+        {
+            return Err(Refusal::InvalidId);
+        }
+        let id = request.id().copied();
+        let (slot, buffer) = self.owed.enter(&id)?;
+        Ok(Ticket::new(Claim::new(&self.owed, slot, false), id, buffer))
+    }
+
+    #[cold]
+    fn refuse(&self, id: &Id<'_>, refusal: Refusal) -> Answer {
+        let mut line = BytesMut::new();
+        let mut encoder = Encoder::append_to(&mut line, self.owed.rules);
+        let encoded = encoder.error(id, &refusal.error()).or_else(|_| encoder.error(id, &RpcError::internal()));
+        if encoded.is_err() {
+            // These rules have no such id, so an answer could only be one without: as to a bad line.
+            let _ = encoder.error(&Id::NULL, &refusal.error());
+        }
+        Answer::without_duty(line, Some(refusal))
+    }
+
+    /// The answer that a faulty line calls for, to be sent like any other.
     ///
     /// ```
     /// use wireline::ledger::Inbound;
-    /// use wireline::{Encoder, Frame, Id, Message, Rules};
+    /// use wireline::{Frame, Rules};
     ///
-    /// let (owed, mut encoder) = (Inbound::new(Rules::mcp(), 100), Encoder::new(Rules::mcp()));
+    /// let owed = Inbound::new(Rules::json_rpc(), 100);
+    /// let fault = Frame::parse(br#"{"jsonrpc":"2.0","id":7,"method":1}"#, &Rules::json_rpc()).unwrap_err();
+    /// let answer = owed.reply(&fault.reply().unwrap());
+    /// assert!(answer.accept().starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"#));
+    /// ```
+    pub fn reply(&self, reply: &Reply<'_>) -> Answer {
+        let mut line = BytesMut::new();
+        append_reply(&mut line, reply);
+        Answer::without_duty(line, None)
+    }
+
+    /// Joins the answers to a batch in one array.
+    ///
+    /// If that would exceed the limits, or the rules have no batches, there are as few lines as possible.
+    pub fn batch(&self, answers: impl IntoIterator<Item = Answer>) -> Answer {
+        Answer::batch(answers, self.owed.rules)
+    }
+
+    /// Marks a request as cancelled by its caller. False if it isn't in flight.
+    ///
+    /// Under MCP rules a cancelled request is no longer answered. Under others it is, with whatever its ticket is given;
+    /// or if the ticket is dropped, with the error -32800, "Request cancelled".
+    ///
+    /// ```
+    /// use wireline::ledger::Inbound;
+    /// use wireline::{Frame, Id, Message, Rules};
+    ///
+    /// let owed = Inbound::new(Rules::mcp(), 100);
     /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
     /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
-    /// let ticket = owed.admit(&request)?;
+    /// let Ok(ticket) = owed.admit(&request) else { panic!() };
     ///
     /// assert!(owed.cancel(&Id::from(1)));
     /// assert!(ticket.is_cancelled()); // time to stop working on it
-    /// ticket.respond(&mut encoder, &serde_json::json!({}))?;
-    /// assert!(encoder.take().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// assert!(ticket.respond(&serde_json::json!({})).accept().is_empty());
     /// ```
     pub fn cancel(&self, id: &Id<'_>) -> bool {
-        match self.shared.owed().requests.get_mut(&id.clone().into_owned()) {
-            Some(cancelled) => {
-                *cancelled = true;
-                true
-            }
-            None => false,
-        }
+        self.owed.cancel(id)
     }
 
-    /// Encodes the answers to all requests whose tickets have been dropped, and says how many there were.
+    /// The answers to requests whose tickets or answers were dropped, the oldest first: internal errors, or
+    /// "Request cancelled" where that is why.
     ///
-    /// # Errors
+    /// One that is dropped again is owed again, and offered by the next call, not by this one: so a loop over them ends
+    /// even if none can be sent.
     ///
-    /// An answer could not be encoded, which is so only if not even an error with its id fits into a line. The others
-    /// have been all the same.
-    #[expect(private_bounds, reason = "what an encoder can append to is this crate's business")]
-    pub fn answer_dropped(&self, encoder: &mut Encoder<impl Sink>) -> Result<usize, EncodeError> {
-        let mut answered = Ok(0);
-        while let Some((id, cancelled)) = self.next_dropped() {
+    /// ```
+    /// use wireline::io::{FrameWriter, Unsent};
+    /// use wireline::ledger::Inbound;
+    ///
+    /// fn send_dropped(owed: &Inbound, writer: &FrameWriter<Vec<u8>>) -> Result<(), Unsent> {
+    ///     for answer in owed.dropped() {
+    ///         let _ = writer.answer(answer)?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn dropped(&self) -> impl Iterator<Item = Answer> {
+        (0..self.owed.dropped_len()).map_while(|_| {
+            let (slot, id, cancelled) = self.owed.take_dropped()?;
             let error = match cancelled {
-                true if !self.shared.dialect.answers_cancelled => continue,
                 true => RpcError::new(code::REQUEST_CANCELLED, "Request cancelled"),
                 false => RpcError::internal(),
             };
-            let encoded = encoder.error(&id, &error);
-            answered = answered.and_then(|count| encoded.map(|()| count + 1));
-        }
-        answered
+            Some(Ticket::new(Claim::new(&self.owed, slot, true), id, BytesMut::new()).fail(&error))
+        })
     }
 
-    /// Takes out a request whose ticket has been dropped, with whether it has been cancelled.
-    fn next_dropped(&self) -> Option<(Id<'static>, bool)> {
-        let mut owed = self.shared.owed();
-        let id = owed.dropped.pop_front()?;
-        let cancelled = owed.forget(&id).unwrap_or_default();
-        Some((id, cancelled))
-    }
-
-    /// How many requests are in flight: those with a ticket, and those whose ticket was dropped and that have not been
-    /// answered yet.
+    /// The number of requests in flight: admitted, and not yet settled by an accepted answer.
+    #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.shared.owed().requests.len()
+        self.owed.in_flight()
+    }
+
+    /// Refuses all requests from now on. Those in flight can still be answered.
+    ///
+    /// For a graceful end: close the ledger, [wait](Self::wait_idle) until what is in flight has been answered, and at
+    /// the deadline [answer the rest](Self::answer_rest).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use wireline::ledger::Inbound;
+    /// use wireline::{Frame, Message, RpcError, Rules};
+    ///
+    /// let owed = Inbound::new(Rules::json_rpc(), 100);
+    /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"sleep"}"#;
+    /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::json_rpc()) else { panic!() };
+    /// let Ok(ticket) = owed.admit(&request) else { panic!() };
+    ///
+    /// owed.close();
+    /// assert!(owed.admit(&request).is_err());
+    /// if !owed.wait_idle(Duration::from_millis(10)) {
+    ///     for answer in owed.answer_rest(&RpcError::new(-32000, "the server is shutting down")) {
+    ///         assert!(answer.accept().starts_with(br#"{"jsonrpc":"2.0","id":1,"error":"#));
+    ///     }
+    /// }
+    /// assert_eq!(owed.in_flight(), 0);
+    /// assert!(ticket.is_cancelled());
+    /// assert!(ticket.respond("too late").accept().is_empty());
+    /// ```
+    pub fn close(&self) {
+        self.owed.close();
+    }
+
+    /// Whether the ledger was [closed](Self::close).
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.owed.is_closed()
+    }
+
+    /// Answers every request in flight with `error`, no matter who has its ticket.
+    ///
+    /// A request is still answered once: if its ticket's own answer is accepted first, this one says nothing, and the
+    /// other way round. A ticket whose request was answered so counts as [cancelled](Ticket::is_cancelled).
+    pub fn answer_rest(&self, error: &RpcError) -> Vec<Answer> {
+        let held = self.owed.hold_all().into_iter();
+        let tickets: Vec<_> =
+            held.map(|(slot, id)| Ticket::new(Claim::new(&self.owed, slot, true), id, BytesMut::new())).collect();
+        tickets.into_iter().map(|ticket| ticket.fail(error)).collect()
+    }
+
+    /// Ready when no request is in flight.
+    ///
+    /// Requests that were [dropped](Self::dropped) are, until what is owed has been sent.
+    pub fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.owed.poll_idle(cx)
+    }
+
+    /// Waits until no request is in flight, on any runtime; see [`poll_idle`](Self::poll_idle).
+    pub async fn idle(&self) {
+        poll_fn(|cx| self.poll_idle(cx)).await;
+    }
+
+    /// Blocks until no request is in flight, or `timeout` has passed. Whether none is.
+    pub fn wait_idle(&self, timeout: Duration) -> bool {
+        struct Unpark(Thread);
+
+        impl Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let start = Instant::now();
+        while self.poll_idle(&mut Context::from_waker(&waker)).is_pending() {
+            match timeout.checked_sub(start.elapsed()) {
+                Some(left) if !left.is_zero() => thread::park_timeout(left),
+                _ => return false,
+            }
+        }
+        true
     }
 }
 
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbound").field("in_flight", &self.in_flight()).field("limit", &self.shared.limit).finish()
+        f.debug_struct("Inbound").field("in_flight", &self.in_flight()).field("limit", &self.owed.limit).finish()
     }
 }
 
-impl Shared {
-    /// A panic while it was locked leaves nothing half done.
-    fn owed(&self) -> MutexGuard<'_, Owed> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Appends the reply to a faulty line, without the place of the fault if there is no room for it.
+pub(crate) fn append_reply(out: &mut BytesMut, reply: &Reply<'_>) {
+    // The rules that the line broke, which say what form the reply has.
+    let mut encoder = Encoder::append_to(out, reply.fault().rules().for_answers());
+    let id = reply.id();
+    let short = || RpcError::new(reply.code(), reply.message());
+    let encoded = encoder.error_reply(reply).or_else(|_| encoder.error(id.as_ref(), &short()));
+    debug_assert!(encoded.is_ok(), "no room for an answer: {encoded:?}");
 }
 
-impl Owed {
-    fn forget(&mut self, id: &Id<'static>) -> Option<bool> {
-        let (id, cancelled) = self.requests.remove_entry(id)?;
-        self.id_bytes -= id.as_json().len();
-        Some(cancelled)
-    }
-}
-
-/// The duty to answer one request.
+/// Why a request wasn't admitted.
 ///
-/// It can be answered once: that consumes it.
-///
-/// ```compile_fail,E0382
-/// # use wireline::{Encoder, RpcError, ledger::Ticket};
-/// fn twice(ticket: Ticket, encoder: &mut Encoder) {
-///     ticket.respond(encoder, "one").unwrap();
-///     ticket.fail(encoder, &RpcError::internal()).unwrap(); // the ticket is gone
-/// }
-/// ```
-///
-/// ```compile_fail,E0308
-/// # use wireline::ledger::Ticket;
-/// fn copy(ticket: &Ticket) -> Ticket {
-///     ticket.clone() // there is only one
-/// }
-/// ```
-#[must_use = "a ticket that is dropped is answered by an internal error"]
-pub struct Ticket {
-    id: Id<'static>,
-    shared: Arc<Shared>,
-    open: bool,
-}
-
-#[expect(private_bounds, reason = "what an encoder can append to is this crate's business")]
-impl Ticket {
-    /// The request's id, spelled as it was; the answer will spell it so.
-    pub fn id(&self) -> &Id<'static> {
-        &self.id
-    }
-
-    /// Whether the caller has cancelled the request, so that the work on it can stop.
-    pub fn is_cancelled(&self) -> bool {
-        self.shared.owed().requests.get(&self.id).copied().unwrap_or_default()
-    }
-
-    /// Answers with a result.
-    ///
-    /// # Errors
-    ///
-    /// The result could not be encoded, or the rules do not permit it. The request has then been answered by an
-    /// internal error, if that could be encoded.
-    pub fn respond(
-        self,
-        encoder: &mut Encoder<impl Sink>,
-        result: &(impl Serialize + ?Sized),
-    ) -> Result<(), EncodeError> {
-        self.answer(encoder, Ok::<_, &RpcError>(result))
-    }
-
-    /// Answers with an error.
-    ///
-    /// # Errors
-    ///
-    /// The error could not be encoded. The request has then been answered by an internal error, if that could be.
-    pub fn fail(self, encoder: &mut Encoder<impl Sink>, error: &RpcError) -> Result<(), EncodeError> {
-        self.answer(encoder, Err::<&(), _>(error))
-    }
-
-    fn answer<P: Serialize + ?Sized>(
-        mut self,
-        encoder: &mut Encoder<impl Sink>,
-        outcome: Result<&P, &RpcError>,
-    ) -> Result<(), EncodeError> {
-        let answered = match self.is_cancelled() && !self.shared.dialect.answers_cancelled {
-            true => Ok(()),
-            // If a payload panics while it is written, `self` is dropped on the way, and answered so.
-            false => answer(encoder, &self.id, outcome),
-        };
-        self.open = false;
-        self.shared.owed().forget(&self.id);
-        answered
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if !self.open {
-            return;
-        }
-        let mut owed = self.shared.owed();
-        let cancelled = owed.requests.get(&self.id).copied().unwrap_or_default();
-        if cancelled && !self.shared.dialect.answers_cancelled {
-            owed.forget(&self.id);
-            return;
-        }
-        owed.dropped.push_back(mem::replace(&mut self.id, Id::NULL));
-        drop(owed);
-        (self.shared.wake)();
-    }
-}
-
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Encodes one answer: `outcome`, or an internal error in its place if that cannot be encoded.
-pub(crate) fn answer<P: Serialize + ?Sized>(
-    encoder: &mut Encoder<impl Sink>,
-    id: &Id<'_>,
-    outcome: Result<&P, &RpcError>,
-) -> Result<(), EncodeError> {
-    let encoded = match outcome {
-        Ok(result) => encoder.response(id, result),
-        Err(error) => encoder.error(id, error),
-    };
-    encoded.or_else(|reason| {
-        encoder.error(id, &RpcError::internal())?;
-        Err(reason)
-    })
-}
-
-/// Why a request was not admitted.
+/// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A request with the same id is in flight.
     Duplicate,
-    /// As many requests are in flight as the ledger takes, or their ids take up as much as it has room for.
+    /// As many requests are in flight as the ledger allows.
     TooMany,
-    /// The id is longer than all that the ledger has room for.
-    IdTooLong,
+    /// The ledger is [closed](Inbound::close).
+    Closed,
+    /// The ledger's rules don't permit the id: it was read under others.
+    InvalidId,
 }
 
 impl Refusal {
-    /// The error to answer the request with. It has an id, so it wants an answer like any other.
+    /// The error that the request is answered with.
+    #[must_use]
     pub fn error(self) -> RpcError {
         match self {
-            Self::Duplicate => RpcError::invalid_request("the id is in use by a request that is not answered yet"),
-            Self::TooMany => RpcError::new(code::SERVER_BUSY, "too many requests are in flight"),
-            Self::IdTooLong => RpcError::invalid_request("the id is too long"),
+            Self::Duplicate => RpcError::invalid_request("the id is already in use by a request in flight"),
+            Self::TooMany => RpcError::new(code::SERVER_BUSY, "too many requests in flight"),
+            Self::Closed => RpcError::new(code::SERVER_BUSY, "the server is shutting down"),
+            Self::InvalidId => RpcError::invalid_request("the id is not permitted"),
         }
     }
 }
@@ -344,9 +342,10 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Duplicate => "expected an id that no request in flight has",
-            Self::TooMany => "expected fewer requests in flight",
-            Self::IdTooLong => "expected a shorter id",
+            Self::Duplicate => "a request with the same id is in flight",
+            Self::TooMany => "too many requests in flight",
+            Self::Closed => "no more requests are accepted",
+            Self::InvalidId => "the id is not permitted",
         })
     }
 }

@@ -1,43 +1,63 @@
 //! Who owes whom an answer: exactly one response for each request.
 //!
-//! [`Inbound`] is the side that is asked. Admitting a request gives a [`Ticket`]; answering consumes it, so that nothing
-//! is answered twice, and a ticket that is dropped is answered by an internal error, so that nobody waits for ever.
-//! [`Outbound`] is the side that asks. It makes the ids, keeps a value for each request, and gives it back once.
+//! [`Inbound`] is the side that is asked. Admitting a request gives a [`Ticket`]. Answering turns the ticket into an
+//! [`Answer`], an encoded line together with the duty that it fulfils. The request counts as answered when that is
+//! accepted by whoever writes it, and not before: an answer that found no room, was rolled back or was lost in a panic is
+//! still owed. [`Outbound`] is the side that asks. It keeps a value for each request, and gives it back once.
 //!
-//! Both do no I/O, have a limit, and compare ids by type and value: `1` is `1.0`, but not `"1"`.
+//! Both do no I/O, have a limit, give memory back, and compare ids by type and value: `1` is `1.0`, but not `"1"`.
 //!
 //! ```
+//! use wireline::io::FrameWriter;
 //! use wireline::ledger::{Inbound, Outbound};
 //! use wireline::{Decoder, Encoder, Frame, Message, Rules};
 //!
-//! let rules = Rules::json_rpc();
-//! let (mut wire, mut back) = (Encoder::new(rules), Encoder::new(rules));
-//!
 //! // The client asks, and remembers what for.
-//! let mut asked = Outbound::new(100);
+//! let rules = Rules::json_rpc();
+//! let (mut asked, mut request) = (Outbound::new(100), Encoder::new(rules));
 //! let id = asked.issue("greeting")?;
-//! wire.request(&id, "hello", &())?;
+//! request.request(&id, "hello", &())?;
 //!
-//! // The server takes the request in, and answers it.
-//! let owed = Inbound::new(rules, 100);
+//! // The server admits the request and answers it.
+//! let (owed, writer) = (Inbound::new(rules, 100), FrameWriter::new(Vec::new(), rules));
 //! let mut decoder = Decoder::new(rules);
-//! decoder.feed(&wire.take());
-//! let Some(Ok(Frame::Message(Message::Request(request)))) = decoder.next_frame() else { panic!() };
-//! let ticket = owed.admit(&request)?;
-//! ticket.respond(&mut back, "world")?;
+//! decoder.feed(&request.take());
+//! while let Some(frame) = decoder.next_frame() {
+//!     let answer = match frame {
+//!         Ok(Frame::Message(Message::Request(request))) => match owed.admit(&request) {
+//!             Ok(ticket) => ticket.respond("world"),
+//!             Err(refusal) => refusal,
+//!         },
+//!         Ok(_) => continue,
+//!         Err(fault) => match fault.reply() {
+//!             Some(reply) => owed.reply(&reply),
+//!             None => continue,
+//!         },
+//!     };
+//!     let _ = writer.answer(answer)?;
+//! }
 //!
-//! // The client finds what the answer is to.
+//! // The client looks up what the answer is for.
 //! let mut decoder = Decoder::new(rules);
-//! decoder.feed(&back.take());
+//! decoder.feed(&writer.into_parts().unwrap().0);
 //! let Some(Ok(Frame::Message(Message::Response(response)))) = decoder.next_frame() else { panic!() };
 //! assert_eq!(asked.settle(&response)?, "greeting");
 //! assert!(asked.settle(&response).is_err()); // only once
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answer;
+mod hash;
 mod inbound;
+mod marks;
 mod outbound;
+mod owed;
+mod table;
+mod ticket;
 
-pub(crate) use inbound::answer;
-pub use inbound::{Inbound, Refusal, Ticket};
-pub use outbound::{Full, Outbound, Stray};
+pub use answer::Answer;
+pub(crate) use answer::append_array;
+pub(crate) use inbound::append_reply;
+pub use inbound::{Inbound, Refusal};
+pub use outbound::{Full, Outbound, Stray, Untracked};
+pub use ticket::Ticket;

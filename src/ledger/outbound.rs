@@ -1,12 +1,19 @@
 //! The side that asks.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Instant;
 
 use crate::message::{Id, Response};
 
-/// The requests that have been sent and are to be answered by the peer, each with a value of the caller's: a channel to
-/// send the answer to, a time, a name.
+use super::hash::Key;
+use super::table::{Entry, Table};
+
+/// No more requests than this, so that their numbers fit 32 bits.
+const MOST: usize = 1 << 28;
+
+/// The requests that were sent and are to be answered by the peer, each with a value of the caller's: a channel for the
+/// answer, a time, a name.
 ///
 /// ```
 /// use wireline::ledger::{Outbound, Stray};
@@ -14,7 +21,7 @@ use crate::message::{Id, Response};
 ///
 /// let mut asked = Outbound::new(2);
 /// let (first, second) = (asked.issue("first")?, asked.issue("second")?);
-/// assert_eq!(asked.issue("third").unwrap_err().0, "third"); // as many as it takes
+/// assert_eq!(asked.issue("third").unwrap_err().0, "third"); // the ledger is full
 ///
 /// let line = br#"{"jsonrpc":"2.0","id":2,"result":null}"#;
 /// let Ok(Frame::Message(Message::Response(response))) = Frame::parse(line, &Rules::json_rpc()) else { panic!() };
@@ -26,75 +33,193 @@ use crate::message::{Id, Response};
 /// assert_eq!(unanswered, [(first, "first")]);
 /// # Ok::<(), wireline::ledger::Full<&str>>(())
 /// ```
+///
+/// It makes the ids itself ([`issue`](Self::issue)), or takes those that somebody else made ([`track`](Self::track)). It
+/// knows when requests expire, and reads no clock:
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use wireline::Id;
+/// use wireline::ledger::Outbound;
+///
+/// let mut asked = Outbound::new(100);
+/// let now = Instant::now();
+/// asked.track(&Id::from("made-elsewhere"), "a call")?;
+/// asked.set_deadline(&Id::from("made-elsewhere"), now + Duration::from_secs(30));
+///
+/// // An event loop waits until the next deadline, and then asks what has expired.
+/// assert_eq!(asked.next_deadline(), Some(now + Duration::from_secs(30)));
+/// assert_eq!(asked.take_expired(now), None);
+/// let later = now + Duration::from_secs(31);
+/// assert_eq!(asked.take_expired(later), Some((Id::from("made-elsewhere"), "a call")));
+/// assert_eq!(asked.next_deadline(), None);
+/// # Ok::<(), wireline::ledger::Untracked<&str>>(())
+/// ```
 pub struct Outbound<T> {
-    open: HashMap<u64, T>,
-    next: u64,
+    open: Table<Open<T>>,
+    /// Each with the number of its entry.
+    deadlines: BTreeSet<(Instant, u32)>,
+    key: Key,
+    next_id: u64,
+    next_turn: u64,
     limit: usize,
+}
+
+struct Open<T> {
+    value: T,
+    /// Counts the requests, for their order.
+    turn: u64,
+    deadline: Option<Instant>,
 }
 
 impl<T> Outbound<T> {
     /// A ledger of at most `limit` requests in flight.
+    #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { open: HashMap::new(), next: 1, limit }
+        Self {
+            open: Table::default(),
+            deadlines: BTreeSet::new(),
+            key: Key::random(),
+            next_id: 1,
+            next_turn: 0,
+            limit: limit.min(MOST),
+        }
     }
 
-    /// A new id for a request, and `value` kept with it.
+    /// Makes an id for a request, and keeps `value` with it. Ids are integers, counted from 1.
     ///
     /// # Errors
     ///
-    /// As many requests are in flight as the ledger takes; `value` is in the error.
+    /// The ledger is full. `value` is in the error.
     pub fn issue(&mut self, value: T) -> Result<Id<'static>, Full<T>> {
         if self.open.len() >= self.limit {
             return Err(Full(value));
         }
-        let id = self.next;
-        self.next += 1;
-        self.open.insert(id, value);
-        Ok(Id::from(id))
+        let mut value = Some(value);
+        loop {
+            let id = Id::from(self.next_id);
+            self.next_id += 1;
+            // Somebody else may have made the same.
+            if self.find(&id).is_none() {
+                self.insert(&id, value.take());
+                return Ok(id);
+            }
+        }
     }
 
-    /// The value that was kept for the request that `response` answers, which is thereby settled.
+    /// Keeps `value` with a request whose id somebody else made.
     ///
     /// # Errors
     ///
-    /// It answers no request that is open.
+    /// The ledger is full, or a request with this id is in flight. `value` is in the error.
+    pub fn track(&mut self, id: &Id<'_>, value: T) -> Result<(), Untracked<T>> {
+        if self.find(id).is_some() {
+            return Err(Untracked::Duplicate(value));
+        }
+        if self.open.len() >= self.limit {
+            return Err(Untracked::Full(value));
+        }
+        self.insert(&id.copied(), Some(value));
+        Ok(())
+    }
+
+    /// The value of the request that `response` answers, which is then no longer in flight.
+    ///
+    /// # Errors
+    ///
+    /// It answers no request in flight.
     pub fn settle(&mut self, response: &Response<'_>) -> Result<T, Stray> {
-        let id = response.id().filter(|id| !id.is_null()).ok_or(Stray::NoId)?.as_u64().ok_or(Stray::Unknown)?;
-        match self.open.remove(&id) {
+        let id = response.id().filter(|id| !id.is_null() || self.find(id).is_some()).ok_or(Stray::NoId)?;
+        match self.withdraw(id) {
             Some(value) => Ok(value),
-            None if (1..self.next).contains(&id) => Err(Stray::Repeated),
+            None if id.as_u64().is_some_and(|id| (1..self.next_id).contains(&id)) => Err(Stray::Repeated),
             None => Err(Stray::Unknown),
         }
     }
 
-    /// Gives up on a request, which is then no longer open, and gives back its value: because it was cancelled, or took
-    /// too long, or its answer could not be read ([`Fault::is_response`](crate::Fault::is_response)).
+    /// Gives up on a request and returns its value: it was cancelled, or its answer can't be read
+    /// ([`Fault::is_response`](crate::Fault::is_response)).
     ///
-    /// If it is answered after all, that is [`Stray::Repeated`].
+    /// If it is answered after all, that is a [`Stray`].
     pub fn withdraw(&mut self, id: &Id<'_>) -> Option<T> {
-        self.open.remove(&id.as_u64()?)
+        let number = self.find(id)?;
+        Some(self.remove(number)?.value.value)
     }
 
-    /// Takes out all requests that are open, the oldest first: at the end of the stream nobody will answer them.
-    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = (Id<'static>, T)> {
-        let mut open: Vec<_> = self.open.drain().collect();
-        open.sort_unstable_by_key(|(id, _)| *id);
-        open.into_iter().map(|(id, value)| (Id::from(id), value))
+    /// Sets when a request expires. False if it isn't in flight.
+    ///
+    /// Nothing happens by itself at that time: see [`next_deadline`](Self::next_deadline) and
+    /// [`take_expired`](Self::take_expired).
+    pub fn set_deadline(&mut self, id: &Id<'_>, deadline: Instant) -> bool {
+        let Some(number) = self.find(id) else { return false };
+        let Some(entry) = self.open.get_mut(number) else { return false };
+        if let Some(before) = entry.value.deadline.replace(deadline) {
+            self.deadlines.remove(&(before, number));
+        }
+        self.deadlines.insert((deadline, number));
+        true
     }
 
-    /// How many requests are open.
+    /// When the next request expires, if any has a deadline.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Gives up on a request whose deadline isn't after `now`, the earliest first, and returns its id and value.
+    pub fn take_expired(&mut self, now: Instant) -> Option<(Id<'static>, T)> {
+        let &(_, number) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+        self.remove(number).map(|entry| (entry.id, entry.value.value))
+    }
+
+    /// Removes all requests, the oldest first: at the end of the stream nobody will answer them.
+    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = (Id<'static>, T)> + use<T> {
+        self.deadlines.clear();
+        let mut numbers: Vec<_> = self.open.iter_mut().map(|(number, entry)| (entry.value.turn, number)).collect();
+        numbers.sort_unstable();
+        let drained: Vec<_> = numbers.iter().filter_map(|(_, number)| self.open.remove(*number)).collect();
+        drained.into_iter().map(|entry| (entry.id, entry.value.value))
+    }
+
+    /// The number of requests in flight.
+    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.open.len()
+    }
+
+    fn hash(&self, id: &Id<'_>) -> u32 {
+        // The lower half is as good as the upper.
+        (self.key.hash(id) & u64::from(u32::MAX)).try_into().unwrap_or_default()
+    }
+
+    fn find(&self, id: &Id<'_>) -> Option<u32> {
+        self.open.find(self.hash(id), id)
+    }
+
+    fn insert(&mut self, id: &Id<'static>, value: Option<T>) {
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        if let Some(value) = value {
+            self.open.insert(self.hash(id), id, Open { value, turn, deadline: None });
+        }
+    }
+
+    fn remove(&mut self, number: u32) -> Option<Entry<Open<T>>> {
+        let entry = self.open.remove(number)?;
+        if let Some(deadline) = entry.value.deadline {
+            self.deadlines.remove(&(deadline, number));
+        }
+        Some(entry)
     }
 }
 
 impl<T> fmt::Debug for Outbound<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbound").field("in_flight", &self.open.len()).field("limit", &self.limit).finish()
+        f.debug_struct("Outbound").field("in_flight", &self.in_flight()).field("limit", &self.limit).finish()
     }
 }
 
-/// As many requests are in flight as an [`Outbound`] takes. Has the value that was to be kept.
+/// As many requests are in flight as an [`Outbound`] allows. Contains the value that was to be kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
@@ -106,30 +231,70 @@ impl<T> fmt::Debug for Full<T> {
 
 impl<T> fmt::Display for Full<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected fewer requests in flight")
+        f.write_str("too many requests in flight")
     }
 }
 
 impl<T> std::error::Error for Full<T> {}
 
+/// Why an [`Outbound`] doesn't [track](Outbound::track) a request. Contains the value that was to be kept.
+///
+/// There is nothing else that could go wrong, so a `match` needs no wildcard arm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Untracked<T> {
+    /// A request with the same id is in flight.
+    Duplicate(T),
+    /// As many requests are in flight as the ledger allows.
+    Full(T),
+}
+
+impl<T> Untracked<T> {
+    /// The value that was to be kept.
+    pub fn into_value(self) -> T {
+        match self {
+            Self::Duplicate(value) | Self::Full(value) => value,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Untracked<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Duplicate(_) => "Duplicate(_)",
+            Self::Full(_) => "Full(_)",
+        })
+    }
+}
+
+impl<T> fmt::Display for Untracked<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Duplicate(_) => "a request with the same id is in flight",
+            Self::Full(_) => "too many requests in flight",
+        })
+    }
+}
+
+impl<T> std::error::Error for Untracked<T> {}
+
 /// Why a response settles nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stray {
-    /// It has no id, or null: the peer could not read the id of what it answers.
+    /// It has no id, or null: the peer couldn't read the id of what it answers.
     NoId,
-    /// No request had this id.
+    /// No request with this id is in flight.
     Unknown,
-    /// The request with this id has been answered, or withdrawn, before.
+    /// The request with this id, which the ledger issued, was answered or withdrawn before.
     Repeated,
 }
 
 impl fmt::Display for Stray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoId => "expected a response with an id",
-            Self::Unknown => "expected the id of a request that was sent",
-            Self::Repeated => "expected the id of a request that is not answered yet",
+            Self::NoId => "the response has no id",
+            Self::Unknown => "the response answers no request in flight",
+            Self::Repeated => "the request was answered or withdrawn before",
         })
     }
 }

@@ -279,6 +279,9 @@ impl Outline {
             if !has_permitted_type(json, kind, rules.permits) || scanned.has_escapes && !is_decodable(id.in_str(text)) {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
+            if json.len() > rules.limits.max_id_len {
+                return Err(at(FaultKind::IdTooLong, Name::Id));
+            }
         } else if matches!(kind, Kind::Result)
             || matches!(kind, Kind::Error) && !rules.permits.contains(Permits::ERROR_WITHOUT_ID)
         {
@@ -320,10 +323,13 @@ impl Outline {
     }
 }
 
-/// Whether `json`, a JSON text, may be the id of a message of that kind.
+/// The rule that keeps `json`, a JSON text, from being the id of a message of that kind.
 #[inline]
-pub(crate) fn is_permitted_id(json: &str, kind: Kind, rules: &Rules) -> bool {
-    has_permitted_type(json.as_bytes(), kind, rules.permits) && is_decodable(json)
+pub(crate) fn check_id(json: &str, kind: Kind, rules: &Rules) -> Result<(), FaultKind> {
+    if !has_permitted_type(json.as_bytes(), kind, rules.permits) || !is_decodable(json) {
+        return Err(FaultKind::InvalidId);
+    }
+    if json.len() > rules.limits.max_id_len { Err(FaultKind::IdTooLong) } else { Ok(()) }
 }
 
 /// Whether `json` isn't a string with a lone surrogate escape.
@@ -331,7 +337,7 @@ fn is_decodable(json: &str) -> bool {
     !json.starts_with('"') || string::is_decodable(json)
 }
 
-/// [`is_permitted_id`], apart from the escapes of a string.
+/// Whether the type is permitted.
 #[inline(always)]
 fn has_permitted_type(json: &[u8], kind: Kind, permits: Permits) -> bool {
     let types = permits.id_types(kind);

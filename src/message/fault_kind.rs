@@ -98,6 +98,8 @@ fault_kinds! {
     MissingId, "missing-id", INVALID_REQUEST, r#"a response must have an "id""#;
     /// An `id` of a type that the rules don't allow, or with a lone surrogate escape.
     InvalidId, "invalid-id", INVALID_REQUEST, r#"invalid "id""#;
+    /// An `id` longer than [`Rules::max_id_len`](crate::Rules::max_id_len).
+    IdTooLong, "id-too-long", INVALID_REQUEST, r#""id" exceeds the length limit"#;
     /// A `method` that isn't a string, or has a lone surrogate escape.
     InvalidMethod, "invalid-method", INVALID_REQUEST, r#""method" must be a string"#;
     /// A `params` of a type that the rules don't allow.

@@ -78,6 +78,7 @@ impl<'a> Id<'a> {
     }
 
     /// The id as JSON text, as it was spelled.
+    #[inline]
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.json.as_str()
@@ -136,6 +137,12 @@ impl<'a> Id<'a> {
     #[must_use]
     pub fn into_owned(self) -> Id<'static> {
         Id { json: self.json.into_owned() }
+    }
+
+    /// A copy that borrows nothing.
+    #[inline(always)]
+    pub(crate) fn copied(&self) -> Id<'static> {
+        Id { json: ShortText::copied(self.as_json()) }
     }
 
     fn kind(&self) -> Kind {

@@ -9,6 +9,14 @@ use super::dialect::{self, AnswerWithoutId, Dialect, Permits};
 /// The longest line that the scanner's 32-bit positions can address.
 const LONGEST: usize = u32::MAX as usize - 1;
 
+/// What an error response has around its id, as the only entry of a batch: the longest of those that the crate makes by
+/// itself, when nothing else fits.
+const AROUND_ID: usize = r#"[{"jsonrpc":"2.0","id":,"error":{"code":-32800,"message":"Request cancelled"}}]"#.len();
+
+/// An answer may be this long, and this deep, whatever the limits: an error response to any id that is accepted fits.
+const ANSWER_LEN: usize = 128;
+const ANSWER_DEPTH: usize = 3;
+
 /// What is accepted and sent: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
 ///
 /// ```
@@ -34,6 +42,8 @@ pub struct Rules {
     pub(crate) dialect: &'static Dialect,
     pub(crate) permits: Permits,
     pub(crate) limits: Limits,
+    /// As it was set. The limit in force, in `limits`, also depends on the line limit.
+    max_id_len: usize,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
@@ -47,6 +57,8 @@ pub struct Rules {
 pub struct Limits {
     /// The longest line, in bytes, not counting its line ending; see [`Rules::max_line_len`].
     pub max_line_len: usize,
+    /// The longest id, in bytes of JSON text; see [`Rules::max_id_len`].
+    pub max_id_len: usize,
     /// The deepest nesting; see [`Rules::max_depth`].
     pub max_depth: usize,
     /// The most entries of a batch; see [`Rules::max_batch_len`].
@@ -78,7 +90,8 @@ impl Rules {
         Self {
             dialect,
             permits: Permits::of(dialect),
-            limits: Limits { max_line_len: 16 << 20, max_depth: 128, max_batch_len: 1024 },
+            limits: Limits { max_line_len: 16 << 20, max_id_len: 1024, max_depth: 128, max_batch_len: 1024 },
+            max_id_len: 1024,
             batches: dialect.batches,
             skip_blank_lines: true,
             answer_without_id: dialect.answer_without_id,
@@ -89,6 +102,9 @@ impl Rules {
     ///
     /// A longer line is discarded as it arrives and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong) fault. An
     /// encoder refuses to produce one.
+    ///
+    /// A limit below 128 bytes may leave no room for an error response. The [ledger](crate::ledger) and
+    /// [`io::serve`](crate::io::serve) then send answers of up to 128 bytes regardless, rather than none.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
@@ -102,6 +118,35 @@ impl Rules {
     #[must_use]
     pub fn max_line_len(mut self, bytes: usize) -> Self {
         self.limits.max_line_len = bytes.min(LONGEST);
+        self.with_id_limit()
+    }
+
+    /// Sets the longest id accepted, in bytes of JSON text, quotes included. The default is 1024.
+    ///
+    /// A message with a longer one is an [`IdTooLong`](crate::FaultKind::IdTooLong) fault, and an encoder refuses to
+    /// produce one: an id is sent back with the answer, so an answer to a request that is nearly all id would exceed the
+    /// line limit. For the same reason the limit in force, which is in [`limits`](Self::limits), always leaves room for
+    /// an error response within [`max_line_len`](Self::max_line_len).
+    ///
+    /// ```
+    /// use wireline::{FaultKind, Frame, Rules};
+    ///
+    /// let rules = Rules::mcp().max_id_len(10);
+    /// let line = br#"{"jsonrpc":"2.0","id":"01234567","method":"ping"}"#; // ten bytes with its quotes
+    /// assert!(Frame::parse(line, &rules).is_ok());
+    /// let line = br#"{"jsonrpc":"2.0","id":"012345678","method":"ping"}"#;
+    /// assert_eq!(Frame::parse(line, &rules).unwrap_err().kind(), FaultKind::IdTooLong);
+    ///
+    /// assert!(rules.max_id_len(5000).max_line_len(4000).limits().max_id_len < 4000);
+    /// ```
+    #[must_use]
+    pub fn max_id_len(mut self, bytes: usize) -> Self {
+        self.max_id_len = bytes;
+        self.with_id_limit()
+    }
+
+    fn with_id_limit(mut self) -> Self {
+        self.limits.max_id_len = self.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID);
         self
     }
 
@@ -240,7 +285,14 @@ impl Rules {
         self.limits.max_depth as u32
     }
 
-    /// What a single message is compared with, apart from its length.
+    /// The same rules with limits that leave room for an error response to any id that they accept.
+    pub(crate) fn for_answers(mut self) -> Self {
+        self.limits.max_line_len = self.limits.max_line_len.max(ANSWER_LEN);
+        self.limits.max_depth = self.limits.max_depth.max(ANSWER_DEPTH);
+        self
+    }
+
+    /// What a single message is compared with, apart from its length and its id's.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
     pub(crate) fn standard(&self) -> Standard {
@@ -253,6 +305,7 @@ impl fmt::Debug for Rules {
         f.debug_struct("Rules")
             .field("dialect", &self.dialect)
             .field("max_line_len", &self.limits.max_line_len)
+            .field("max_id_len", &self.limits.max_id_len)
             .field("max_depth", &self.limits.max_depth)
             .field("max_batch_len", &self.limits.max_batch_len)
             .field("batches", &self.batches)
@@ -289,8 +342,8 @@ mod tests {
 
     #[test]
     fn getters_give_what_setters_set() {
-        let rules = Rules::mcp().max_line_len(1000).max_depth(7).max_batch_len(3);
-        assert_eq!(rules.limits(), Limits { max_line_len: 1000, max_depth: 7, max_batch_len: 3 });
+        let rules = Rules::mcp().max_line_len(1000).max_id_len(80).max_depth(7).max_batch_len(3);
+        assert_eq!(rules.limits(), Limits { max_line_len: 1000, max_id_len: 80, max_depth: 7, max_batch_len: 3 });
         for set in [true, false] {
             assert_eq!(rules.batches(set).allows_batches(), set);
             assert_eq!(rules.null_params(set).allows_null_params(), set);
@@ -298,6 +351,24 @@ mod tests {
         }
         for answer in [AnswerWithoutId::Never, AnswerWithoutId::NullId, AnswerWithoutId::OmitId] {
             assert_eq!(rules.answer_without_id(answer).answers_without_id(), answer);
+        }
+    }
+
+    #[test]
+    fn an_id_leaves_room_for_an_answer() {
+        let limit = |rules: Rules| rules.limits().max_id_len;
+        let rules = Rules::json_rpc();
+        assert_eq!(limit(rules), 1024);
+        assert_eq!(limit(rules.max_id_len(usize::MAX)), (16 << 20) - AROUND_ID);
+        assert_eq!(limit(rules.max_line_len(1000)), 1000 - AROUND_ID);
+        assert_eq!(limit(rules.max_line_len(0)), ANSWER_LEN - AROUND_ID);
+        // The order doesn't matter, and the line limit can be raised again.
+        assert_eq!(rules.max_line_len(1000).max_id_len(5000), rules.max_id_len(5000).max_line_len(1000));
+        assert_eq!(limit(rules.max_line_len(1000).max_line_len(2000)), 1024);
+        for len in [0, 50, 127, 128, 129, 1000] {
+            let answers = rules.max_line_len(len).max_depth(0).for_answers();
+            assert!(limit(answers) + AROUND_ID <= answers.limits.max_line_len);
+            assert_eq!(answers.limits.max_depth, ANSWER_DEPTH);
         }
     }
 

@@ -53,6 +53,25 @@ pub fn quiet_panics_on_purpose() {
     });
 }
 
+/// Numbers that look random and are the same in every run.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_add(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ word >> 31) % limit as u64) as usize
+    }
+}
+
 /// The scanner's kernels that this CPU can run.
 #[cfg(feature = "__kernels")]
 pub fn kernels() -> impl Iterator<Item = wireline::Cpu> {
@@ -181,6 +200,10 @@ pub fn cases() -> Vec<Case> {
     all!(r#"{"result":{},"jsonrpc":"2.0","id":1}"#, "result 1 {}");
     all!(" \t{ \"jsonrpc\" : \"2.0\" ,\t\"id\" : 1 , \"method\" : \"m\" } \t", r#"request 1 "m" -"#);
 
+    // Line breaks between tokens: a carriage return doesn't end a line by itself.
+    all!("{\"jsonrpc\":\"2.0\",\r\"method\":\"n\"}", r#"notification "n" -"#);
+    all!("\r{\"jsonrpc\":\r\r\"2.0\",\"id\"\r:1,\"method\":\"m\"\r}\r ", r#"request 1 "m" -"#);
+
     // Top level.
     let single = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
     each!(
@@ -283,6 +306,19 @@ pub fn cases() -> Vec<Case> {
         "fault invalid-id @35 id=- reply=none"
     );
     fault!(result(r#","id":[]"#), "invalid-id", 35, response "-");
+
+    // An `id` at its limit, and beyond.
+    let (digits, text) = ("7".repeat(1024), format!("\"{}\"", "é".repeat(511)));
+    for id in [&digits, &text] {
+        all!(request(id), &format!(r#"request {id} "m" -"#));
+        all!(result(&format!(r#","id":{id}"#)), &format!("result {id} {{}}"));
+        fault!(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":1}}"#), "invalid-method", 1024 + 33, id id);
+    }
+    for id in [format!("{digits}7"), format!("\"\\n{}\"", "x".repeat(1021)), "1".repeat(5000)] {
+        fault!(request(&id), "id-too-long", 23);
+        fault!(result(&format!(r#","id":{id}"#)), "id-too-long", 35, response "-");
+        fault!(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":NaN}}"#), "invalid-literal", id.len() + 33);
+    }
 
     // `method`.
     all!(r#"{"jsonrpc":"2.0","id":1,"method":"\u0072pc/\u00e9"}"#, r#"request 1 "rpc/é" -"#);

@@ -1,0 +1,243 @@
+//! An answer on its way out.
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::encode::{EncodeError, Encoder};
+use crate::message::Rules;
+
+use super::inbound::Refusal;
+use super::ticket::Claim;
+
+/// An encoded answer, together with the duty that it fulfils once somebody has taken on its line.
+///
+/// A request counts as answered when its answer is *accepted*: when whoever must write the line has it. That is what
+/// [`FrameWriter::answer`](crate::io::FrameWriter::answer) and [`codec::Codec`](crate::codec::Codec) do, and what
+/// [`accept`](Self::accept) does for everyone else. It comes before the line is written, since the peer may use the id
+/// again as soon as it has read the answer.
+///
+/// An answer that is dropped instead is still owed; see [`Inbound::dropped`](super::Inbound::dropped).
+///
+/// Answers can be sent to other threads, joined in one [batch](super::Inbound::batch), or collected into one answer of
+/// several lines:
+///
+/// ```
+/// use wireline::ledger::{Answer, Inbound};
+/// use wireline::{Frame, Message, Rules};
+///
+/// let owed = Inbound::new(Rules::json_rpc(), 100);
+/// let answers = [1, 2].map(|id| {
+///     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"double"}}"#);
+///     let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line.as_bytes(), &Rules::json_rpc()) else {
+///         panic!()
+///     };
+///     match owed.admit(&request) {
+///         Ok(ticket) => ticket.respond(&(2 * id)),
+///         Err(refusal) => refusal,
+///     }
+/// });
+/// let both: Answer = answers.into_iter().collect();
+/// assert_eq!(owed.in_flight(), 2);
+/// assert_eq!(
+///     both.accept(),
+///     "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":2}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":4}\n"
+/// );
+/// assert_eq!(owed.in_flight(), 0);
+/// ```
+#[must_use = "an answer that is dropped isn't sent, and its request is answered with an internal error"]
+pub struct Answer {
+    line: BytesMut,
+    duty: Duty,
+    note: Option<Box<Note>>,
+}
+
+enum Duty {
+    None,
+    One(Claim),
+    /// Boxed, so that what nearly all answers are is small.
+    Several(Box<Several>),
+}
+
+struct Several {
+    parts: Vec<Answer>,
+    join: Join,
+}
+
+/// How the lines of several answers become those of one.
+#[derive(Clone, Copy)]
+enum Join {
+    Lines,
+    /// Entries of an array, or of as few as these rules permit.
+    Array(Rules),
+}
+
+enum Note {
+    Instead(EncodeError),
+    Refused(Refusal),
+}
+
+impl Answer {
+    #[inline]
+    pub(super) fn new(line: BytesMut, claim: Claim) -> Self {
+        Self { line, duty: Duty::One(claim), note: None }
+    }
+
+    #[cold]
+    pub(super) fn instead(self, error: EncodeError) -> Self {
+        Self { note: Some(Box::new(Note::Instead(error))), ..self }
+    }
+
+    /// For a request that wasn't admitted, or a line that was none.
+    pub(super) fn without_duty(line: BytesMut, refusal: Option<Refusal>) -> Self {
+        Self { line, duty: Duty::None, note: refusal.map(|refusal| Box::new(Note::Refused(refusal))) }
+    }
+
+    /// The line with its line feed: several lines if it was collected from several answers, and none if there is
+    /// nothing to say, as to a request that was cancelled under MCP rules.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Why it is an internal error instead of the result or error that was given.
+    #[must_use]
+    pub fn instead_of(&self) -> Option<&EncodeError> {
+        match self.note.as_deref() {
+            Some(Note::Instead(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Why the request wasn't admitted, if that is what the answer says.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self.note.as_deref() {
+            Some(Note::Refused(refusal)) => Some(*refusal),
+            _ => None,
+        }
+    }
+
+    /// Takes on the line: the request counts as answered from now on, and the caller must send what this returns.
+    ///
+    /// Nothing is returned if nothing is to be sent: the request was cancelled in the meantime, under rules by which it
+    /// is then not answered, or [somebody else](super::Inbound::answer_rest) was faster.
+    #[must_use = "the request counts as answered: its line must be sent"]
+    pub fn accept(self) -> Bytes {
+        match self.duty {
+            Duty::None => self.line.freeze(),
+            Duty::One(claim) => match claim.settle(BytesMut::new()) {
+                true => self.line.freeze(),
+                false => Bytes::new(),
+            },
+            Duty::Several(several) => several.accept(self.line).freeze(),
+        }
+    }
+
+    /// Takes on the line as [`accept`](Self::accept) does, and appends it to `out`.
+    ///
+    /// ```
+    /// # use wireline::{Frame, Message};
+    /// use bytes::BytesMut;
+    /// use wireline::ledger::{Answer, Inbound};
+    /// use wireline::{Encoder, Rules};
+    ///
+    /// # let owed = Inbound::new(Rules::mcp(), 100);
+    /// # let line = br#"{"jsonrpc":"2.0","id":1,"method":"work"}"#;
+    /// # let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
+    /// # let Ok(ticket) = owed.admit(&request) else { panic!() };
+    /// let mut out = BytesMut::new();
+    /// Encoder::append_to(&mut out, Rules::mcp()).notification("notifications/message", &())?;
+    /// ticket.respond(&serde_json::json!({})).accept_into(&mut out);
+    /// assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 2);
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    #[inline]
+    pub fn accept_into(self, out: &mut BytesMut) {
+        let Duty::One(claim) = self.duty else {
+            return out.extend_from_slice(&self.accept());
+        };
+        let before = out.len();
+        out.extend_from_slice(&self.line);
+        if !claim.settle(self.line) {
+            out.truncate(before);
+        }
+    }
+
+    /// Joins answers as entries of an array, or of as few as the rules permit.
+    pub(super) fn batch(answers: impl IntoIterator<Item = Self>, rules: Rules) -> Self {
+        Self::joined(answers.into_iter().collect(), Join::Array(rules))
+    }
+
+    fn joined(parts: Vec<Self>, join: Join) -> Self {
+        let line = join.apply(parts.iter().map(Self::as_bytes));
+        Self { line, duty: Duty::Several(Box::new(Several { parts, join })), note: None }
+    }
+}
+
+/// Several answers as one, of several lines that stay together.
+impl FromIterator<Answer> for Answer {
+    fn from_iter<I: IntoIterator<Item = Answer>>(answers: I) -> Self {
+        Self::joined(answers.into_iter().collect(), Join::Lines)
+    }
+}
+
+impl Several {
+    /// Accepts all parts of `line`. It is joined again without those that turn out not to be sent.
+    fn accept(self, line: BytesMut) -> BytesMut {
+        let before = self.parts.iter().map(|part| part.line.len()).sum::<usize>();
+        let accepted: Vec<Bytes> = self.parts.into_iter().map(Answer::accept).collect();
+        match accepted.iter().map(Bytes::len).sum::<usize>() == before {
+            true => line,
+            false => self.join.apply(accepted.iter().map(|line| &line[..])),
+        }
+    }
+}
+
+impl Join {
+    fn apply<'l>(self, lines: impl Iterator<Item = &'l [u8]>) -> BytesMut {
+        let mut out = BytesMut::new();
+        match self {
+            Self::Lines => lines.for_each(|line| out.extend_from_slice(line)),
+            Self::Array(rules) => {
+                let entries = lines.flat_map(|lines| lines.split(|&byte| byte == b'\n'));
+                append_array(&mut Encoder::append_to(&mut out, rules), entries.filter(|entry| !entry.is_empty()));
+            }
+        }
+        out
+    }
+}
+
+/// Without the line, which is the program's and may be secret.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("len", &self.line.len())
+            .field("instead_of", &self.instead_of())
+            .field("refusal", &self.refusal())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Appends responses as entries of an array, in as few lines as the rules permit. One that doesn't fit in an array, or
+/// where there are none, is a line by itself.
+pub(crate) fn append_array<'e>(encoder: &mut Encoder<&mut BytesMut>, entries: impl Iterator<Item = &'e [u8]>) {
+    let mut entries = entries.peekable();
+    while let Some(&first) = entries.peek() {
+        let array = encoder.batch(|array| {
+            while let Some(entry) = entries.peek() {
+                match array.raw(entry) {
+                    Ok(()) => drop(entries.next()),
+                    Err(error) if array.is_empty() => return Err(error),
+                    Err(_) => break,
+                }
+            }
+            Ok(())
+        });
+        if array.is_err() {
+            let alone = encoder.raw(first);
+            debug_assert!(alone.is_ok(), "it was a line before: {alone:?}");
+            entries.next();
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! What is owed: the state that an [`Inbound`](super::Inbound) and everything made by it share.
+//!
+//! A request is a *slot* from its admission until nobody holds it any more. Its ticket holds it, later the answer that
+//! the ticket became, or the queue of what was dropped; and a second answer, if somebody answers in the ticket's place.
+//! The first of them that settles it sends its line. The others find it settled and say nothing.
+//!
+//! Slots are spread over shards by the hash of their ids, each under a lock of its own, so that threads seldom meet.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::BytesMut;
+
+use crate::message::{Id, Rules};
+
+use super::hash::Key;
+use super::inbound::Refusal;
+use super::marks::Marks;
+use super::table::Table;
+
+/// So many requests may be in flight for each shard, until there are [`MOST_SHARDS`].
+const PER_SHARD: usize = 256;
+const MOST_SHARDS: usize = 16;
+/// The most requests in flight. With as many again that are settled and still held, a slot's number fits 32 bits.
+const MOST_SLOTS: usize = 1 << 28;
+/// How many permits a shard takes at a time from those that all share, if it isn't the only one.
+const PERMITS: usize = 16;
+/// How many buffers a shard keeps, and how large they may be.
+const SPARES: usize = 4;
+const SPARE_LEN: usize = 2048;
+
+pub(super) struct Owed {
+    pub(super) rules: Rules,
+    pub(super) limit: usize,
+    key: Key,
+    /// How many requests may be admitted beyond those that shards have permits for.
+    permits: AtomicUsize,
+    closed: AtomicBool,
+    /// By slot: cancelled by the caller, or settled by somebody else.
+    stopped: Marks,
+    /// Dropped by whoever was to answer, the oldest first. Each is held by this queue.
+    dropped: Mutex<VecDeque<u32>>,
+    /// Set once somebody waits in `idle`.
+    is_idle_awaited: AtomicBool,
+    idle: Mutex<Vec<Waker>>,
+    wake: Box<dyn Fn() + Send + Sync>,
+    /// A power of two.
+    shards: Box<[Mutex<Shard>]>,
+}
+
+/// Aligned so that no two shards share a cache line, nor a pair of lines that are fetched together.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard {
+    table: Table<State>,
+    permits: usize,
+    /// Buffers that answers have been in, for the next ones.
+    spares: Vec<BytesMut>,
+}
+
+struct State {
+    flags: u8,
+    holders: u16,
+    /// Waits for the request to be cancelled. Boxed, since few do and all would be larger for it.
+    waker: Option<Box<Waker>>,
+}
+
+/// The caller has cancelled it, or somebody else than one of its holders has settled it. The mark of the slot is set.
+const STOPPED: u8 = 1;
+/// Answered, or not to be answered: its id is free.
+const SETTLED: u8 = 2;
+/// Held by the queue of what was dropped.
+const QUEUED: u8 = 4;
+
+impl Owed {
+    pub(super) fn new(rules: Rules, limit: usize, wake: Box<dyn Fn() + Send + Sync>) -> Self {
+        let limit = limit.min(MOST_SLOTS);
+        let shards = 1 << (limit / PER_SHARD).clamp(1, MOST_SHARDS).ilog2();
+        // Where there is one shard, it has all permits.
+        let (shared, own) = if shards == 1 { (0, limit) } else { (limit, 0) };
+        Self {
+            rules: rules.for_answers(),
+            limit,
+            key: Key::random(),
+            permits: AtomicUsize::new(shared),
+            closed: AtomicBool::new(false),
+            stopped: Marks::default(),
+            dropped: Mutex::default(),
+            is_idle_awaited: AtomicBool::new(false),
+            idle: Mutex::default(),
+            wake,
+            shards: (0..shards).map(|_| Mutex::new(Shard { permits: own, ..Shard::default() })).collect(),
+        }
+    }
+
+    /// Enters a request: its slot, and a buffer for its answer if there is one to spare.
+    #[inline]
+    pub(super) fn enter(&self, id: &Id<'static>) -> Result<(u32, BytesMut), Refusal> {
+        let hash = self.key.hash(id);
+        let mut shard = self.lock(self.shard_of(hash));
+        // Read under the lock, so that nothing is admitted once `close` has had each of the locks.
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Refusal::Closed);
+        }
+        if shard.permits == 0 {
+            drop(shard);
+            self.find_permits(hash, id)?;
+            shard = self.lock(self.shard_of(hash));
+            // Somebody may have taken what was found.
+            if shard.permits == 0 {
+                return Err(Refusal::TooMany);
+            }
+        }
+        let state = State { flags: 0, holders: 1, waker: None };
+        let number = shard.table.insert(low(hash), id, state).ok_or(Refusal::Duplicate)?;
+        shard.permits -= 1;
+        let spare = shard.spares.pop().unwrap_or_default();
+        Ok((self.slot(number, self.shard_of(hash)), spare))
+    }
+
+    /// Gets permits for a shard that has none: from those that all share, or from other shards.
+    #[cold]
+    fn find_permits(&self, hash: u64, id: &Id<'_>) -> Result<(), Refusal> {
+        let wanting = self.shard_of(hash);
+        for attempt in 0..2 {
+            let take = |left: usize| (left > 0).then(|| left - left.min(PERMITS));
+            if let Ok(before) = self.permits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+                self.lock(wanting).permits += before.min(PERMITS);
+                return Ok(());
+            }
+            if attempt == 0 {
+                for at in 0..self.shards.len() {
+                    if at != wanting {
+                        let unused = mem::take(&mut self.lock(at).permits);
+                        self.permits.fetch_add(unused, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        // An id that is in use says more than a full ledger.
+        match self.lock(wanting).table.find(low(hash), id) {
+            Some(_) => Err(Refusal::Duplicate),
+            None => Err(Refusal::TooMany),
+        }
+    }
+
+    /// Settles a request on behalf of one who holds it, and no longer does. True if its answer is to be sent: nobody
+    /// else has settled it, and its caller still wants to know.
+    #[inline]
+    pub(super) fn settle(&self, slot: u32, mut buffer: BytesMut) -> bool {
+        let (number, at) = self.number_and_shard(slot);
+        let mut shard = self.lock(at);
+        if (1..=SPARE_LEN).contains(&buffer.capacity()) && shard.spares.len() < SPARES {
+            buffer.clear();
+            shard.spares.push(buffer);
+        }
+        let Some(entry) = shard.table.get_mut(number) else { return false };
+        let (before, is_last) = (entry.value.flags, entry.value.holders == 1);
+        let mut stopped = None;
+        if is_last && before & SETTLED == 0 {
+            // What nearly always happens.
+            shard.table.forget(number);
+            shard.table.discard(number);
+        } else {
+            entry.value.flags |= SETTLED;
+            entry.value.holders -= 1;
+            if before & SETTLED == 0 {
+                // Somebody still works on it, for nothing.
+                stopped = self.stop(slot, &mut entry.value);
+                shard.table.forget(number);
+            } else if is_last {
+                shard.table.discard(number);
+            }
+        }
+        if is_last && before & STOPPED != 0 {
+            self.stopped.clear(slot);
+        }
+        if before & SETTLED != 0 {
+            return false;
+        }
+        self.return_permit(&mut shard);
+        let is_empty = shard.table.len() == 0;
+        drop(shard);
+        stopped.into_iter().for_each(Waker::wake);
+        if is_empty && self.is_idle_awaited.load(Ordering::Relaxed) {
+            self.wake_if_idle();
+        }
+        before & STOPPED == 0 || self.rules.dialect.answers_cancelled
+    }
+
+    fn return_permit(&self, shard: &mut Shard) {
+        shard.permits += 1;
+        if shard.permits > 2 * PERMITS && self.shards.len() > 1 {
+            shard.permits -= PERMITS;
+            self.permits.fetch_add(PERMITS, Ordering::Relaxed);
+        }
+    }
+
+    /// Marks a request as cancelled. False if it isn't in flight.
+    pub(super) fn cancel(&self, id: &Id<'_>) -> bool {
+        let hash = self.key.hash(id);
+        let at = self.shard_of(hash);
+        let mut shard = self.lock(at);
+        let Some(number) = shard.table.find(low(hash), id) else { return false };
+        let Some(entry) = shard.table.get_mut(number) else { return false };
+        let waker = self.stop(self.slot(number, at), &mut entry.value);
+        drop(shard);
+        waker.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// Tells whoever works on a request to stop. Returns the waker to wake once the lock is released.
+    fn stop(&self, slot: u32, state: &mut State) -> Option<Waker> {
+        state.flags |= STOPPED;
+        self.stopped.set(slot);
+        state.waker.take().map(|waker| *waker)
+    }
+
+    #[inline]
+    pub(super) fn is_stopped(&self, slot: u32) -> bool {
+        self.stopped.is_set(slot)
+    }
+
+    /// Whether an answer to the request would be dropped anyway, since its caller has cancelled it.
+    #[inline]
+    pub(super) fn is_unwanted(&self, slot: u32) -> bool {
+        !self.rules.dialect.answers_cancelled && self.is_stopped(slot)
+    }
+
+    pub(super) fn poll_stopped(&self, slot: u32, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_stopped(slot) {
+            return Poll::Ready(());
+        }
+        let (number, at) = self.number_and_shard(slot);
+        let mut shard = self.lock(at);
+        match shard.table.get_mut(number) {
+            Some(entry) if entry.value.flags & STOPPED == 0 => {
+                match &mut entry.value.waker {
+                    Some(waker) => (**waker).clone_from(cx.waker()),
+                    none => *none = Some(Box::new(cx.waker().clone())),
+                }
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Takes over a request from one who held it and won't answer. `is_known` if it was in the queue before, so that
+    /// there is nobody to wake.
+    #[cold]
+    pub(super) fn abandon(&self, slot: u32, is_known: bool) {
+        if self.is_unwanted(slot) {
+            self.settle(slot, BytesMut::new());
+            return;
+        }
+        let (number, at) = self.number_and_shard(slot);
+        let mut shard = self.lock(at);
+        let Some(entry) = shard.table.get_mut(number) else { return };
+        if entry.value.flags & (SETTLED | QUEUED) != 0 {
+            drop(shard);
+            return self.release(slot);
+        }
+        entry.value.flags |= QUEUED;
+        drop(shard);
+        lock(&self.dropped).push_back(slot);
+        if !is_known {
+            (self.wake)();
+        }
+    }
+
+    /// Lets go of a request that somebody else holds or has settled.
+    fn release(&self, slot: u32) {
+        let (number, at) = self.number_and_shard(slot);
+        let mut shard = self.lock(at);
+        let Some(entry) = shard.table.get_mut(number) else { return };
+        entry.value.holders -= 1;
+        if entry.value.holders == 0 {
+            let is_stopped = entry.value.flags & STOPPED != 0;
+            shard.table.discard(number);
+            if is_stopped {
+                self.stopped.clear(slot);
+            }
+        }
+    }
+
+    pub(super) fn dropped_len(&self) -> usize {
+        lock(&self.dropped).len()
+    }
+
+    /// Takes the oldest request out of the queue that is still to be answered; with its id, and whether it was cancelled.
+    pub(super) fn take_dropped(&self) -> Option<(u32, Id<'static>, bool)> {
+        loop {
+            let slot = {
+                let mut dropped = lock(&self.dropped);
+                let slot = dropped.pop_front()?;
+                if dropped.is_empty() {
+                    *dropped = VecDeque::new();
+                }
+                slot
+            };
+            let (number, at) = self.number_and_shard(slot);
+            let mut shard = self.lock(at);
+            let Some(entry) = shard.table.get_mut(number) else { continue };
+            entry.value.flags &= !QUEUED;
+            let flags = entry.value.flags;
+            let id = entry.id.clone();
+            drop(shard);
+            match () {
+                () if flags & SETTLED != 0 => self.release(slot),
+                () if flags & STOPPED != 0 && !self.rules.dialect.answers_cancelled => {
+                    self.settle(slot, BytesMut::new());
+                }
+                () => return Some((slot, id, flags & STOPPED != 0)),
+            }
+        }
+    }
+
+    /// All requests in flight, each of which is then held once more.
+    pub(super) fn hold_all(&self) -> Vec<(u32, Id<'static>)> {
+        let mut held = Vec::new();
+        for at in 0..self.shards.len() {
+            for (number, entry) in self.lock(at).table.iter_mut() {
+                // As many holders as there can be will do.
+                if entry.value.flags & SETTLED == 0 && entry.value.holders < u16::MAX {
+                    entry.value.holders += 1;
+                    held.push((self.slot(number, at), entry.id.clone()));
+                }
+            }
+        }
+        held
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        // Whoever had a lock before may still be entering a request.
+        for at in 0..self.shards.len() {
+            drop(self.lock(at));
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// The number of requests in flight at one moment.
+    pub(super) fn in_flight(&self) -> usize {
+        // Nobody else has more than one of these locks at a time.
+        let shards: Vec<_> = (0..self.shards.len()).map(|at| self.lock(at)).collect();
+        shards.iter().map(|shard| shard.table.len()).sum()
+    }
+
+    pub(super) fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // Before the requests are counted: whoever settles one after that takes a lock later, and sees that it is set.
+        let mut idle = lock(&self.idle);
+        idle.retain(|waker| !waker.will_wake(cx.waker()));
+        idle.push(cx.waker().clone());
+        self.is_idle_awaited.store(true, Ordering::Relaxed);
+        drop(idle);
+        if self.in_flight() > 0 {
+            return Poll::Pending;
+        }
+        let mut idle = lock(&self.idle);
+        idle.retain(|waker| !waker.will_wake(cx.waker()));
+        self.is_idle_awaited.store(!idle.is_empty(), Ordering::Relaxed);
+        Poll::Ready(())
+    }
+
+    #[cold]
+    fn wake_if_idle(&self) {
+        if self.in_flight() > 0 {
+            return;
+        }
+        let mut idle = lock(&self.idle);
+        self.is_idle_awaited.store(false, Ordering::Relaxed);
+        let wakers = mem::take(&mut *idle);
+        drop(idle);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "at most `MOST_SHARDS`")]
+    fn slot(&self, number: u32, shard: usize) -> u32 {
+        number * self.shards.len() as u32 + shard as u32
+    }
+
+    #[inline]
+    fn number_and_shard(&self, slot: u32) -> (u32, usize) {
+        let bits = self.shards.len().trailing_zeros();
+        (slot >> bits, slot as usize & (self.shards.len() - 1))
+    }
+
+    /// By the upper half: the lower one is for the index of the shard.
+    #[inline]
+    fn shard_of(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.shards.len() - 1)
+    }
+
+    #[inline]
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[shard])
+    }
+}
+
+/// Nothing panics under a lock but a lack of memory, and that leaves nothing half done.
+#[inline]
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the lower half is as good as the upper")]
+fn low(hash: u64) -> u32 {
+    hash as u32
+}

@@ -1,0 +1,172 @@
+//! The duty to answer one request, before there is an answer.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::BytesMut;
+use serde::Serialize;
+
+use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::message::Id;
+
+use super::answer::Answer;
+use super::owed::Owed;
+
+/// Most answers fit.
+const USUAL_LEN: usize = 128;
+
+/// The duty to answer one request.
+///
+/// [`respond`](Self::respond) and [`fail`](Self::fail) turn it into an [`Answer`], which always works: a result that can't
+/// be encoded becomes an internal error. A ticket that is dropped, for example by a panic, is still owed; see
+/// [`Inbound::dropped`](super::Inbound::dropped).
+///
+/// A ticket can be answered only once:
+///
+/// ```compile_fail,E0382
+/// # use wireline::{RpcError, ledger::Ticket};
+/// fn twice(ticket: Ticket) {
+///     let one = ticket.respond("one");
+///     let two = ticket.fail(&RpcError::internal()); // the ticket is gone
+/// }
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use wireline::ledger::Ticket;
+/// fn copy(ticket: &Ticket) -> Ticket {
+///     ticket.clone() // there is only one
+/// }
+/// ```
+///
+/// And never inside an encoder, whose lines may be rolled back:
+///
+/// ```compile_fail,E0308
+/// # use wireline::{io::FrameWriter, ledger::Ticket};
+/// fn inside(writer: &FrameWriter<Vec<u8>>, ticket: Ticket) {
+///     let sent = writer.send(|encoder| ticket.respond("done"));
+/// }
+/// ```
+#[must_use = "a ticket that is dropped is answered with an internal error"]
+pub struct Ticket {
+    claim: Claim,
+    id: Id<'static>,
+    /// Empty, for the answer.
+    buffer: BytesMut,
+}
+
+impl Ticket {
+    pub(super) fn new(claim: Claim, id: Id<'static>, buffer: BytesMut) -> Self {
+        Self { claim, id, buffer }
+    }
+
+    /// The request's id, as it was spelled. The answer spells it the same way.
+    #[must_use]
+    pub fn id(&self) -> &Id<'static> {
+        &self.id
+    }
+
+    /// Whether work on the request can stop: its caller has cancelled it, or it was
+    /// [answered by somebody else](super::Inbound::answer_rest).
+    ///
+    /// This takes no lock, so it can be asked often.
+    #[inline]
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.claim.owed.is_stopped(self.claim.slot)
+    }
+
+    /// Ready once the request [is cancelled](Self::is_cancelled). If several tasks poll, the last one is woken.
+    pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.claim.owed.poll_stopped(self.claim.slot, cx)
+    }
+
+    /// Waits until the request [is cancelled](Self::is_cancelled), on any runtime.
+    pub async fn cancelled(&self) {
+        poll_fn(|cx| self.poll_cancelled(cx)).await;
+    }
+
+    /// Answers with a result, or with an internal error if that can't be encoded or the rules don't permit it; then
+    /// [`Answer::instead_of`] says why.
+    pub fn respond(self, result: &(impl Serialize + ?Sized)) -> Answer {
+        self.answer(|encoder, id| encoder.response(id, result))
+    }
+
+    /// Answers with an error, or with an internal error if that can't be encoded; then [`Answer::instead_of`] says why.
+    pub fn fail(self, error: &RpcError) -> Answer {
+        self.answer(|encoder, id| encoder.error(id, error))
+    }
+
+    /// An answer that says nothing, for measuring the ledger without the encoder.
+    #[cfg(feature = "__kernels")]
+    #[doc(hidden)]
+    #[inline]
+    pub fn answer_without_encoding(self) -> Answer {
+        Answer::new(self.buffer, self.claim)
+    }
+
+    #[inline]
+    fn answer(
+        self,
+        encode: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+    ) -> Answer {
+        let Self { claim, id, buffer: mut line } = self;
+        if claim.is_unwanted() {
+            return Answer::new(line, claim);
+        }
+        line.reserve(USUAL_LEN);
+        let mut encoder = Encoder::append_to(&mut line, claim.owed.rules);
+        // If a payload panics, the claim is dropped, and the request still owed.
+        let encoded = encode(&mut encoder, &id);
+        let Err(reason) = encoded else { return Answer::new(line, claim) };
+        // These rules have room for this error with every id that was admitted.
+        let replaced = encoder.error(&id, &RpcError::internal());
+        debug_assert!(replaced.is_ok(), "{replaced:?}");
+        Answer::new(line, claim).instead(reason)
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// One who holds a request, and either settles it or leaves it to the queue of what was dropped.
+pub(super) struct Claim {
+    owed: Arc<Owed>,
+    slot: u32,
+    is_open: bool,
+    /// Whether the request was in the queue before. Then nobody is woken when it gets there again, and a writer that
+    /// can't send what is in the queue doesn't wake itself for ever.
+    is_known: bool,
+}
+
+impl Claim {
+    #[inline]
+    pub(super) fn new(owed: &Arc<Owed>, slot: u32, is_known: bool) -> Self {
+        Self { owed: Arc::clone(owed), slot, is_open: true, is_known }
+    }
+
+    #[inline]
+    pub(super) fn is_unwanted(&self) -> bool {
+        self.owed.is_unwanted(self.slot)
+    }
+
+    /// Settles the request, and gives back the buffer that its answer was in. Whether the answer is to be sent.
+    #[inline]
+    pub(super) fn settle(mut self, buffer: BytesMut) -> bool {
+        self.is_open = false;
+        self.owed.settle(self.slot, buffer)
+    }
+}
+
+impl Drop for Claim {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_open {
+            self.owed.abandon(self.slot, self.is_known);
+        }
+    }
+}
