@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -107,7 +108,8 @@ enum ShortRepr<'a> {
         len: u8,
         bytes: [u8; INLINE],
     },
-    Allocated(Box<str>),
+    /// Cloning one doesn't allocate.
+    Allocated(Arc<str>),
 }
 
 impl<'a> ShortText<'a> {
