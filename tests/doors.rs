@@ -443,7 +443,7 @@ fn check_serve(trouble: Trouble) {
     match trouble {
         Trouble::DuplicateId => lines.insert(1, request("2")),
         Trouble::Cancelled => {
-            lines.push(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#.to_owned())
+            lines.push(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#.to_owned());
         }
         _ => {}
     }

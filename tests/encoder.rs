@@ -63,6 +63,10 @@ impl Arbitrary for Hostile {
                 .collect(),
         )
     }
+
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        Box::new(self.0.shrink().map(Self))
+    }
 }
 
 /// A message to encode.
@@ -104,6 +108,14 @@ impl Arbitrary for Content {
             ),
         }
     }
+
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        let simple = Self::Typed(json!({}));
+        match self.json() == simple.json() {
+            true => quickcheck::empty_shrinker(),
+            false => quickcheck::single_shrinker(simple),
+        }
+    }
 }
 
 impl Arbitrary for Sent {
@@ -122,9 +134,36 @@ impl Arbitrary for Sent {
             _ => Self::Error { id, code: i64::arbitrary(g), message: method, data: Option::arbitrary(g) },
         }
     }
+
+    /// The same with the id 0, with a simpler payload, or with a simpler text.
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        let mut parts = self.clone();
+        let (id, text, content) = parts.parts();
+        let with = |change: &dyn Fn(&mut Self)| {
+            let mut changed = self.clone();
+            change(&mut changed);
+            changed
+        };
+        let ids = id.filter(|id| *id != "0").map(|_| with(&|sent| *sent.parts().0.unwrap() = "0".to_owned()));
+        let contents = content.into_iter().flat_map(|content| content.shrink());
+        let contents = contents.map(|content| with(&|sent| *sent.parts().2.unwrap() = content.clone()));
+        let texts = text.into_iter().flat_map(|text| Hostile(text.clone()).shrink());
+        let texts = texts.map(|Hostile(text)| with(&|sent| *sent.parts().1.unwrap() = text.clone()));
+        Box::new(ids.into_iter().chain(contents).chain(texts).collect::<Vec<_>>().into_iter())
+    }
 }
 
 impl Sent {
+    /// The id, the method or message, and the payload.
+    fn parts(&mut self) -> (Option<&mut String>, Option<&mut String>, Option<&mut Content>) {
+        match self {
+            Self::Request { id, method, params } => (Some(id), Some(method), params.as_mut()),
+            Self::Notification { method, params } => (None, Some(method), params.as_mut()),
+            Self::Result { id, result } => (Some(id), None, Some(result)),
+            Self::Error { id, message, data, .. } => (Some(id), Some(message), data.as_mut()),
+        }
+    }
+
     fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
         // A macro, because typed and raw payloads are different types.
         macro_rules! with_payload {

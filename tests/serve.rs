@@ -323,6 +323,16 @@ impl Arbitrary for Session {
         };
         Self((0..usize::arbitrary(g) % 20).map(|_| line(g)).collect())
     }
+
+    /// The same without one of the lines.
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        let Self(lines) = self.clone();
+        Box::new((0..lines.len()).map(move |at| {
+            let mut fewer = lines.clone();
+            fewer.remove(at);
+            Self(fewer)
+        }))
+    }
 }
 
 /// Each request with an id, in a batch or not, good or bad, gets exactly one response with that id; nothing else does.

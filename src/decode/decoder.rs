@@ -404,7 +404,7 @@ impl Decoder {
         self.buffer.skip(line_start);
         self.tail_searched = self.tail_searched.saturating_sub(line_start);
         self.cursor.position.offset += line_start as u64;
-        self.discarding = Some(Box::new(Discarding::new(self.rules.limits.max_id_len)));
+        self.discarding = Some(Box::new(Discarding::new(self.rules.longest_id())));
     }
 
     /// Discards what is in `lines`, up to the first line feed. The fault, if that is where the line ends.

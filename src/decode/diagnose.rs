@@ -79,7 +79,7 @@ impl Faulty<'_> {
     }
 
     fn recover(&self, violation: Violation, rules: &Rules) -> Recovered {
-        let longest_id = rules.limits.max_id_len;
+        let longest_id = rules.longest_id();
         let Self { text, .. } = *self;
         let Violation { kind, at } = violation;
         let is_array = text.trim_ascii_start().first() == Some(&b'[');

@@ -236,7 +236,7 @@ impl fmt::Display for Reason<'_> {
             (FaultKind::LineTooLong, _) => {
                 write!(f, "line of {} bytes exceeds the limit of {}", fault.line_len, limits.max_line_len)
             }
-            (FaultKind::IdTooLong, _) => write!(f, r#""id" exceeds the limit of {} bytes"#, limits.max_id_len),
+            (FaultKind::IdTooLong, _) => write!(f, r#""id" exceeds the limit of {} bytes"#, fault.rules.longest_id()),
             (kind, _) => fmt::Display::fmt(&kind, f),
         }
     }

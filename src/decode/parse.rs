@@ -62,12 +62,7 @@ impl<'a> Frame<'a> {
         rules: &Rules,
     ) -> Result<Self, Fault> {
         if line.len() > rules.limits.max_line_len {
-            return Err(diagnose::too_long(
-                Recovery::of(line, rules.limits.max_id_len),
-                line.len() as u64,
-                position,
-                rules,
-            ));
+            return Err(diagnose::too_long(Recovery::of(line, rules.longest_id()), line.len() as u64, position, rules));
         }
         match envelope::read_line(line, rules) {
             Ok((text, Contents::Message(envelope))) => {

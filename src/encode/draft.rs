@@ -149,7 +149,7 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn forward(&mut self, message: &impl AnyMessage) -> Result<(), EncodeError> {
         let (text, envelope) = message.text_and_envelope();
-        if envelope.id.range().len() > self.rules.limits.max_id_len {
+        if envelope.id.range().len() > self.rules.longest_id() {
             return Err(EncodeError::rule(FaultKind::IdTooLong, envelope.id.start()));
         }
         self.text(text.as_bytes())?;

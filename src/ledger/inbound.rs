@@ -110,7 +110,7 @@ impl Inbound {
         let rules = &self.owed.rules;
         let (_, envelope) = request.text_and_envelope();
         // Nearly always it has passed the same rules.
-        if request.id().as_json().len() > rules.limits.max_id_len
+        if request.id().as_json().len() > rules.longest_id()
             || !rules.standard().covers(envelope.passed)
                 && envelope::check_id(request.id().as_json(), Kind::Request, rules).is_err()
         {

@@ -279,7 +279,7 @@ impl Outline {
             if !has_permitted_type(json, kind, rules.permits) || scanned.has_escapes && !is_decodable(id.in_str(text)) {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
-            if json.len() > rules.limits.max_id_len {
+            if json.len() > rules.longest_id() {
                 return Err(at(FaultKind::IdTooLong, Name::Id));
             }
         } else if matches!(kind, Kind::Result)
@@ -329,7 +329,7 @@ pub(crate) fn check_id(json: &str, kind: Kind, rules: &Rules) -> Result<(), Faul
     if !has_permitted_type(json.as_bytes(), kind, rules.permits) || !is_decodable(json) {
         return Err(FaultKind::InvalidId);
     }
-    if json.len() > rules.limits.max_id_len { Err(FaultKind::IdTooLong) } else { Ok(()) }
+    if json.len() > rules.longest_id() { Err(FaultKind::IdTooLong) } else { Ok(()) }
 }
 
 /// Whether `json` isn't a string with a lone surrogate escape.

@@ -41,9 +41,8 @@ const ANSWER_DEPTH: usize = 3;
 pub struct Rules {
     pub(crate) dialect: &'static Dialect,
     pub(crate) permits: Permits,
+    /// As they were set: for ids, see [`longest_id`](Self::longest_id).
     pub(crate) limits: Limits,
-    /// As it was set. The limit in force, in `limits`, also depends on the line limit.
-    max_id_len: usize,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
@@ -91,7 +90,6 @@ impl Rules {
             dialect,
             permits: Permits::of(dialect),
             limits: Limits { max_line_len: 16 << 20, max_id_len: 1024, max_depth: 128, max_batch_len: 1024 },
-            max_id_len: 1024,
             batches: dialect.batches,
             skip_blank_lines: true,
             answer_without_id: dialect.answer_without_id,
@@ -118,7 +116,7 @@ impl Rules {
     #[must_use]
     pub fn max_line_len(mut self, bytes: usize) -> Self {
         self.limits.max_line_len = bytes.min(LONGEST);
-        self.with_id_limit()
+        self
     }
 
     /// Sets the longest id accepted, in bytes of JSON text, quotes included. The default is 1024.
@@ -141,12 +139,7 @@ impl Rules {
     /// ```
     #[must_use]
     pub fn max_id_len(mut self, bytes: usize) -> Self {
-        self.max_id_len = bytes;
-        self.with_id_limit()
-    }
-
-    fn with_id_limit(mut self) -> Self {
-        self.limits.max_id_len = self.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID);
+        self.limits.max_id_len = bytes;
         self
     }
 
@@ -251,7 +244,7 @@ impl Rules {
     /// ```
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.limits
+        Limits { max_id_len: self.longest_id(), ..self.limits }
     }
 
     /// Whether a line may be an array of messages; see [`batches`](Self::batches).
@@ -285,6 +278,12 @@ impl Rules {
         self.limits.max_depth as u32
     }
 
+    /// The longest id in force: as it was set, but an error response to it fits the line limit.
+    #[inline]
+    pub(crate) fn longest_id(&self) -> usize {
+        self.limits.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID)
+    }
+
     /// The same rules with limits that leave room for an error response to any id that they accept.
     pub(crate) fn for_answers(mut self) -> Self {
         self.limits.max_line_len = self.limits.max_line_len.max(ANSWER_LEN);
@@ -305,7 +304,7 @@ impl fmt::Debug for Rules {
         f.debug_struct("Rules")
             .field("dialect", &self.dialect)
             .field("max_line_len", &self.limits.max_line_len)
-            .field("max_id_len", &self.limits.max_id_len)
+            .field("max_id_len", &self.longest_id())
             .field("max_depth", &self.limits.max_depth)
             .field("max_batch_len", &self.limits.max_batch_len)
             .field("batches", &self.batches)

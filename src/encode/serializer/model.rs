@@ -219,10 +219,18 @@ impl Arbitrary for Model {
             | Self::Tuple(values)
             | Self::TupleStruct(_, values)
             | Self::TupleVariant(_, values) => Box::new(values.into_iter()),
-            Self::Map(entries, _) => Box::new(entries.into_iter().map(|(_, value)| value)),
+            Self::Map(entries, has_len) => {
+                let simpler_keys = entries.clone().into_iter().flat_map(move |(key, value)| {
+                    key.shrink().map(move |key| Self::Map(vec![(key, value.clone())], has_len))
+                });
+                Box::new(entries.into_iter().map(|(_, value)| value).chain(simpler_keys))
+            }
             Self::Struct(_, fields) | Self::StructVariant(_, fields) => {
                 Box::new(fields.into_iter().map(|(_, value)| value))
             }
+            Self::Str(text) => Box::new(text.shrink().map(Self::Str)),
+            Self::Display(text) => Box::new(text.shrink().map(Self::Display)),
+            Self::Bytes(bytes) => Box::new(bytes.shrink().map(Self::Bytes)),
             _ => quickcheck::empty_shrinker(),
         }
     }
@@ -300,6 +308,15 @@ impl Arbitrary for Key {
             16 => Self::NewtypeStruct(name(g), Box::new(Self::arbitrary(g))),
             17 => Self::Some(Box::new(Self::arbitrary(g))),
             _ => Self::Str(text(g)),
+        }
+    }
+
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        match self.clone() {
+            Self::NewtypeStruct(_, key) | Self::Some(key) => quickcheck::single_shrinker(*key),
+            Self::Str(text) => Box::new(text.shrink().map(Self::Str)),
+            Self::Display(text) => Box::new(text.shrink().map(Self::Display)),
+            _ => quickcheck::empty_shrinker(),
         }
     }
 }

@@ -114,6 +114,19 @@ mod tests {
             });
             Self { before, tokens: tokens.collect() }
         }
+
+        /// The same with a bracket less.
+        fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+            let (all, brackets) = (self.clone(), 0..self.tokens.len());
+            Box::new(brackets.filter(move |&at| all.tokens[at].is_some()).map({
+                let all = self.clone();
+                move |at| {
+                    let mut fewer = all.clone();
+                    fewer.tokens[at] = None;
+                    fewer
+                }
+            }))
+        }
     }
 
     impl Tokens {

@@ -465,6 +465,10 @@ impl Arbitrary for Jsonish {
         }
         Self(text)
     }
+
+    fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
+        Box::new(self.0.shrink().map(Self))
+    }
 }
 
 fn value(g: &mut Gen, depth: usize, text: &mut Vec<u8>) {
