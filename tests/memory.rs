@@ -216,6 +216,45 @@ fn an_oversized_line_takes_no_more_than_the_limit() {
     assert!(info.bytes_max < 25 << 20, "{} bytes at once", info.bytes_max);
 }
 
+/// Lines of all lengths up to the limit, in reads of all sizes, need less than two lines and two reads at any moment.
+#[test]
+fn the_momentary_peak_is_bounded() {
+    let peak = |limit: usize, read: usize, lens: &[usize]| {
+        let bytes: Vec<u8> = lens
+            .iter()
+            .flat_map(|len| {
+                let mut line = br#"{"jsonrpc":"2.0","method":""#.to_vec();
+                line.resize(len - 2, b'x');
+                line.extend(b"\"}\n");
+                line
+            })
+            .collect();
+        let info = measure(|| {
+            let mut decoder = Decoder::new(Rules::json_rpc().max_line_len(limit));
+            let mut frames = 0;
+            for chunk in bytes.chunks(read) {
+                decoder.feed(chunk);
+                while let Some(frame) = decoder.next_frame() {
+                    assert!(frame.is_ok());
+                    frames += 1;
+                }
+            }
+            assert_eq!(frames, lens.len());
+        });
+        info.bytes_max as usize
+    };
+    // The worst that a search has found.
+    let worst = peak(100_000, 65_536, &[60_000, 80_000, 100_000]);
+    assert!(worst > 2 * 100_000 + 65_536, "{worst}: a lower bound can be promised");
+    let mut random = common::Random::new(1);
+    for _ in 0..500 {
+        let (limit, read) = (1000 + random.below(100_000), 100 + random.below(70_000));
+        let lens: Vec<_> = (0..1 + random.below(6)).map(|_| 100 + random.below(limit - 99)).collect();
+        let peak = peak(limit, read, &lens);
+        assert!(peak < 2 * limit + 2 * read + 512, "{peak} bytes for lines of {lens:?} in reads of {read}");
+    }
+}
+
 #[test]
 fn an_owned_frame_shares_the_buffer() {
     let stream = mixed();
