@@ -272,7 +272,7 @@ where
         JsonRpcMessage::Notification(_) => None,
     };
     if let Some(id) = answered.map(ids::from_rmcp) {
-        // Fails only if the line limit is too small for any answer with this id.
+        // Fails only if the line limit is too small for any answer: ids are limited so that this error fits.
         let _ = outbox.append(|encoder| encoder.error(&id, &RpcError::internal()));
     }
     Err(SendError::Refused(refused))

@@ -48,6 +48,13 @@ const USUAL_LEN: usize = 128;
 ///     let sent = writer.send(|encoder| ticket.respond("done"));
 /// }
 /// ```
+///
+/// ```compile_fail,E0308
+/// # use wireline::{Rules, ledger::Ticket, to_line};
+/// fn as_a_line(ticket: Ticket) {
+///     let line = to_line(&Rules::mcp(), |encoder| ticket.respond("done"));
+/// }
+/// ```
 #[must_use = "a ticket that is dropped is answered with an internal error"]
 pub struct Ticket {
     claim: Claim,

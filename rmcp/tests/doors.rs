@@ -1,0 +1,143 @@
+//! The transport as a way out for answers, with everything that can go wrong on it: each request gets exactly one
+//! response. (`tests/doors.rs` of the library has the same table for its own ways out.)
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::TxJsonRpcMessage;
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
+use tokio::time::timeout;
+use wireline_rmcp::LineTransport;
+use wireline_rmcp::wireline::Rules;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    /// The result is an array, which MCP doesn't have.
+    RefusedByRules,
+    TooLong,
+    /// The client doesn't read until everything has been sent.
+    BacklogFull,
+    /// The client is gone.
+    WriterBreaks,
+    /// A send is dropped before it has written its line.
+    SendDropped,
+    /// Two requests in flight have the same id. rmcp hands both to the service, which answers both.
+    DuplicateId,
+    IdAtItsLimit,
+    /// The result can't be encoded, and the error that replaces it just fits.
+    TooLongWithIdAtItsLimit,
+}
+
+impl Trouble {
+    fn rules(self) -> Rules {
+        Rules::mcp().max_line_len(300)
+    }
+
+    /// The ids of three requests, of which the second is in trouble.
+    fn ids(self) -> [Value; 3] {
+        let id = match self {
+            Self::IdAtItsLimit | Self::TooLongWithIdAtItsLimit => {
+                json!("x".repeat(self.rules().limits().max_id_len - 2))
+            }
+            Self::DuplicateId => json!(1),
+            _ => json!(2),
+        };
+        [json!(1), id, json!("3")]
+    }
+
+    fn result(self) -> Value {
+        match self {
+            Self::RefusedByRules => json!([1]),
+            Self::TooLong | Self::TooLongWithIdAtItsLimit => json!({"text": "x".repeat(400)}),
+            _ => json!({}),
+        }
+    }
+}
+
+async fn check(trouble: Trouble) {
+    let room = if matches!(trouble, Trouble::BacklogFull | Trouble::SendDropped) { 16 } else { 4096 };
+    let (mut near, far) = duplex(room);
+    let (reader, writer) = split(far);
+    let mut transport = LineTransport::new(reader, writer).rules(trouble.rules());
+
+    // The requests arrive while nobody answers.
+    let ids = trouble.ids();
+    let requests: String =
+        ids.iter().map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string() + "\n").collect();
+    let (fed, ()) = tokio::join!(near.write_all(requests.as_bytes()), async {
+        for _ in &ids {
+            assert!(Transport::<RoleServer>::receive(&mut transport).await.is_some(), "{trouble:?}");
+        }
+    });
+    fed.unwrap();
+    if trouble == Trouble::WriterBreaks {
+        drop(near);
+        for id in &ids {
+            let answer: TxJsonRpcMessage<RoleServer> =
+                serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}})).unwrap();
+            // The service learns that its answer has not been sent.
+            assert!(Transport::<RoleServer>::send(&mut transport, answer).await.is_err());
+        }
+        return;
+    }
+
+    let mut sends = Vec::new();
+    for (at, id) in ids.iter().enumerate() {
+        let result = if at == 1 { trouble.result() } else { json!({}) };
+        let answer = serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": result})).unwrap();
+        let mut send = tokio::spawn(Transport::<RoleServer>::send(&mut transport, answer));
+        match trouble {
+            Trouble::SendDropped if at == 1 => {
+                // It has begun, at least: rmcp itself never drops a send that it hasn't polled.
+                assert!(timeout(Duration::from_millis(20), &mut send).await.is_err());
+                send.abort();
+            }
+            Trouble::BacklogFull | Trouble::SendDropped => sends.push(send),
+            _ => drop(send.await.unwrap()),
+        }
+    }
+    let client = tokio::spawn(async move {
+        let mut said = String::new();
+        near.read_to_string(&mut said).await.unwrap();
+        said
+    });
+    for send in sends {
+        drop(send.await.unwrap());
+    }
+    Transport::<RoleServer>::close(&mut transport).await.unwrap();
+    drop(transport);
+    let said = client.await.unwrap();
+
+    let (mut expected, mut found) = (HashMap::<String, usize>::new(), HashMap::<String, usize>::new());
+    ids.iter().for_each(|id| *expected.entry(id.to_string()).or_default() += 1);
+    for line in said.lines() {
+        assert!(line.len() <= trouble.rules().limits().max_line_len);
+        let response: Value = serde_json::from_str(line).unwrap();
+        assert_ne!(response.get("result").is_some(), response.get("error").is_some());
+        *found.entry(response["id"].to_string()).or_default() += 1;
+    }
+    assert_eq!(found, expected, "{trouble:?}");
+}
+
+macro_rules! cells {
+    ($($test:ident: $trouble:ident,)*) => {$(
+        #[tokio::test]
+        async fn $test() {
+            timeout(Duration::from_secs(30), check(Trouble::$trouble)).await.unwrap();
+        }
+    )*};
+}
+
+cells! {
+    refused_by_rules: RefusedByRules,
+    too_long: TooLong,
+    backlog_full: BacklogFull,
+    writer_breaks: WriterBreaks,
+    send_dropped: SendDropped,
+    duplicate_id: DuplicateId,
+    id_at_its_limit: IdAtItsLimit,
+    too_long_with_id_at_its_limit: TooLongWithIdAtItsLimit,
+}
