@@ -9,8 +9,8 @@ use wireline::Cpu;
 use crate::machine::{cpu_name, cpus};
 
 pub(crate) const HELP: &str = "\
-Compares wireline with its alternatives in decoding, encoding and relaying JSON-RPC messages, in one
-process and one thread.
+Compares wireline with its alternatives in decoding, encoding and relaying JSON-RPC messages, and
+in whole servers, in one process and one thread.
 
 Usage: peers [OPTIONS] [FOLDER]...
 
@@ -26,7 +26,7 @@ Arguments:
 Options:
   --seconds N      time per comparison [default: 3]
   --only NAME      run only this; can be repeated. NAME is a corpus (small, tools, base64, source,
-                   text, numbers, or a folder's name), encode or relay
+                   text, numbers, or a folder's name), encode, relay or server
   --by-name        make one corpus per file name in a folder, instead of one of the whole folder
   --cpu NAME       the kernel of wireline's scanner: avx512, avx2, portable, or all for a row each
                    [default: the best that this CPU supports]

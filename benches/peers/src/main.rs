@@ -1,5 +1,5 @@
-//! Compares wireline with its alternatives in decoding, encoding and relaying: in one process and one thread,
-//! interleaved, best of many rounds.
+//! Compares wireline with its alternatives in decoding, encoding and relaying, and in whole servers: in one process and one
+//! thread, interleaved, best of many rounds.
 //!
 //! Everything is built with the default release profile, like most programs: no link-time optimisation, no
 //! `target-cpu`, the default number of codegen units. Libraries that detect the CPU at run time benefit from that.
@@ -18,6 +18,8 @@ mod progress;
 mod relay;
 mod report;
 mod rounds;
+#[cfg(unix)]
+mod server;
 mod svg;
 mod table;
 
@@ -73,6 +75,12 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             report.comparison("Relaying", &comparison)?;
         }
     }
+    #[cfg(unix)]
+    if options.wants(SERVER) {
+        for comparison in server::compare(options.time) {
+            report.comparison("Serving", &comparison)?;
+        }
+    }
     if decoded.len() > 1 {
         report.summary("Decoding, all corpora", &decoded)?;
     }
@@ -86,6 +94,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 /// The other names that `--only` accepts.
 const ENCODE: &str = "encode";
 const RELAY: &str = "relay";
+const SERVER: &str = "server";
 
 /// The corpora to decode.
 fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
@@ -95,7 +104,7 @@ fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
         corpora.extend(found.map_err(|error| format!("{}: {error}", folder.display()))?);
     }
     let mut names: Vec<&str> = corpora.iter().map(|corpus| corpus.name.as_str()).collect();
-    names.extend([ENCODE, RELAY]);
+    names.extend([ENCODE, RELAY, SERVER]);
     if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
         return Err(format!("unknown name {unknown}; expected one of {}", names.join(", ")));
     }
