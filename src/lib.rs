@@ -146,6 +146,7 @@ pub mod design {}
 #[cfg(any(doc, doctest))]
 pub mod guide;
 
+pub mod aio;
 #[cfg(feature = "tokio")]
 pub mod codec;
 mod decode;

@@ -3,10 +3,12 @@
 //! [`serve()`] is all that a simple server needs, and [`answer`] does the same for one HTTP body or WebSocket message.
 //! [`FrameReader`] and [`FrameWriter`] are for servers with threads: one reads, and clones of the other write.
 
+mod input;
 mod reader;
 mod serve;
 mod writer;
 
+pub(crate) use input::Input;
 pub use reader::FrameReader;
 pub use serve::{Call, Incident, answer, answer_with, serve, serve_with};
 pub use writer::{FrameWriter, Progress, SendError, Unsent};

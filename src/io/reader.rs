@@ -8,8 +8,7 @@ use bytes::BytesMut;
 use crate::decode::{Decoder, Fault};
 use crate::message::{Frame, Rules};
 
-/// How much is asked for at first, and at the most: more when the last read was full, less when there was little.
-const READ: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
+use super::input::Input;
 
 /// Frames from a reader, which reads straight into the decoder's buffer.
 ///
@@ -31,9 +30,7 @@ const READ: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
 /// ```
 pub struct FrameReader<R> {
     reader: R,
-    decoder: Decoder,
-    read: usize,
-    ended: bool,
+    input: Input,
 }
 
 impl<R: Read> FrameReader<R> {
@@ -44,7 +41,7 @@ impl<R: Read> FrameReader<R> {
 
     /// Frames from `reader` by a decoder that may have been fed before.
     pub fn with_decoder(reader: R, decoder: Decoder) -> Self {
-        Self { reader, decoder, read: *READ.start(), ended: false }
+        Self { reader, input: Input::new(decoder) }
     }
 
     /// The next frame or fault, or `None` when the stream has ended.
@@ -54,14 +51,8 @@ impl<R: Read> FrameReader<R> {
     /// The reader failed. Nothing is lost by that: after a [`WouldBlock`](ErrorKind::WouldBlock) or a time-out, just
     /// call it again. [`Interrupted`](ErrorKind::Interrupted) is passed over.
     pub fn next_frame(&mut self) -> io::Result<Option<Result<Frame<'_>, Fault>>> {
-        let ready = loop {
-            match self.decoder.next_ready() {
-                Some(ready) => break ready,
-                None if !self.fill()? => return Ok(None),
-                None => {}
-            }
-        };
-        Ok(Some(self.decoder.take(ready)))
+        let Self { reader, input } = self;
+        input.next_frame(|input| input.fill(|room| read(reader, room)))
     }
 
     /// The next frame or fault of what has been read already, or `None` if more must be read: time to write out what was
@@ -89,7 +80,7 @@ impl<R: Read> FrameReader<R> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn next_buffered(&mut self) -> Option<Result<Frame<'_>, Fault>> {
-        self.decoder.next_frame()
+        self.input.decoder.next_frame()
     }
 
     /// Reads once. False when the stream has ended, and all of it has been seen by
@@ -99,30 +90,8 @@ impl<R: Read> FrameReader<R> {
     ///
     /// As for [`next_frame`](Self::next_frame).
     pub fn fill(&mut self) -> io::Result<bool> {
-        if self.ended {
-            return Ok(false);
-        }
-        let Self { decoder, reader, read: room, .. } = self;
-        let mut asked = 0;
-        let read = decoder.read_with(*room, |room| {
-            asked = room.len();
-            loop {
-                match reader.read(room) {
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    read => break read,
-                }
-            }
-        })?;
-        match read {
-            0 => {
-                self.ended = true;
-                self.decoder.finish();
-            }
-            _ if read == asked => self.read = (2 * self.read).min(*READ.end()),
-            _ if read < asked / 8 => self.read = (self.read / 2).max(*READ.start()),
-            _ => {}
-        }
-        Ok(true)
+        let Self { reader, input } = self;
+        input.fill(|room| read(reader, room))
     }
 
     /// The reader.
@@ -132,20 +101,29 @@ impl<R: Read> FrameReader<R> {
 
     /// The decoder, for [`last_line`](Decoder::last_line) and the like.
     pub fn decoder(&self) -> &Decoder {
-        &self.decoder
+        &self.input.decoder
     }
 
     /// The reader, and what was read from it that no frame or fault has been made of.
     pub fn into_parts(self) -> (R, BytesMut) {
-        (self.reader, self.decoder.into_buffer())
+        (self.reader, self.input.decoder.into_buffer())
+    }
+}
+
+fn read(reader: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(room) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => return read,
+        }
     }
 }
 
 impl<R> fmt::Debug for FrameReader<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrameReader")
-            .field("decoder", &self.decoder)
-            .field("ended", &self.ended)
+            .field("decoder", &self.input.decoder)
+            .field("ended", &self.input.ended)
             .finish_non_exhaustive()
     }
 }

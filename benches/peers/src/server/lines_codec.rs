@@ -95,12 +95,14 @@ pub(super) async fn in_tasks(stream: UnixStream) {
     let read = async move {
         while let Some(line) = lines.next().await {
             let line = line.expect(WORKS);
-            let permit = answers.clone().reserve_owned().await.expect(WORKS);
             let request: Request<'_> = serde_json::from_str(&line).expect(VALID);
             admit(&in_flight, &request);
             let (id, method, params) = (request.id, request.method.into_owned(), request.params.to_owned());
-            let in_flight = Arc::clone(&in_flight);
-            drop(tokio::spawn(async move { permit.send(answer(&in_flight, &id, &method, &params)) }));
+            let (in_flight, answers) = (Arc::clone(&in_flight), answers.clone());
+            tokio::spawn(async move {
+                let answer = answer(&in_flight, &id, &method, &params);
+                answers.send(answer).await.expect(WORKS);
+            });
         }
     };
     tokio::join!(write, read);

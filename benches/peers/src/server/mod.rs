@@ -25,7 +25,7 @@ use crate::rounds::{self, Best, Runner};
 /// What a client sends in a round, in bytes.
 const PASS: usize = 256 << 10;
 
-/// How many answers may wait for the task that writes, where there is one.
+/// How many answers may wait for the task that writes, where there is a channel to it.
 const QUEUE: usize = 64;
 
 const WORKS: &str = "a pair of sockets and a runtime work";
@@ -33,43 +33,54 @@ const WORKS: &str = "a pair of sockets and a runtime work";
 /// One comparison for each size of a request, and for each way of answering.
 pub(crate) fn compare(time: Duration) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
-    for (name, servers) in [("in the task that reads", IN_PLACE), ("in tasks of their own", IN_TASKS)] {
+    for (how, servers) in [("in the task that reads", IN_PLACE), ("in tasks of their own", IN_TASKS)] {
         for len in [60, 1000, 20_000] {
-            comparisons.push(compare_servers(name, servers, &Session::new(len), time));
+            comparisons.push(compare_servers(how, servers, &Session::new(len), time));
         }
     }
     comparisons
 }
 
+struct Server {
+    name: &'static str,
+    part: Part,
+    serve: Serve,
+}
+
 type Serve = fn(UnixStream) -> Pin<Box<dyn Future<Output = ()>>>;
 
-const IN_PLACE: [(&str, Part, Serve); 2] = [
-    ("wireline", Part::Subject, |stream| Box::pin(wireline::in_place(stream))),
-    ("LinesCodec + serde_json", Part::Peer, |stream| Box::pin(lines_codec::in_place(stream))),
+const IN_PLACE: &[Server] = &[
+    Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::in_place(stream)) },
+    Server { name: "  in Framed", part: Part::Variant, serve: |stream| Box::pin(wireline::framed(stream)) },
+    Server {
+        name: "LinesCodec + serde_json",
+        part: Part::Peer,
+        serve: |stream| Box::pin(lines_codec::in_place(stream)),
+    },
 ];
 
-const IN_TASKS: [(&str, Part, Serve); 2] = [
-    ("wireline", Part::Subject, |stream| Box::pin(wireline::in_tasks(stream))),
-    ("LinesCodec + serde_json", Part::Peer, |stream| Box::pin(lines_codec::in_tasks(stream))),
+const IN_TASKS: &[Server] = &[
+    Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::in_tasks(stream)) },
+    Server {
+        name: "LinesCodec + serde_json",
+        part: Part::Peer,
+        serve: |stream| Box::pin(lines_codec::in_tasks(stream)),
+    },
 ];
 
-fn compare_servers(how: &str, servers: [(&str, Part, Serve); 2], session: &Session, time: Duration) -> Comparison {
+fn compare_servers(how: &str, servers: &[Server], session: &Session, time: Duration) -> Comparison {
     let runtime = Builder::new_current_thread().enable_io().build().expect(WORKS);
-    for (name, _, serve) in servers {
-        assert!(session.is_answered_by(&runtime, serve), "{name} answers something else");
-    }
     let mut runners: Vec<Runner<'_>> = Vec::new();
-    for (_, _, serve) in servers {
+    for &Server { name, serve, .. } in servers {
+        assert!(session.is_answered_by(&runtime, serve), "{name} answers something else");
         let runtime = &runtime;
-        runners.push(Box::new(move |_| {
-            session.run(runtime, serve, |_| {});
-        }));
+        runners.push(Box::new(move |_| session.run(runtime, serve, |_| {})));
     }
     let title = format!("requests, answered {how}");
     let progress = Progress::of(&title);
     let Best { times, rounds } = rounds::best(&mut runners, 1, time, &progress);
     drop(runners);
-    let rows = servers.iter().zip(times).map(|((name, part, _), time)| Row::new(*name, *part, Some(time)));
+    let rows = servers.iter().zip(times).map(|(server, time)| Row::new(server.name, server.part, Some(time)));
     Comparison {
         title,
         messages: session.requests,
@@ -164,9 +175,9 @@ mod tests {
     #[test]
     fn everybody_answers() {
         let runtime = Builder::new_current_thread().enable_io().build().unwrap();
-        for (name, _, serve) in IN_PLACE.into_iter().chain(IN_TASKS) {
+        for Server { name, serve, .. } in IN_PLACE.iter().chain(IN_TASKS) {
             for len in [60, 20_000] {
-                assert!(Session::new(len).is_answered_by(&runtime, serve), "{name}, {len}");
+                assert!(Session::new(len).is_answered_by(&runtime, *serve), "{name}, {len}");
             }
         }
     }

@@ -1,21 +1,66 @@
-//! `Framed` with wireline's codec, and its ledger.
+//! wireline's halves of a connection, its ledger, and for comparison its codec in a `Framed`.
 
+use bytes::BytesMut;
 use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
 use tokio_util::codec::Framed;
+use wireline::aio::{FrameReader, LineWriter, Tokio};
 use wireline::codec::Codec;
 use wireline::ledger::{Answer, Inbound, Ticket};
-use wireline::{Frame, Message, Request, RpcError, Rules};
+use wireline::{Fault, Frame, Message, Request, RpcError, Rules};
 
-use super::{Params, QUEUE, WORKS, handle};
+use super::{Params, WORKS, handle};
 
 pub(super) async fn in_place(stream: UnixStream) {
+    let rules = Rules::json_rpc();
+    let (reader, mut writer) = stream.into_split();
+    let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
+    let mut out = BytesMut::new();
+    loop {
+        while let Some(frame) = frames.next_buffered() {
+            let request = request(frame);
+            let answer = match owed.admit(&request) {
+                Ok(ticket) => answer(ticket, &request),
+                Err(refusal) => refusal,
+            };
+            answer.accept_into(&mut out);
+        }
+        // Answers leave when there is nothing more to read.
+        writer.write_all(&out).await.expect(WORKS);
+        out.clear();
+        if !frames.fill().await.expect(WORKS) {
+            break;
+        }
+    }
+}
+
+pub(super) async fn in_tasks(stream: UnixStream) {
+    let rules = Rules::json_rpc();
+    let (reader, writer) = stream.into_split();
+    let (owed, mut frames) = (Inbound::new(rules, 10_000), FrameReader::new(Tokio(reader), rules));
+    let writer = LineWriter::new(Tokio(writer), rules);
+    let sender = writer.sender();
+    let read = async move {
+        while let Some(frame) = frames.next_frame().await.expect(WORKS) {
+            let request = request(frame);
+            match owed.admit(&request) {
+                Ok(ticket) => {
+                    let (request, sender) = (request.into_owned(), sender.clone());
+                    tokio::spawn(async move { sender.answer(answer(ticket, &request)).await.expect(WORKS) });
+                }
+                Err(refusal) => sender.answer(refusal).await.expect(WORKS),
+            }
+        }
+    };
+    tokio::join!(async { writer.run().await.expect(WORKS) }, read);
+}
+
+pub(super) async fn framed(stream: UnixStream) {
     let rules = Rules::json_rpc();
     let owed = Inbound::new(rules, 1000);
     let mut framed = Framed::new(stream, Codec::new(rules));
     loop {
-        // Answers leave when there is nothing more to read.
         let frame = match framed.next().now_or_never() {
             Some(frame) => frame,
             None => {
@@ -24,7 +69,7 @@ pub(super) async fn in_place(stream: UnixStream) {
             }
         };
         let Some(frame) = frame else { break };
-        let Ok(Frame::Message(Message::Request(request))) = frame.expect(WORKS) else { panic!("not a request") };
+        let request = request(frame.expect(WORKS));
         let answer = match owed.admit(&request) {
             Ok(ticket) => answer(ticket, &request),
             Err(refusal) => refusal,
@@ -34,31 +79,11 @@ pub(super) async fn in_place(stream: UnixStream) {
     SinkExt::<Answer>::close(&mut framed).await.expect(WORKS);
 }
 
-pub(super) async fn in_tasks(stream: UnixStream) {
-    let rules = Rules::json_rpc();
-    let owed = Inbound::new(rules, 1000);
-    let (mut sink, mut frames) = Framed::new(stream, Codec::new(rules)).split::<Answer>();
-    let (answers, mut outbox) = mpsc::channel::<Answer>(QUEUE);
-    let write = async move {
-        let mut some = Vec::new();
-        while outbox.recv_many(&mut some, QUEUE).await > 0 {
-            for answer in some.drain(..) {
-                sink.feed(answer).await.expect(WORKS);
-            }
-            sink.flush().await.expect(WORKS);
-        }
-    };
-    let read = async move {
-        while let Some(frame) = frames.next().await {
-            let Ok(Frame::Message(Message::Request(request))) = frame.expect(WORKS) else { panic!("not a request") };
-            let permit = answers.clone().reserve_owned().await.expect(WORKS);
-            match owed.admit(&request) {
-                Ok(ticket) => drop(tokio::spawn(async move { permit.send(answer(ticket, &request)) })),
-                Err(refusal) => drop(permit.send(refusal)),
-            }
-        }
-    };
-    tokio::join!(write, read);
+fn request(frame: Result<Frame<'_>, Fault>) -> Request<'_> {
+    match frame {
+        Ok(Frame::Message(Message::Request(request))) => request,
+        other => panic!("not a request: {other:?}"),
+    }
 }
 
 fn answer(ticket: Ticket, request: &Request<'_>) -> Answer {

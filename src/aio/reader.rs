@@ -1,0 +1,163 @@
+//! Frames from a source.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+
+use crate::decode::{Decoder, Fault};
+use crate::io::Input;
+use crate::message::{Frame, Rules};
+
+use super::traits::Source;
+
+/// Frames from an asynchronous reader, which reads straight into the decoder's buffer.
+///
+/// ```
+/// # #[cfg(feature = "tokio")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// use wireline::aio::{FrameReader, Tokio};
+/// use wireline::{Frame, Message, Rules};
+///
+/// let input = &b"{\"jsonrpc\":\"2.0\",\"method\":\"one\"}\nnoise\n{\"jsonrpc\":\"2.0\",\"method\":\"two\"}\n"[..];
+/// let mut frames = FrameReader::new(Tokio(input), Rules::mcp());
+/// let mut methods = Vec::new();
+/// while let Some(frame) = frames.next_frame().await? {
+///     match frame {
+///         Ok(Frame::Message(Message::Notification(notification))) => methods.push(notification.method().into_owned()),
+///         Ok(_) => {}
+///         Err(fault) => assert_eq!(fault.line(), 2), // an item like any other
+///     }
+/// }
+/// assert_eq!(methods, ["one", "two"]);
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "tokio"))]
+/// # fn main() {}
+/// ```
+///
+/// With the feature `futures-io` it is also a `Stream` of owned frames.
+pub struct FrameReader<R> {
+    source: R,
+    input: Input,
+}
+
+impl<R: Source> FrameReader<R> {
+    /// Frames from `source` that are checked against `rules`.
+    pub fn new(source: R, rules: Rules) -> Self {
+        Self::with_decoder(source, Decoder::new(rules))
+    }
+
+    /// Frames from `source` by a decoder that may have been fed before.
+    pub fn with_decoder(source: R, decoder: Decoder) -> Self {
+        Self { source, input: Input::new(decoder) }
+    }
+
+    /// The next frame or fault, or `None` when the stream has ended.
+    ///
+    /// Nothing is lost if the future is dropped before it is done, as by `select!`.
+    ///
+    /// # Errors
+    ///
+    /// The source failed. What was read before isn't lost, so this can be called again if the source can.
+    pub async fn next_frame(&mut self) -> io::Result<Option<Result<Frame<'_>, Fault>>> {
+        let ready = loop {
+            match self.input.decoder.next_ready() {
+                Some(ready) => break ready,
+                None if !self.fill().await? => return Ok(None),
+                None => {}
+            }
+        };
+        Ok(Some(self.input.decoder.take(ready)))
+    }
+
+    /// The next frame or fault of what has been read already, or `None` if more must be read: time to pass on what was
+    /// answered so far, before [`fill`](Self::fill) waits.
+    pub fn next_buffered(&mut self) -> Option<Result<Frame<'_>, Fault>> {
+        self.input.decoder.next_frame()
+    }
+
+    /// Reads once. False when the stream has ended, and all of it has been seen by
+    /// [`next_buffered`](Self::next_buffered).
+    ///
+    /// # Errors
+    ///
+    /// As for [`next_frame`](Self::next_frame).
+    pub async fn fill(&mut self) -> io::Result<bool> {
+        poll_fn(|cx| self.poll_fill(cx)).await
+    }
+
+    /// Reads once, as [`fill`](Self::fill) does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next_frame`](Self::next_frame).
+    pub fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let Self { source, input } = self;
+        let mut is_pending = false;
+        let filled = input.fill(|room| match source.poll_read(cx, room) {
+            Poll::Ready(read) => read,
+            Poll::Pending => {
+                is_pending = true;
+                Err(ErrorKind::WouldBlock.into())
+            }
+        });
+        match is_pending {
+            true => Poll::Pending,
+            false => Poll::Ready(filled),
+        }
+    }
+
+    /// Polls for the next frame, which is owned.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next_frame`](Self::next_frame).
+    pub fn poll_owned(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Result<Frame<'static>, Fault>>>> {
+        loop {
+            if let Some(frame) = self.input.decoder.next_frame() {
+                return Poll::Ready(Ok(Some(frame.map(Frame::into_owned))));
+            }
+            if !ready!(self.poll_fill(cx))? {
+                return Poll::Ready(Ok(None));
+            }
+        }
+    }
+
+    /// The source.
+    pub fn get_ref(&self) -> &R {
+        &self.source
+    }
+
+    /// The decoder, for [`last_line`](Decoder::last_line) and the like.
+    pub fn decoder(&self) -> &Decoder {
+        &self.input.decoder
+    }
+
+    /// The source, and what was read from it that no frame or fault has been made of.
+    pub fn into_parts(self) -> (R, BytesMut) {
+        (self.source, self.input.decoder.into_buffer())
+    }
+}
+
+/// Each item is a frame that shares the buffer, or a fault; or the source's error.
+#[cfg(feature = "futures-io")]
+impl<R: Source + Unpin> futures_core::Stream for FrameReader<R> {
+    type Item = io::Result<Result<Frame<'static>, Fault>>;
+
+    fn poll_next(mut self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_owned(cx).map(Result::transpose)
+    }
+}
+
+impl<R> fmt::Debug for FrameReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameReader")
+            .field("decoder", &self.input.decoder)
+            .field("ended", &self.input.ended)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! What is read from and written to, whoever's traits it implements.
+
+use std::io;
+#[cfg(any(feature = "futures-io", feature = "tokio"))]
+use std::pin::Pin;
+#[cfg(any(feature = "futures-io", feature = "tokio"))]
+use std::task::ready;
+use std::task::{Context, Poll};
+
+/// Something to read from.
+///
+/// ```
+/// use std::io;
+/// use std::task::{Context, Poll};
+/// use wireline::Rules;
+/// use wireline::aio::{FrameReader, Source};
+///
+/// /// A serial port of some embedded system.
+/// struct Port(&'static [u8]);
+///
+/// impl Source for Port {
+///     fn poll_read(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+///         Poll::Ready(io::Read::read(&mut self.0, room))
+///     }
+/// }
+///
+/// let frames = FrameReader::new(Port(b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"), Rules::json_rpc());
+/// # let _ = frames;
+/// ```
+pub trait Source {
+    /// Reads into `room`, which isn't empty, and returns how many bytes it has read: none at the end of the stream. If
+    /// there are none yet, the task is woken when it is worth trying again.
+    ///
+    /// # Errors
+    ///
+    /// The stream failed. Nothing has been read.
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>>;
+}
+
+/// Something to write to.
+pub trait Target {
+    /// Writes a part of `bytes`, and returns how many. If there is no room, the task is woken when there is.
+    ///
+    /// # Errors
+    ///
+    /// The stream failed.
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Passes on what has been written.
+    ///
+    /// # Errors
+    ///
+    /// The stream failed.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Ends the stream, after passing on what has been written.
+    ///
+    /// # Errors
+    ///
+    /// The stream failed.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+}
+
+/// A stream with tokio's traits.
+#[cfg(feature = "tokio")]
+#[derive(Clone, Copy, Debug)]
+pub struct Tokio<T>(pub T);
+
+#[cfg(feature = "tokio")]
+impl<T: tokio::io::AsyncRead + Unpin> Source for Tokio<T> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = tokio::io::ReadBuf::new(room);
+        ready!(Pin::new(&mut self.0).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<T: tokio::io::AsyncWrite + Unpin> Target for Tokio<T> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// A stream with the traits of futures-io, as smol and async-std have them.
+#[cfg(feature = "futures-io")]
+#[derive(Clone, Copy, Debug)]
+pub struct Futures<T>(pub T);
+
+#[cfg(feature = "futures-io")]
+impl<T: futures_io::AsyncRead + Unpin> Source for Futures<T> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let read = ready!(Pin::new(&mut self.0).poll_read(cx, room))?;
+        Poll::Ready(Ok(read))
+    }
+}
+
+#[cfg(feature = "futures-io")]
+impl<T: futures_io::AsyncWrite + Unpin> Target for Futures<T> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_close(cx)
+    }
+}

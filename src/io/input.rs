@@ -1,0 +1,62 @@
+//! A decoder that is fed by reads, each as large as the stream seems to have bytes for.
+
+use std::io;
+use std::ops::RangeInclusive;
+
+use crate::decode::{Decoder, Fault};
+use crate::message::Frame;
+
+/// How much is asked for at first, and at most.
+const READ: RangeInclusive<usize> = 4 << 10..=64 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) decoder: Decoder,
+    /// How much to ask for next: more when the last read was full, less when there was little.
+    read: usize,
+    pub(crate) ended: bool,
+}
+
+impl Input {
+    pub(crate) fn new(decoder: Decoder) -> Self {
+        Self { decoder, read: *READ.start(), ended: false }
+    }
+
+    /// The next frame or fault, after as many calls of `fill` as it takes to have one. `None` when `fill` has found the
+    /// end of the stream.
+    pub(crate) fn next_frame<E>(
+        &mut self,
+        mut fill: impl FnMut(&mut Self) -> Result<bool, E>,
+    ) -> Result<Option<Result<Frame<'_>, Fault>>, E> {
+        let ready = loop {
+            match self.decoder.next_ready() {
+                Some(ready) => break ready,
+                None if !fill(self)? => return Ok(None),
+                None => {}
+            }
+        };
+        Ok(Some(self.decoder.take(ready)))
+    }
+
+    /// Reads once, straight into the decoder's buffer. False when the stream had ended before.
+    pub(crate) fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let mut asked = 0;
+        let read = self.decoder.read_with(self.read, |room| {
+            asked = room.len();
+            read(room)
+        })?;
+        match read {
+            0 => {
+                self.ended = true;
+                self.decoder.finish();
+            }
+            _ if read == asked => self.read = (2 * self.read).min(*READ.end()),
+            _ if read < asked / 8 => self.read = (self.read / 2).max(*READ.start()),
+            _ => {}
+        }
+        Ok(true)
+    }
+}
