@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::rounds::{self, Best, Runner};
 
 /// What a client sends in a round, in bytes.
-const PASS: usize = 256 << 10;
+const PASS: usize = 1 << 20;
 
 /// How many answers may wait for the task that writes, where there is a channel to it.
 const QUEUE: usize = 64;

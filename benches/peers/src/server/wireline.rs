@@ -38,7 +38,7 @@ pub(super) async fn in_place(stream: UnixStream) {
 pub(super) async fn in_tasks(stream: UnixStream) {
     let rules = Rules::json_rpc();
     let (reader, writer) = stream.into_split();
-    let (owed, mut frames) = (Inbound::new(rules, 10_000), FrameReader::new(Tokio(reader), rules));
+    let (owed, mut frames) = (Inbound::new(rules, 100_000), FrameReader::new(Tokio(reader), rules));
     let writer = LineWriter::new(Tokio(writer), rules);
     let sender = writer.sender();
     let read = async move {
