@@ -85,7 +85,7 @@
 //! | messages in, lines out | [`Encoder`], and [`to_line`] for a single [`Line`] |
 //! | what is accepted and sent | [`Rules`]: JSON-RPC 2.0, MCP or ACP, and the limits |
 //! | one response to each request | [`ledger`]: [`Inbound`](ledger::Inbound) for a server, [`Outbound`](ledger::Outbound) for a client |
-//! | readers, writers, a server | [`io`] for `std::io`, [`codec`] for tokio's `Framed` |
+//! | readers, writers, a server | [`io`] for `std::io`, [`aio`] for asynchronous I/O on any runtime, [`codec`] for tokio's `Framed` |
 //! | stray prints | [`stdio`] keeps them off the protocol |
 //!
 //! The [`guide`] has four chapters: [framing a stream](guide::framing_a_stream),
@@ -116,7 +116,10 @@
 //! - **`simd-json`** (on by default): [`RawJson::deserialize`] decodes large texts with many escapes by simd-json, which
 //!   takes a third to a half of serde_json's time there, and all others by serde_json. The results are the same.
 //! - **`stdio`**: [`stdio::claim`], a stdout that stray prints can't get into. Adds rustix.
-//! - **`tokio`**: [`codec::Codec`] for `tokio_util::codec::Framed`. Adds tokio-util, not tokio itself.
+//! - **`futures-io`**: [`aio`] for streams with the traits of futures-io, and as a `Stream` and a `Sink`. Adds three small
+//!   crates of traits.
+//! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`. Adds
+//!   tokio-util, and of tokio itself only its traits.
 //! - **`tracing`**: faulty lines and refused messages as events, without a byte of what was sent.
 //!
 //! serde_json's feature `float_roundtrip` is on for every crate in your build that uses serde_json: it makes floats read

@@ -4,14 +4,18 @@
 mod common;
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::io::{self, ErrorKind, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use bytes::BytesMut;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use wireline::aio::{LineSender, LineWriter};
 use wireline::io::{Call, FrameWriter, Incident, answer_with, serve_with};
 use wireline::ledger::{Answer, Inbound, Ticket};
 use wireline::{Decoder, Encoder, Frame, Id, Message, RpcError, Rules};
@@ -283,11 +287,63 @@ impl Door for Channel {
     }
 }
 
+impl wireline::aio::Target for Link {
+    fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
+            written => Poll::Ready(written),
+        }
+    }
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Answers sent to the task that writes.
+struct Task {
+    sender: LineSender,
+    link: Link,
+    writing: Option<Pin<Box<dyn Future<Output = io::Result<Link>>>>>,
+}
+
+impl Door for Task {
+    fn open(link: Link, rules: Rules) -> Self {
+        let writer = LineWriter::new(link.clone(), rules).backlog(0);
+        Self { sender: writer.sender(), link, writing: Some(Box::pin(writer.run())) }
+    }
+
+    fn send(&mut self, _: &Inbound, answers: Vec<Answer>) -> Vec<Answer> {
+        let mut handed_back = Vec::new();
+        for answer in answers {
+            handed_back.extend(self.sender.try_answer(answer).err().and_then(|unsent| unsent.answer));
+            self.flush();
+        }
+        handed_back
+    }
+
+    fn flush(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        if self.writing.as_mut().is_some_and(|writing| writing.as_mut().poll(&mut cx).is_ready()) {
+            self.writing = None;
+        }
+    }
+
+    /// What a broken target didn't take is lost with it: the first answer.
+    fn unwritten(self) -> Vec<u8> {
+        match self.link.state() {
+            State::Broken => b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n".to_vec(),
+            State::Open | State::Blocked => Vec::new(),
+        }
+    }
+}
+
 #[cfg(feature = "tokio")]
 mod framed {
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
     use futures_util::{FutureExt, SinkExt};
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
     use tokio_util::codec::Framed;
@@ -541,6 +597,7 @@ doors! {
     several_in_one_send: check::<Writer<TOGETHER>>;
     batch: check::<Writer<BATCH>>;
     channel: check::<Channel>;
+    task: check::<Task>;
     #[cfg(feature = "tokio")]
     tokio_framed: check::<framed::TokioFramed>;
     serve: check_serve;
@@ -574,6 +631,7 @@ fn cancelled_under_mcp() {
     check::<Writer<TOGETHER>>();
     check::<Writer<BATCH>>();
     check::<Channel>();
+    check::<Task>();
     #[cfg(feature = "tokio")]
     check::<framed::TokioFramed>();
 }
@@ -631,6 +689,7 @@ fn a_thousand_requests_get_a_thousand_responses() {
         check::<Writer<TOGETHER>>(seed);
         check::<Writer<BATCH>>(seed);
         check::<Channel>(seed);
+        check::<Task>(seed);
         #[cfg(feature = "tokio")]
         check::<framed::TokioFramed>(seed);
     }

@@ -1,0 +1,466 @@
+//! The two halves for asynchronous I/O: the same frames as everywhere, cancelled calls, slow and broken streams.
+
+mod common;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use common::{Dialect, cases, describe};
+use futures_util::FutureExt;
+use wireline::aio::{FrameReader, LineSender, LineWriter, Source, Target};
+use wireline::io::SendError;
+use wireline::ledger::Inbound;
+use wireline::{EncodeErrorKind, Frame, Id, Message, Rules, to_line};
+
+/// Gives what it has in pieces of a size; and now and then nothing yet, or an error.
+struct Unsteady<'a> {
+    left: &'a [u8],
+    size: usize,
+    calls: usize,
+}
+
+impl Source for Unsteady<'_> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.calls += 1;
+        match self.calls % 5 {
+            1 => return Poll::Ready(Err(ErrorKind::TimedOut.into())),
+            3 => {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            _ => {}
+        }
+        let len = self.size.min(self.left.len()).min(room.len());
+        room[..len].copy_from_slice(&self.left[..len]);
+        self.left = &self.left[len..];
+        Poll::Ready(Ok(len))
+    }
+}
+
+/// All cases in all dialects and pieces. Each call is given up when it would wait, and made again.
+#[test]
+fn gives_the_same_frames() {
+    let stream: Vec<u8> = cases().iter().flat_map(|case| [&case.line[..], b"\r\n"].concat()).collect();
+    for dialect in Dialect::ALL {
+        let expected: Vec<String> = cases().iter().map(|case| case.expected(dialect).to_owned()).collect();
+        for size in [1, 3, 64, 1000, 5000, usize::MAX] {
+            let mut reader = FrameReader::new(Unsteady { left: &stream, size, calls: 0 }, dialect.rules());
+            let mut found = Vec::new();
+            loop {
+                match reader.next_frame().now_or_never() {
+                    Some(Ok(Some(frame))) => found.push(describe(&frame)),
+                    Some(Ok(None)) => break,
+                    Some(Err(error)) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+                    None => {}
+                }
+            }
+            assert_eq!(found, expected, "{dialect:?} in pieces of {size}");
+            assert!(matches!(reader.next_frame().now_or_never(), Some(Ok(None))));
+        }
+    }
+}
+
+#[test]
+fn a_reader_gives_back_what_it_holds() {
+    let line = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+    let stream = line.repeat(2) + "{\"half";
+    let mut reader = FrameReader::new(Unsteady { left: stream.as_bytes(), size: 1000, calls: 1 }, Rules::mcp());
+    assert!(matches!(reader.next_frame().now_or_never(), Some(Ok(Some(Ok(_))))));
+    assert_eq!(reader.decoder().last_line(), line.trim_end().as_bytes());
+    let (rest, buffered) = reader.into_parts();
+    assert_eq!([&buffered[..], rest.left].concat(), stream.as_bytes()[line.len()..]);
+}
+
+/// What a [`Link`] does with a write.
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Takes so many bytes at a time.
+    Open(usize),
+    Blocked,
+    Broken,
+}
+
+/// The other end, as a target.
+#[derive(Clone)]
+struct Link(Rc<RefCell<Inner>>);
+
+struct Inner {
+    state: State,
+    writes: Vec<Vec<u8>>,
+    flushed: usize,
+    is_closed: bool,
+}
+
+impl Link {
+    fn new(state: State) -> Self {
+        Self(Rc::new(RefCell::new(Inner { state, writes: Vec::new(), flushed: 0, is_closed: false })))
+    }
+
+    fn set(&self, state: State) {
+        self.0.borrow_mut().state = state;
+    }
+
+    fn taken(&self) -> Vec<u8> {
+        self.0.borrow().writes.concat()
+    }
+}
+
+impl Target for Link {
+    fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut inner = self.0.borrow_mut();
+        match inner.state {
+            State::Open(most) => {
+                let len = bytes.len().min(most);
+                inner.writes.push(bytes[..len].to_vec());
+                Poll::Ready(Ok(len))
+            }
+            State::Blocked => Poll::Pending,
+            State::Broken => Poll::Ready(Err(ErrorKind::ConnectionReset.into())),
+        }
+    }
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.borrow_mut().flushed += 1;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.borrow_mut().is_closed = true;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn notify(sender: &LineSender, method: &str) -> Option<Result<(), SendError>> {
+    sender.send(|encoder| encoder.notification(method, &())).now_or_never()
+}
+
+fn methods(lines: &[u8]) -> Vec<String> {
+    let mut methods = Vec::new();
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        assert!(line.ends_with(b"\n"));
+        match Frame::parse(line, &Rules::mcp()) {
+            Ok(Frame::Message(Message::Notification(notification))) => methods.push(notification.method().into_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+    methods
+}
+
+#[test]
+fn lines_that_were_sent_meanwhile_leave_in_one_write() {
+    let link = Link::new(State::Open(usize::MAX));
+    let writer = LineWriter::new(link.clone(), Rules::mcp());
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let mut cx = Context::from_waker(&waker);
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    for method in ["a", "b", "c"] {
+        assert!(matches!(notify(&sender, method), Some(Ok(()))));
+    }
+    // The task is woken once for all of them.
+    assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    assert_eq!((link.0.borrow().writes.len(), link.0.borrow().flushed), (1, 1));
+    assert_eq!(methods(&link.taken()), ["a", "b", "c"]);
+    // Nothing is flushed for nothing.
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(link.0.borrow().flushed, 1);
+
+    // With the last sender, the task ends, and gives back its target.
+    let clone = sender.clone();
+    drop(sender);
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    assert!(matches!(notify(&clone, "d"), Some(Ok(()))));
+    drop(clone);
+    assert!(matches!(run.as_mut().poll(&mut cx), Poll::Ready(Ok(_))));
+    assert_eq!(methods(&link.taken()), ["a", "b", "c", "d"]);
+    assert!(!link.0.borrow().is_closed);
+}
+
+#[test]
+fn senders_wait_for_room() {
+    let link = Link::new(State::Blocked);
+    let writer = LineWriter::new(link.clone(), Rules::mcp()).backlog(0);
+    let (sender, count) = (writer.sender(), Arc::new(Count::default()));
+    let mut run = pin!(writer.run());
+    let (idle, waker) = (Waker::noop(), Waker::from(Arc::clone(&count)));
+    let (mut idle, mut cx) = (Context::from_waker(idle), Context::from_waker(&waker));
+    assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+
+    // One that is given up sends nothing, and those that don't wait are refused without being called.
+    assert!(notify(&sender, "given up").is_none());
+    let refused = sender.try_send(|_| unreachable!());
+    assert!(matches!(refused, Err(SendError::Full)), "{refused:?}");
+    let mut second = pin!(sender.send(|encoder| encoder.notification("second", &())));
+    assert!(second.as_mut().poll(&mut cx).is_pending());
+
+    // A part isn't enough.
+    link.set(State::Open(10));
+    let before = count.0.load(Ordering::Relaxed);
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+    assert_eq!(count.0.load(Ordering::Relaxed), before + 1);
+    assert!(matches!(second.as_mut().poll(&mut cx), Poll::Ready(Ok(()))));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+    assert_eq!(methods(&link.taken()), ["first", "second"]);
+}
+
+#[test]
+fn what_cannot_be_encoded_is_not_sent() {
+    let link = Link::new(State::Open(usize::MAX));
+    let writer = LineWriter::new(link.clone(), Rules::mcp());
+    let sender = writer.sender();
+    let line = to_line(&Rules::mcp(), |encoder| encoder.notification("a line", &())).unwrap();
+    assert!(matches!(sender.send_line(&line).now_or_never(), Some(Ok(()))));
+    let refused = sender.try_send(|encoder| {
+        encoder.notification("rolled back", &())?;
+        encoder.response(&Id::from(1), &f64::NAN)
+    });
+    assert!(matches!(refused, Err(SendError::Encode(error)) if error.kind() == EncodeErrorKind::NonFiniteFloat));
+    sender.try_send(|encoder| encoder.notification("the next", &())).unwrap();
+    drop(sender);
+    assert!(matches!(writer.run().now_or_never(), Some(Ok(_))));
+    assert_eq!(methods(&link.taken()), ["a line", "the next"]);
+}
+
+/// No line follows half a line, and whoever sends or waits is told.
+#[test]
+fn a_broken_target_breaks_all_senders() {
+    let link = Link::new(State::Open(20));
+    let writer = LineWriter::new(link.clone(), Rules::json_rpc()).backlog(0);
+    let (sender, owed) = (writer.sender(), Inbound::new(Rules::json_rpc(), 10));
+    let answer = |id: i64| {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line.as_bytes(), &Rules::json_rpc()) else {
+            panic!()
+        };
+        owed.admit(&request).unwrap().respond("done")
+    };
+    assert!(matches!(sender.answer(answer(1)).now_or_never(), Some(Ok(()))));
+    let mut waiting = pin!(sender.answer(answer(2)));
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+
+    link.set(State::Broken);
+    let error = writer.run().now_or_never().unwrap().map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    let Poll::Ready(Err(unsent)) = waiting.as_mut().poll(&mut Context::from_waker(&waker)) else { panic!() };
+    assert!(matches!(unsent.error, SendError::Broken));
+    let unsent = [unsent.answer, sender.try_answer(answer(3)).unwrap_err().answer];
+    // The first is lost with the connection. The others are still owed.
+    assert_eq!((owed.in_flight(), unsent.iter().flatten().count()), (2, 2));
+    drop(unsent);
+    assert_eq!(owed.dropped().count(), 2);
+    assert!(matches!(notify(&sender, "late"), Some(Err(SendError::Broken))));
+}
+
+#[test]
+fn a_dropped_writer_breaks_all_senders() {
+    let writer = LineWriter::new(Link::new(State::Open(20)), Rules::mcp());
+    let sender = writer.sender();
+    assert!(matches!(notify(&sender, "early"), Some(Ok(()))));
+    drop(writer);
+    assert!(matches!(notify(&sender, "late"), Some(Err(SendError::Broken))));
+}
+
+#[test]
+fn a_target_that_takes_nothing_is_broken() {
+    let writer = LineWriter::new(Link::new(State::Open(0)), Rules::mcp());
+    let sender = writer.sender();
+    assert!(matches!(notify(&sender, "m"), Some(Ok(()))));
+    assert_eq!(writer.run().now_or_never().unwrap().map(drop).unwrap_err().kind(), ErrorKind::WriteZero);
+}
+
+/// Lines from many threads, with little room, through a target that takes a few bytes at a time.
+#[test]
+fn lines_from_many_threads_stay_whole() {
+    const THREADS: usize = 8;
+    const LINES: usize = 500;
+    let link = Link::new(State::Open(7));
+    let writer = LineWriter::new(link.clone(), Rules::mcp()).backlog(200);
+    let sender = writer.sender();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                for line in 0..LINES {
+                    let method = format!("{thread}-{line}");
+                    block_on(sender.send(|encoder| encoder.notification(&method, &()))).unwrap();
+                }
+            });
+        }
+        drop(sender);
+        block_on(writer.run()).map(drop).unwrap();
+    });
+    let sent = methods(&link.taken());
+    assert_eq!(sent.len(), THREADS * LINES);
+    assert_eq!(sent.iter().collect::<HashSet<_>>().len(), THREADS * LINES);
+    // Those of one thread are in order.
+    for thread in 0..THREADS {
+        let prefix = format!("{thread}-");
+        let lines = sent.iter().filter_map(|method| method.strip_prefix(&prefix)?.parse::<usize>().ok());
+        assert!(lines.is_sorted());
+    }
+}
+
+/// Runs a future on this thread, which is parked while it waits.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Streams with tokio's traits.
+#[cfg(feature = "tokio")]
+mod on_tokio {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
+    use wireline::aio::Tokio;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_there_and_lines_back() {
+        let (mut client, server) = duplex(64);
+        let (reader, writer) = split(server);
+        let mut frames = FrameReader::new(Tokio(reader), Rules::mcp());
+        let writer = LineWriter::new(Tokio(writer), Rules::mcp());
+        let sender = writer.sender();
+        let serve = async move {
+            while let Some(frame) = frames.next_frame().await.unwrap() {
+                let Ok(Frame::Message(message)) = frame else { panic!() };
+                sender.send(|encoder| encoder.forward(&message)).await.unwrap();
+            }
+        };
+        let serve = tokio::spawn(async move { tokio::join!(serve, async { writer.run().await.map(drop).unwrap() }) });
+        let stream: String = (0..200).map(|i| format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m{i}\"}}\n")).collect();
+        let mut said = vec![0; stream.len()];
+        let (mut from_server, mut to_server) = split(&mut client);
+        let (written, read) = tokio::join!(to_server.write_all(stream.as_bytes()), from_server.read_exact(&mut said));
+        written.unwrap();
+        read.unwrap();
+        assert_eq!(said, stream.as_bytes());
+        client.shutdown().await.unwrap();
+        drop(client);
+        serve.await.unwrap();
+    }
+}
+
+/// Streams with the traits of futures-io, `Stream` and `Sink`.
+#[cfg(feature = "futures-io")]
+mod on_futures {
+    use std::collections::VecDeque;
+    use std::pin::Pin;
+
+    use futures_util::{SinkExt, StreamExt};
+    use wireline::aio::Futures;
+    use wireline::{Encoder, Line};
+
+    use super::*;
+
+    /// A pipe in memory that blocks when it is full.
+    #[derive(Clone, Default)]
+    struct Pipe(Rc<RefCell<(VecDeque<u8>, bool)>>);
+
+    impl futures_io::AsyncRead for Pipe {
+        fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+            let (bytes, is_closed) = &mut *self.0.borrow_mut();
+            if bytes.is_empty() && !*is_closed {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            io::Read::read(bytes, room).into()
+        }
+    }
+
+    impl futures_io::AsyncWrite for Pipe {
+        fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            let (pipe, _) = &mut *self.0.borrow_mut();
+            let room = 100 - pipe.len().min(100);
+            if room == 0 {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            pipe.extend(&bytes[..bytes.len().min(room)]);
+            Poll::Ready(Ok(bytes.len().min(room)))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.0.borrow_mut().1 = true;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn line(method: &str) -> Line {
+        to_line(&Rules::mcp(), |encoder: &mut Encoder| encoder.notification(method, &())).unwrap()
+    }
+
+    #[test]
+    fn a_sink_and_a_stream() {
+        let pipe = Pipe::default();
+        let mut sink = LineWriter::new(Futures(pipe.clone()), Rules::mcp()).backlog(300);
+        let stream = FrameReader::new(Futures(pipe), Rules::mcp());
+        let write = async {
+            for i in 0..100 {
+                sink.feed(line(&i.to_string())).await.unwrap();
+            }
+            SinkExt::<Line>::close(&mut sink).await.unwrap();
+        };
+        let read = stream.map(|frame| frame.unwrap().unwrap().line()).collect::<Vec<_>>();
+        let ((), lines) = block_on(futures_util::future::join(write, read));
+        assert_eq!(lines, (1..=100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_sink_is_bounded() {
+        let link = Link::new(State::Blocked);
+        let mut sink = LineWriter::new(link.clone(), Rules::mcp()).backlog(100);
+        let fed = (0..100).take_while(|_| sink.feed(line("m")).now_or_never().is_some()).count();
+        assert_eq!(fed, 100 / line("m").as_bytes().len() + 1);
+        link.set(State::Open(usize::MAX));
+        assert!(sink.send(line("n")).now_or_never().unwrap().is_ok());
+        assert_eq!(methods(&link.taken()).len(), fed + 1);
+
+        link.set(State::Broken);
+        assert!(sink.send(line("o")).now_or_never().unwrap().is_err());
+        assert!(sink.feed(line("p")).now_or_never().unwrap().is_err());
+    }
+}
