@@ -122,8 +122,7 @@
 //!   tokio-util, and of tokio itself only its traits.
 //! - **`tracing`**: faulty lines and refused messages as events, without a byte of what was sent.
 //!
-//! serde_json's feature `float_roundtrip` is on for every crate in your build that uses serde_json: it makes floats read
-//! back exactly, and parsing them a little slower.
+//! Floats are decoded by serde_json: to read back exactly what was written, turn on its feature `float_roundtrip`.
 //!
 //! # Versions and platforms
 //!

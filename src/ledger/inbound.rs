@@ -253,6 +253,7 @@ impl Inbound {
     ///
     /// A request is still answered once: if its ticket's own answer is accepted first, this one says nothing, and the
     /// other way round. A ticket whose request was answered so counts as [cancelled](Ticket::is_cancelled).
+    #[must_use = "answers that are dropped aren't sent"]
     pub fn answer_rest(&self, error: &RpcError) -> Vec<Answer> {
         let held = self.owed.hold_all().into_iter();
         let tickets: Vec<_> =
@@ -273,6 +274,7 @@ impl Inbound {
     }
 
     /// Blocks until no request is in flight, or `timeout` has passed. Whether none is.
+    #[must_use = "the timeout may have passed"]
     pub fn wait_idle(&self, timeout: Duration) -> bool {
         struct Unpark(Thread);
 

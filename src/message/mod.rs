@@ -8,7 +8,8 @@
 //! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |
 //! | `message`, `frame` | what comes out |
 //! | `id`, `raw` | what messages are made of |
-//! | `serde`, `simd_json` | ids and raw JSON inside other types; which library decodes a payload |
+//! | `serde` | ids and raw JSON inside other types |
+//! | `typed`, `simd_json` | typed values from payloads, and which library decodes them |
 
 pub(crate) mod code;
 pub(crate) mod dialect;
@@ -23,6 +24,7 @@ pub(crate) mod rules;
 mod serde;
 #[cfg(feature = "simd-json")]
 pub(crate) mod simd_json;
+mod typed;
 
 pub(crate) use dialect::{AnswerWithoutId, Kind, Permits};
 pub(crate) use envelope::{Contents, Envelope, Violation};

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, DeserializeOwned};
 use crate::json::{self, DEEPEST, Text, string, walk};
 
 use super::fault_kind::FaultKind;
+use super::typed::from_checked;
 
 /// A JSON text that has been checked but not decoded: params, a result, an error's data.
 ///
@@ -153,7 +154,7 @@ impl<'a> RawJson<'a> {
         if super::simd_json::is_faster(self.as_bytes(), false) {
             return self.deserialize_with(&mut Scratch::default());
         }
-        serde_json::from_str(self.as_json())
+        from_checked(self.as_json())
     }
 
     /// Decodes the text as [`deserialize`](Self::deserialize) does, reusing buffers from call to call.
@@ -178,7 +179,7 @@ impl<'a> RawJson<'a> {
         if let Some(value) = scratch.deserialize(self.as_bytes()) {
             return Ok(value);
         }
-        serde_json::from_str(self.as_json())
+        from_checked(self.as_json())
     }
 
     /// Decodes the text into a type that may borrow from it.
@@ -198,7 +199,7 @@ impl<'a> RawJson<'a> {
     ///
     /// The text doesn't fit `T`.
     pub fn deserialize_borrowed<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.as_json())
+        from_checked(self.as_json())
     }
 
     /// The value that a JSON pointer (RFC 6901) leads to, found without decoding anything.

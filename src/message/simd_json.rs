@@ -28,8 +28,10 @@ const SHORTEST_AT_FIRST: usize = 1024;
 /// At least one byte in this many must be a backslash.
 const BYTES_PER_BACKSLASH: usize = 128;
 
-/// Backslashes are counted in this many bytes at the start; the rest is assumed to be alike.
-const SAMPLE: usize = 8 << 10;
+/// Backslashes are counted in so many pieces of so many bytes, and the rest is assumed to be alike: counting in all of a
+/// text without any would make it slower to decode.
+const PIECES: usize = 4;
+const PIECE: usize = 256;
 
 /// As deep as serde_json goes.
 const DEEPEST: usize = 127;
@@ -68,8 +70,14 @@ impl Scratch {
 /// Whether simd-json is likely to decode `json` faster than serde_json, with buffers at hand or without.
 pub(crate) fn is_faster(json: &[u8], has_buffers: bool) -> bool {
     let shortest = if has_buffers { SHORTEST } else { SHORTEST_AT_FIRST };
-    let sample = &json[..json.len().min(SAMPLE)];
-    json.len() >= shortest && memchr::memchr_iter(b'\\', sample).count() >= sample.len() / BYTES_PER_BACKSLASH
+    if json.len() < shortest {
+        return false;
+    }
+    let pieces = json.chunks(json.len().div_ceil(PIECES)).map(|part| &part[..part.len().min(PIECE)]);
+    let (backslashes, bytes) = pieces.fold((0, 0), |(backslashes, bytes), piece| {
+        (backslashes + memchr::memchr_iter(b'\\', piece).count(), bytes + piece.len())
+    });
+    backslashes >= bytes / BYTES_PER_BACKSLASH
 }
 
 /// Whether serde_json gives the same value for what is on the tape.

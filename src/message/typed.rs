@@ -1,0 +1,55 @@
+//! Typed values from checked text, by serde_json.
+
+use serde::de::Deserialize;
+
+/// The value of `json`, a JSON text.
+///
+/// It goes to serde_json as a `&str`, so that its strings aren't checked for UTF-8 once more: that would take more time
+/// than all the rest for text beyond ASCII. There is one exception. Where a type wants a `bool` as the key of a map,
+/// serde_json 1.0.154 steps over the key's first byte before it reads the rest as text. If that byte was the first of
+/// several that make a character, its error quotes a `str` that isn't UTF-8. A text with such a key goes as bytes, of
+/// which serde_json checks every string.
+#[inline]
+pub(super) fn from_checked<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_json::Error> {
+    match !json.is_ascii() && has_key_beyond_ascii(json.as_bytes()) {
+        true => serde_json::from_slice(json.as_bytes()),
+        false => serde_json::from_str(json),
+    }
+}
+
+/// Whether a key may start with a character beyond ASCII. (A string in an array may look like a key.)
+fn has_key_beyond_ascii(json: &[u8]) -> bool {
+    memchr::memchr_iter(b'"', json).any(|quote| {
+        let is_beyond_ascii = json.get(quote + 1).is_some_and(|byte| !byte.is_ascii());
+        is_beyond_ascii && matches!(json[..quote].trim_ascii_end().last(), Some(b'{' | b','))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn errors_are_text() {
+        for key in ["é", "éé", "日本", "😀", "tru€", "é\\\"", "\\u00e9"] {
+            for json in [format!(r#"{{"{key}":1}}"#), format!(r#"{{ "true" : 1 , "{key}":1}}"#)] {
+                let error = from_checked::<BTreeMap<bool, u8>>(&json).unwrap_err().to_string();
+                assert!(std::str::from_utf8(error.as_bytes()).is_ok(), "{json}");
+            }
+        }
+        assert_eq!(from_checked::<BTreeMap<bool, &str>>(r#"{"true":"é"}"#).unwrap()[&true], "é");
+        assert_eq!(from_checked::<BTreeMap<&str, u8>>(r#"{"é":1}"#).unwrap()["é"], 1);
+    }
+
+    #[test]
+    fn keys_are_found() {
+        for json in [r#"{"é":1}"#, r#"{"a":1,"é":1}"#, "{ \n\"é\":1}", r#"["é","é"]"#] {
+            assert!(has_key_beyond_ascii(json.as_bytes()), "{json}");
+        }
+        for json in [r#"{"aé":1}"#, r#"{"a":"é"}"#, r#"["é"]"#, r#""é""#, r#"{"a":",\"é\""}"#, "1"] {
+            assert!(!has_key_beyond_ascii(json.as_bytes()), "{json}");
+        }
+    }
+}
