@@ -9,6 +9,7 @@
 //! | `fragment` | how does a text get through serde as it is spelled? |
 //! | `kernel` | which CPU-specific implementation runs? |
 //! | `text` | who owns a valid text: a line, a buffer, or the value itself? |
+//! | `typed/` | what is a valid text worth, as a value of some type? |
 //! | `walk` | where are the members and elements of a valid text? |
 //! | `string`, `number` | what does a string say, what is a number worth? |
 
@@ -21,6 +22,7 @@ pub(crate) mod number;
 pub(crate) mod scan;
 pub(crate) mod string;
 pub(crate) mod text;
+pub(crate) mod typed;
 pub(crate) mod walk;
 
 pub(crate) use accept::{Accepted, accept};

@@ -50,6 +50,28 @@ pub(crate) fn characters(literal: &str) -> impl Iterator<Item = Option<char>> + 
     Characters { rest: body(literal).unwrap_or_default() }
 }
 
+/// The character of the escape that `text` starts with, and the length of the escape; or `None` if it is half a pair of
+/// surrogates.
+#[inline]
+pub(crate) fn escape(text: &str) -> Option<(char, usize)> {
+    let character = match text.as_bytes().get(1)? {
+        b'n' => '\n',
+        b'"' => '"',
+        b'\\' => '\\',
+        b't' => '\t',
+        b'u' => {
+            let mut characters = Characters { rest: text };
+            return Some((characters.next()??, text.len() - characters.rest.len()));
+        }
+        b'r' => '\r',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        _ => return None,
+    };
+    Some((character, 2))
+}
+
 /// What is between the quotes.
 fn body(literal: &str) -> Option<&str> {
     literal.strip_prefix('"')?.strip_suffix('"')

@@ -54,18 +54,20 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
+/// A place in a text.
 #[derive(Clone)]
-struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
+pub(super) struct Cursor<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    fn peek(&self) -> Option<u8> {
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn skip_blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         while self.peek().is_some_and(is_blank) {
             self.at += 1;
         }
@@ -81,7 +83,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The value that starts here, or `None` at a closing bracket or the end of the text.
-    fn item(&mut self) -> Option<&'a str> {
+    pub(super) fn item(&mut self) -> Option<&'a str> {
         let start = self.at;
         match self.peek()? {
             b'}' | b']' => return None,

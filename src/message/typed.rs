@@ -1,16 +1,27 @@
-//! Typed values from checked text, by serde_json.
+//! Typed values from checked text.
 
 use serde::de::Deserialize;
 
-/// The value of `json`, a JSON text.
-///
-/// It goes to serde_json as a `&str`, so that its strings aren't checked for UTF-8 once more: that would take more time
-/// than all the rest for text beyond ASCII. There is one exception. Where a type wants a `bool` as the key of a map,
-/// serde_json 1.0.154 steps over the key's first byte before it reads the rest as text. If that byte was the first of
-/// several that make a character, its error quotes a `str` that isn't UTF-8. A text with such a key goes as bytes, of
-/// which serde_json checks every string.
+use crate::json;
+
+/// The value of `json`, a JSON text, or serde_json's error.
 #[inline]
 pub(super) fn from_checked<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_json::Error> {
+    if let Ok(value) = json::typed::from_json(json) {
+        return Ok(value);
+    }
+    from_serde_json(json)
+}
+
+/// What [`json::typed`] leaves to serde_json: mostly what doesn't fit the type.
+///
+/// It goes as a `&str`, so that its strings aren't checked for UTF-8 once more: that would take more time than all the
+/// rest for text beyond ASCII. There is one exception. Where a type wants a `bool` as the key of a map, serde_json 1.0.154
+/// steps over the key's first byte before it reads the rest as text. If that byte was the first of several that make a
+/// character, its error quotes a `str` that isn't UTF-8. A text with such a key goes as bytes, of which serde_json checks
+/// every string.
+#[cold]
+fn from_serde_json<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_json::Error> {
     match !json.is_ascii() && has_key_beyond_ascii(json.as_bytes()) {
         true => serde_json::from_slice(json.as_bytes()),
         false => serde_json::from_str(json),

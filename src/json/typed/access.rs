@@ -1,0 +1,251 @@
+//! The parts of containers, as serde asks for them.
+
+use serde::de::{self, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+
+use super::text::Text;
+use super::{BorrowedStrDeserializer, Deserializer, Integer, RAW_VALUE, Unread, integer};
+
+/// The elements of an array, inside its brackets.
+pub(super) struct Elements<'a, 'de> {
+    deserializer: &'a mut Deserializer<'de>,
+    is_first: bool,
+}
+
+impl<'a, 'de> Elements<'a, 'de> {
+    pub(super) fn new(deserializer: &'a mut Deserializer<'de>) -> Self {
+        Self { deserializer, is_first: true }
+    }
+}
+
+impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
+    type Error = Unread;
+
+    #[inline]
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Unread> {
+        match self.deserializer.peek()? {
+            b']' => return Ok(None),
+            b',' if !self.is_first => self.deserializer.cursor.at += 1,
+            _ => {}
+        }
+        self.is_first = false;
+        seed.deserialize(&mut *self.deserializer).map(Some)
+    }
+}
+
+/// The members of an object, inside its brackets.
+pub(super) struct Members<'a, 'de> {
+    deserializer: &'a mut Deserializer<'de>,
+    is_first: bool,
+}
+
+impl<'a, 'de> Members<'a, 'de> {
+    pub(super) fn new(deserializer: &'a mut Deserializer<'de>) -> Self {
+        Self { deserializer, is_first: true }
+    }
+}
+
+impl<'de> MapAccess<'de> for Members<'_, 'de> {
+    type Error = Unread;
+
+    #[inline]
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unread> {
+        match self.deserializer.peek()? {
+            b'}' => return Ok(None),
+            b',' if !self.is_first => self.deserializer.cursor.at += 1,
+            _ => {}
+        }
+        self.is_first = false;
+        seed.deserialize(Key { deserializer: &mut *self.deserializer }).map(Some)
+    }
+
+    #[inline]
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unread> {
+        self.deserializer.expect(b':')?;
+        seed.deserialize(&mut *self.deserializer)
+    }
+}
+
+/// A key: a string, or whatever its characters spell.
+struct Key<'a, 'de> {
+    deserializer: &'a mut Deserializer<'de>,
+}
+
+/// Integers in quotes. Others are left to serde_json.
+macro_rules! numbers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+            match self.deserializer.string()? {
+                Text::Borrowed(key) => match integer(key) {
+                    Some(Integer::Positive(integer)) if !has_leading_zero(key) => visitor.visit_u64(integer),
+                    Some(Integer::Negative(integer)) if !has_leading_zero(&key[1..]) => visitor.visit_i64(integer),
+                    _ => Err(Unread),
+                },
+                Text::Decoded(_) => Err(Unread),
+            }
+        }
+    )*};
+}
+
+fn has_leading_zero(digits: &str) -> bool {
+    digits.len() > 1 && digits.starts_with('0')
+}
+
+impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
+    type Error = Unread;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        self.deserializer.visit_string(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        match self.deserializer.string()? {
+            Text::Borrowed("true") => visitor.visit_bool(true),
+            Text::Borrowed("false") => visitor.visit_bool(false),
+            _ => Err(Unread),
+        }
+    }
+
+    numbers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+        deserialize_f32 deserialize_f64
+    }
+
+    fn deserialize_i128<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Unread> {
+        Err(Unread)
+    }
+
+    fn deserialize_u128<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Unread> {
+        Err(Unread)
+    }
+
+    /// No key is null.
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Unread> {
+        match name == RAW_VALUE {
+            true => Err(Unread),
+            false => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Unread> {
+        self.deserializer.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        self.deserializer.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        self.deserializer.deserialize_bytes(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A variant with content: the only member of an object, inside its brackets.
+pub(super) struct Variant<'a, 'de> {
+    pub(super) deserializer: &'a mut Deserializer<'de>,
+}
+
+impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
+    type Error = Unread;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Unread> {
+        let variant = seed.deserialize(&mut *self.deserializer)?;
+        self.deserializer.expect(b':')?;
+        Ok((variant, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
+    type Error = Unread;
+
+    fn unit_variant(self) -> Result<(), Unread> {
+        de::Deserialize::deserialize(self.deserializer)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Unread> {
+        seed.deserialize(self.deserializer)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Unread> {
+        de::Deserializer::deserialize_seq(self.deserializer, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Unread> {
+        de::Deserializer::deserialize_struct(self.deserializer, "", fields, visitor)
+    }
+}
+
+/// A variant that is only a name.
+pub(super) struct UnitVariant<'a, 'de> {
+    pub(super) deserializer: &'a mut Deserializer<'de>,
+}
+
+impl<'de> EnumAccess<'de> for UnitVariant<'_, 'de> {
+    type Error = Unread;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Unread> {
+        Ok((seed.deserialize(&mut *self.deserializer)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for UnitVariant<'_, 'de> {
+    type Error = Unread;
+
+    fn unit_variant(self) -> Result<(), Unread> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Unread> {
+        Err(Unread)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Unread> {
+        Err(Unread)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Unread> {
+        Err(Unread)
+    }
+}
+
+/// A text, in the form in which serde_json's `RawValue` takes it.
+pub(super) struct RawValue<'de> {
+    text: Option<&'de str>,
+}
+
+impl<'de> RawValue<'de> {
+    pub(super) fn new(text: &'de str) -> Self {
+        Self { text: Some(text) }
+    }
+}
+
+impl<'de> MapAccess<'de> for RawValue<'de> {
+    type Error = Unread;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unread> {
+        match self.text {
+            Some(_) => seed.deserialize(BorrowedStrDeserializer::new(RAW_VALUE)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unread> {
+        seed.deserialize(BorrowedStrDeserializer::new(self.text.take().ok_or(Unread)?))
+    }
+}
