@@ -22,7 +22,7 @@ const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// The value of `json`, a JSON text, or [`Unread`] if serde_json should decode it, and knows why.
 pub(crate) fn from_json<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, Unread> {
-    let mut deserializer = Deserializer { cursor: Cursor { text: json, at: 0 }, scratch: String::new(), depth: DEPTH };
+    let mut deserializer = Deserializer { cursor: Cursor { text: json, at: 0 }, scratch: Vec::new(), depth: DEPTH };
     let value = T::deserialize(&mut deserializer)?;
     match deserializer.cursor.at == json.len() {
         true => Ok(value),
@@ -65,7 +65,7 @@ pub(super) struct Deserializer<'de> {
     /// Where the next value starts, or the blanks before it.
     cursor: Cursor<'de>,
     /// Where strings with escapes are decoded.
-    scratch: String,
+    scratch: Vec<u8>,
     /// How many more containers may be opened.
     depth: u8,
 }
