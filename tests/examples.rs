@@ -1,9 +1,13 @@
 //! Runs the examples and checks their output.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 /// The path of an example; `cargo test` builds examples next to the tests.
 fn example(name: &str) -> PathBuf {
@@ -11,6 +15,93 @@ fn example(name: &str) -> PathBuf {
     path.pop();
     path.pop();
     path.join("examples").join(name.to_owned() + std::env::consts::EXE_SUFFIX)
+}
+
+/// Nothing here takes this long, unless somebody waits for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until a process has ended by itself.
+fn wait(child: &mut Child) {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return assert!(status.success(), "{status}");
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The responses with each id, in order.
+fn by_id(responses: impl IntoIterator<Item = String>) -> BTreeMap<String, Vec<Value>> {
+    let mut by_id = BTreeMap::<_, Vec<_>>::new();
+    for response in responses {
+        let response: Value = serde_json::from_str(&response).unwrap();
+        by_id.entry(response["id"].to_string()).or_default().push(response);
+    }
+    by_id
+}
+
+/// A proxy and clients of it.
+struct Proxy {
+    process: Child,
+    clients: Vec<BufReader<TcpStream>>,
+}
+
+/// If a test fails, nothing is left running.
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+    }
+}
+
+impl Proxy {
+    fn start(options: &[&str], clients: usize, server: &[&str]) -> Self {
+        let mut process = Command::new(example("proxy"))
+            .args(options)
+            .arg(clients.to_string())
+            .args(server)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split(' ').nth(2).unwrap();
+        let connect = |_| {
+            let client = TcpStream::connect(address).unwrap();
+            client.set_read_timeout(Some(PATIENCE)).unwrap();
+            BufReader::new(client)
+        };
+        let clients = (0..clients).map(connect).collect();
+        Self { process, clients }
+    }
+
+    /// Sends requests with these ids from each client.
+    fn ask(&mut self, ids: std::ops::Range<usize>) {
+        for client in &mut self.clients {
+            for id in ids.clone() {
+                writeln!(client.get_mut(), r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#).unwrap();
+            }
+        }
+    }
+
+    /// Reads this many responses to each client.
+    fn read(&mut self, count: usize) -> Vec<Vec<String>> {
+        self.clients.iter_mut().map(|client| client.lines().take(count).map(Result::unwrap).collect()).collect()
+    }
+
+    /// No client sends any more. Returns what each still gets, until the proxy has ended.
+    fn end(mut self) -> Vec<Vec<String>> {
+        for client in &self.clients {
+            client.get_ref().shutdown(Shutdown::Write).unwrap();
+        }
+        let rest = self.read(usize::MAX);
+        wait(&mut self.process);
+        rest
+    }
 }
 
 #[test]
@@ -50,24 +141,17 @@ fn sockets_serve() {
 
 #[test]
 fn proxy_keeps_clients_apart() {
-    let mut proxy =
-        Command::new(example("proxy")).arg("2").arg(example("server")).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.split(' ').nth(2).unwrap();
-    let mut clients = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
+    let server = example("server");
+    let mut proxy = Proxy::start(&[], 2, &[server.to_str().unwrap()]);
     let id = "123456789012345678901234567890";
-    for (client, number) in clients.iter_mut().zip(1..) {
+    for (client, number) in proxy.clients.iter_mut().zip(1..) {
         // Both clients use the same ids, one of which does not fit into 64 bits.
+        let client = client.get_mut();
         write!(client, "{{\"id\":{id}, \"method\":\"add\",\"params\":[{number},1],\"jsonrpc\":\"2.0\"}}\nnoise\n")
             .unwrap();
         client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":\"\\u00e9\",\"method\":\"nope\"}\n").unwrap();
-        client.shutdown(Shutdown::Write).unwrap();
     }
-    for (client, number) in clients.iter_mut().zip(1..) {
-        let mut answers = String::new();
-        client.read_to_string(&mut answers).unwrap();
-        let mut answers: Vec<_> = answers.lines().collect();
+    for (mut answers, number) in proxy.end().into_iter().zip(1..) {
         answers.sort_unstable();
         assert_eq!(
             answers[0],
@@ -77,26 +161,145 @@ fn proxy_keeps_clients_apart() {
         assert!(answers[2].starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"#));
         assert_eq!(answers.len(), 3);
     }
-    assert!(proxy.wait().unwrap().success());
+}
+
+#[test]
+#[cfg(unix)]
+fn proxy_answers_for_a_server_that_is_gone() {
+    for server in [
+        "read a; read b; kill -9 $$",
+        "read a; read b; exec >&-; exec sleep 600", // closes its output, and stays
+        "sleep 20 2>&- & read a; read b; kill -9 $$", // its child holds its output open
+        r#"read a; read b; printf '{"jsonrpc":"2.0","id":'"#, // half a response
+        "exit 3",
+        "exec >&-; exec sleep 600",
+        "exec <&-; exec sleep 600", // closes its input
+    ] {
+        let mut proxy = Proxy::start(&[], 3, &["sh", "-c", server]);
+        let start = Instant::now();
+        proxy.ask(0..5);
+        let answers = proxy.read(5);
+        // At once, long before the timeout of a minute.
+        assert!(start.elapsed() < Duration::from_secs(20), "{server}: {:?}", start.elapsed());
+        // And those that arrive later.
+        proxy.ask(5..10);
+        for (before, after) in answers.into_iter().zip(proxy.end()) {
+            all_are_told_that_the_server_is_gone(before.into_iter().chain(after), server);
+        }
+    }
+}
+
+/// That its input is closed is noticed when something is written to it.
+#[test]
+#[cfg(unix)]
+fn proxy_answers_for_a_server_that_takes_no_more() {
+    let server = "read a; read b; exec <&-; exec sleep 600";
+    let mut proxy = Proxy::start(&[], 3, &["sh", "-c", server]);
+    let start = Instant::now();
+    proxy.ask(0..5);
+    std::thread::sleep(Duration::from_millis(500));
+    proxy.ask(5..10);
+    for answers in proxy.end() {
+        all_are_told_that_the_server_is_gone(answers, server);
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[cfg(unix)]
+fn all_are_told_that_the_server_is_gone(answers: impl IntoIterator<Item = String>, server: &str) {
+    let answers = by_id(answers);
+    assert_eq!(answers.len(), 10, "{server}: {answers:?}");
+    for (id, answers) in answers {
+        assert_eq!(answers.len(), 1, "{server}: {id}");
+        assert_eq!(answers[0]["error"]["message"], "the server is gone", "{server}: {id}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn proxy_passes_on_last_words() {
+    let server = r#"read a; read b; printf '{"jsonrpc":"2.0","id":%d,"result":"bye"}\n' 2 1"#;
+    for server in [server.to_owned(), server.to_owned() + "; exec <&-; exec sleep 600"] {
+        let mut proxy = Proxy::start(&[], 2, &["sh", "-c", &server]);
+        proxy.ask(0..1);
+        std::thread::sleep(Duration::from_millis(100)); // the proxy forwards one of each first
+        proxy.ask(1..9);
+        for answers in proxy.end() {
+            let answers = by_id(answers);
+            assert_eq!(answers.len(), 9);
+            for (id, answers) in answers {
+                assert_eq!(answers.len(), 1, "{server}: {id}");
+                assert_eq!(answers[0]["result"] == "bye", id == "0", "{server}: {id}");
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn proxy_answers_for_a_server_that_does_not() {
+    // Reads one request and then nothing more; what fits in the pipe, in the proxy, or in neither.
+    let mut proxy = Proxy::start(&["--timeout", "2"], 3, &["sh", "-c", "read line; exec sleep 600"]);
+    proxy.ask(0..5);
+    let padding = "x".repeat(1 << 20);
+    for client in &mut proxy.clients {
+        for id in 5..35 {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m","params":["{padding}"]}}"#) + "\n";
+            client.get_mut().write_all(line.as_bytes()).unwrap();
+        }
+    }
+    let (mut late, mut busy) = (0, 0);
+    for answers in proxy.end() {
+        let answers = by_id(answers);
+        assert_eq!(answers.len(), 35);
+        for (id, answers) in answers {
+            assert_eq!(answers.len(), 1, "{id}");
+            match answers[0]["error"]["message"].as_str().unwrap() {
+                "the server did not answer in time" => late += 1,
+                "the server is busy" => busy += 1,
+                message => panic!("{message}"),
+            }
+        }
+    }
+    assert_eq!(late + busy, 105);
+    assert!(busy > 0 && late > 60, "late: {late}, busy: {busy}");
 }
 
 #[test]
 #[cfg(unix)]
 fn proxy_leaves_nobody_waiting() {
-    // Answers the first request with invalid JSON, never answers the second, and exits.
-    let server = r#"read line; echo '{"jsonrpc":"2.0","id":1,"result":NaN}'; read line"#;
-    let mut proxy =
-        Command::new(example("proxy")).args(["1", "sh", "-c", server]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let mut client = TcpStream::connect(line.split(' ').nth(2).unwrap()).unwrap();
-    client.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-    let mut answers = BufReader::new(client.try_clone().unwrap()).lines();
-    for id in ["\"a\"", "\"b\""] {
-        writeln!(client, r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#).unwrap();
-        let answer = answers.next().unwrap().unwrap();
-        assert!(answer.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"#)), "{answer}");
+    // Answers the first request with invalid JSON, asks something itself, never answers the second, and exits.
+    let server = r#"read line; echo '{"jsonrpc":"2.0","id":1,"result":NaN}'; read line
+        echo '{"jsonrpc":"2.0","id":2,"method":"roots"}'; read line; case $line in *-32601*) exit;; esac; exec sleep 600"#;
+    let mut proxy = Proxy::start(&[], 1, &["sh", "-c", server]);
+    for (id, code) in [(0, -32603), (1, -32000)] {
+        proxy.ask(id..id + 1);
+        let answer: Value = serde_json::from_str(&proxy.read(1)[0][0]).unwrap();
+        assert_eq!((answer["id"].clone(), answer["error"]["code"].clone()), (id.into(), code.into()));
     }
-    client.shutdown(Shutdown::Write).unwrap();
-    assert!(proxy.wait().unwrap().success());
+    assert_eq!(proxy.end(), [[""; 0]]);
+}
+
+/// A client that doesn't read, and one that leaves with requests in flight, are nobody else's trouble.
+#[test]
+fn proxy_does_not_wait_for_a_client() {
+    let server = example("server");
+    let mut proxy = Proxy::start(&[], 3, &[server.to_str().unwrap()]);
+    let slow = proxy.clients.remove(0).into_inner();
+    let gone = proxy.clients.remove(0).into_inner();
+    for mut client in [&slow, &gone] {
+        client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+        let requests = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"add\",\"params\":[1,2]}\n".repeat(1000);
+        // Until the proxy takes no more, since this client takes nothing.
+        while client.write(&requests).is_ok() {}
+    }
+    drop(gone);
+    let start = Instant::now();
+    for id in 0..100 {
+        proxy.ask(id..id + 1);
+        assert!(proxy.read(1)[0][0].contains("Method not found"));
+    }
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    drop(slow);
+    assert_eq!(proxy.end(), [[""; 0]]);
 }
