@@ -1,7 +1,7 @@
 //! Runs the examples and checks their output.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -43,6 +43,94 @@ fn by_id(responses: impl IntoIterator<Item = String>) -> BTreeMap<String, Vec<Va
         by_id.entry(response["id"].to_string()).or_default().push(response);
     }
     by_id
+}
+
+/// An example that serves one client: over TCP, or on its stdin and stdout.
+struct Server {
+    process: Child,
+    input: Option<Box<dyn Write>>,
+    output: BufReader<Box<dyn Read>>,
+    socket: Option<TcpStream>,
+}
+
+/// Those over TCP run until they are killed; and if a test fails, nothing is left running.
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    fn start(name: &str) -> Self {
+        let mut process = Command::new(example(name))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut output = process.stdout.take().unwrap();
+        if !name.ends_with("tokio") {
+            let input = process.stdin.take().map(|input| Box::new(input) as Box<dyn Write>);
+            return Self { process, input, output: BufReader::new(Box::new(output)), socket: None };
+        }
+        let mut line = String::new();
+        BufReader::new(&mut output).read_line(&mut line).unwrap();
+        let socket = TcpStream::connect(line.strip_prefix("listening on ").unwrap().trim()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (input, output) = (socket.try_clone().unwrap(), socket.try_clone().unwrap());
+        Self { process, input: Some(Box::new(input)), output: BufReader::new(Box::new(output)), socket: Some(socket) }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(bytes).unwrap();
+        input.write_all(b"\n").unwrap();
+        input.flush().unwrap();
+    }
+
+    fn ask(&mut self, id: &str, method: &str, params: &str) {
+        self.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#).as_bytes());
+    }
+
+    /// The next answer: its id, and its result or error.
+    fn answer(&mut self) -> (String, String) {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let outcome = match &answer["error"] {
+            Value::Null => answer["result"].to_string(),
+            error => error["message"].as_str().unwrap().to_owned(),
+        };
+        (answer["id"].to_string(), outcome)
+    }
+
+    /// Ends the input. The answers that still come, until the server has ended.
+    fn end(mut self) -> Vec<(String, String)> {
+        self.input = None;
+        if let Some(socket) = &self.socket {
+            socket.shutdown(Shutdown::Write).unwrap();
+        }
+        let mut rest = Vec::new();
+        while !self.output.fill_buf().unwrap().is_empty() {
+            rest.push(self.answer());
+        }
+        if self.socket.is_none() {
+            wait(&mut self.process);
+        }
+        rest
+    }
+}
+
+fn answers(answers: &[(&str, &str)]) -> Vec<(String, String)> {
+    answers.iter().map(|&(id, outcome)| (id.to_owned(), outcome.to_owned())).collect()
+}
+
+/// The servers that work on many requests at once.
+fn pools() -> impl Iterator<Item = Server> {
+    let names: &[(&str, bool)] =
+        &[("server_threads", cfg!(feature = "stdio")), ("server_tokio", cfg!(feature = "tokio"))];
+    names.iter().filter(|(_, is_built)| *is_built).map(|(name, _)| Server::start(name))
 }
 
 /// A proxy and clients of it.
@@ -136,6 +224,106 @@ fn sockets_serve() {
         let expected = if cfg!(unix) { "tcp: 3 answers\nunix: 3 answers\n" } else { "tcp: 3 answers\n" };
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{name}");
         assert!(output.status.success());
+    }
+}
+
+#[test]
+fn pools_answer_in_any_order() {
+    for mut server in pools() {
+        server.ask("1", "sleep", "[600]");
+        server.ask("\"b\"", "sleep", "[300]");
+        server.ask("3", "divide", "[1,4]");
+        assert_eq!(server.answer(), ("3".into(), "0.25".into()));
+        assert_eq!(server.end(), answers(&[("\"b\"", "300.0"), ("1", "600.0")]));
+    }
+}
+
+#[test]
+fn pools_stop_what_is_cancelled() {
+    for mut server in pools() {
+        server.ask("1", "sleep", "[1900]");
+        server.ask("2", "sleep", "[500]");
+        for id in ["1", "7", "{}"] {
+            let cancel = format!(r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{id}}}}}"#);
+            server.send(cancel.as_bytes());
+        }
+        assert_eq!(server.answer(), ("1".into(), "Request cancelled".into()));
+        server.ask("1", "divide", "[1,1]"); // the id is free again
+        assert_eq!(server.answer(), ("1".into(), "1.0".into()));
+        assert_eq!(server.end(), answers(&[("2", "500.0")]));
+    }
+}
+
+#[test]
+fn pools_keep_deadlines() {
+    for mut server in pools() {
+        let start = Instant::now();
+        server.ask("1", "sleep", "[600000]");
+        assert_eq!(server.answer(), ("1".into(), "deadline exceeded".into()));
+        assert!((2..10).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+        server.ask("1", "divide", "[1,2]");
+        assert_eq!(server.end(), answers(&[("1", "0.5")]));
+    }
+}
+
+#[test]
+fn pools_answer_for_workers_that_panic() {
+    for mut server in pools() {
+        // More often than there are workers.
+        for id in 0..10 {
+            server.ask(&id.to_string(), "panic", "[]");
+            assert_eq!(server.answer(), (id.to_string(), "Internal error".into()));
+        }
+        server.ask("1", "divide", "[1,0]"); // JSON has no infinity
+        assert_eq!(server.answer(), ("1".into(), "Internal error".into()));
+        server.ask("1", "divide", "[1,2]");
+        assert_eq!(server.end(), answers(&[("1", "0.5")]));
+    }
+}
+
+#[test]
+fn pools_finish_their_work() {
+    for mut server in pools() {
+        server.ask("1", "sleep", "[1800]");
+        server.ask("2", "sleep", "[200]");
+        server.ask("3", "panic", "[]");
+        let rest = server.end();
+        assert_eq!(rest, answers(&[("3", "Internal error"), ("2", "200.0"), ("1", "the server is shutting down")]));
+    }
+}
+
+/// A method that can't be stopped doesn't keep the server from ending.
+#[test]
+#[cfg(feature = "stdio")]
+fn threads_end_without_those_that_are_stuck() {
+    let mut server = Server::start("server_threads");
+    for id in 0..6 {
+        server.ask(&id.to_string(), "block", "[600000]");
+    }
+    let rest: BTreeMap<_, _> = server.end().into_iter().collect();
+    let expected = (0..6).map(|id| (id.to_string(), "the server is shutting down".to_owned()));
+    assert_eq!(rest, expected.collect());
+}
+
+#[test]
+fn pools_refuse_what_is_too_much() {
+    for mut server in pools() {
+        for id in 0..20 {
+            server.ask(&id.to_string(), "sleep", "[200]");
+        }
+        server.ask("0", "sleep", "[0]"); // its id is in use
+        let mut all = BTreeMap::<_, Vec<_>>::new();
+        for (id, outcome) in server.end() {
+            all.entry(id.parse::<u32>().unwrap()).or_default().push(outcome);
+        }
+        for id in 0..20 {
+            let expected: &[&str] = match id {
+                0 => &["the id is already in use by a request in flight", "200.0"],
+                1..16 => &["200.0"],
+                _ => &["too many requests in flight"],
+            };
+            assert_eq!(all[&id], expected, "{id}");
+        }
     }
 }
 
