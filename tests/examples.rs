@@ -1,5 +1,7 @@
 //! Runs the examples and checks their output.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -325,6 +327,90 @@ fn pools_refuse_what_is_too_much() {
             assert_eq!(all[&id], expected, "{id}");
         }
     }
+}
+
+/// What a server answers to hostile lines. The server must have ended by itself.
+fn serve_hostile(name: &str, input: Vec<u8>) -> Vec<u8> {
+    let mut server =
+        Command::new(example(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = server.stdin.take().unwrap();
+    let writing = std::thread::spawn(move || stdin.write_all(&input).unwrap());
+    let output = server.wait_with_output().unwrap();
+    assert!(output.status.success());
+    writing.join().unwrap();
+    output.stdout
+}
+
+#[test]
+fn servers_survive_hostile_lines() {
+    let quarter = |answer: &Value| answer["result"] == 0.25;
+    common::check_hostile(&serve_hostile("server", common::hostile_stream("divide", "[1,4]")), quarter);
+    let not_finite = |answer: &Value| answer["error"]["code"] == 1;
+    common::check_hostile(&serve_hostile("server", common::hostile_stream("divide", "[0,0]")), not_finite);
+    if cfg!(feature = "stdio") {
+        let pong = |answer: &Value| answer["result"] == Value::Object(Default::default());
+        common::check_hostile(&serve_hostile("mcp_server", common::hostile_stream("ping", "{}")), pong);
+    }
+}
+
+/// They refuse requests when too many are in flight, so this waits for each answer before it sends the next line.
+#[test]
+fn pools_survive_hostile_lines() {
+    for mut server in pools() {
+        for (number, (line, _)) in common::hostile_lines().into_iter().enumerate() {
+            server.send(&line);
+            let id = format!("\"good {number}\"");
+            // NaN can't be sent: an internal error.
+            let (params, expected) = if number % 2 == 0 { ("[0,0]", "Internal error") } else { ("[1,4]", "0.25") };
+            server.ask(&id, "divide", params);
+            let mut answers = Vec::new();
+            while answers.last().is_none_or(|(answered, _)| *answered != id) {
+                answers.push(server.answer());
+            }
+            assert_eq!(answers.last().unwrap().1, expected);
+        }
+        // The answers to the last hostile lines may come after those to the last good ones.
+        server.ask("1", "divide", "[1,1]");
+        assert!(server.end().contains(&("1".into(), "1.0".into())));
+    }
+}
+
+#[test]
+fn proxy_survives_hostile_lines() {
+    let server = example("server");
+    let mut proxy = Proxy::start(&[], 3, &[server.to_str().unwrap()]);
+    std::thread::scope(|scope| {
+        for mut client in proxy.clients.drain(..) {
+            let mut socket = client.get_ref().try_clone().unwrap();
+            scope.spawn(move || {
+                socket.write_all(&common::hostile_stream("divide", "[1,4]")).unwrap();
+                socket.shutdown(Shutdown::Write).unwrap();
+            });
+            scope.spawn(move || {
+                let mut answers = Vec::new();
+                client.read_to_end(&mut answers).unwrap();
+                common::check_hostile(&answers, |answer| answer["result"] == 0.25);
+            });
+        }
+    });
+    wait(&mut proxy.process);
+}
+
+/// What a server sends is no reason to stop either.
+#[test]
+#[cfg(unix)]
+fn proxy_survives_a_hostile_server() {
+    let lines: Vec<u8> =
+        common::hostile_lines().into_iter().flat_map(|(line, _)| [line, b"\n".to_vec()].concat()).collect();
+    let path = std::env::temp_dir().join(format!("wireline-hostile-{}", std::process::id()));
+    std::fs::write(&path, lines).unwrap();
+    let server = r#"read a; read b; cat "$0"; printf '{"jsonrpc":"2.0","id":%d,"result":7}\n' 1 2; cat > /dev/null"#;
+    let mut proxy = Proxy::start(&[], 2, &["sh", "-c", server, path.to_str().unwrap()]);
+    proxy.ask(0..1);
+    let expected = r#"{"jsonrpc":"2.0","id":0,"result":7}"#;
+    assert_eq!(proxy.read(1), [[expected], [expected]]);
+    assert_eq!(proxy.end(), [[""; 0]; 2]);
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
