@@ -106,9 +106,9 @@ pub fn hostile_lines() -> Vec<(Vec<u8>, Option<String>)> {
         br#"{"jsonrpc":"2.0","id":[1],"method":"no such"}"#,
         br#"{"jsonrpc":"2.0","id":null,"method":"no such"}"#,
         br#"{"jsonrpc":"2.0","id":-0.0,"method":"no such"}"#,
-        br#"{"jsonrpc":"2.0","id":"no such","result":{}}"#,
-        br#"{"jsonrpc":"2.0","id":"no such","error":{"code":1,"message":""}}"#,
-        br#"{"jsonrpc":"2.0","id":"no such","result":1,"error":2}"#,
+        br#"{"jsonrpc":"2.0","id":"stray 1","result":{}}"#,
+        br#"{"jsonrpc":"2.0","id":"stray 2","error":{"code":1,"message":""}}"#,
+        br#"{"jsonrpc":"2.0","id":"stray 3","result":1,"error":2}"#,
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
         br#"{"jsonrpc":"2.0","id":"twice","id":"twice","method":"no such"}"#,
     ];
