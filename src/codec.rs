@@ -6,7 +6,7 @@
 //! use futures_util::{SinkExt, StreamExt};
 //! use tokio_util::codec::Framed;
 //! use wireline::codec::Codec;
-//! use wireline::{Frame, Id, Message, Rules, to_line};
+//! use wireline::{Frame, Id, Line, Message, Rules, to_line};
 //!
 //! let rules = Rules::mcp();
 //! let (near, far) = tokio::io::duplex(1024);
@@ -19,7 +19,7 @@
 //!     Ok(_) => {}
 //!     Err(fault) => { /* a bad line; the stream goes on */ }
 //! }
-//! near.close().await?;
+//! SinkExt::<Line>::close(&mut near).await?; // it also sends `Answer`s, so say which sink you mean
 //! # Ok(())
 //! # }
 //! ```

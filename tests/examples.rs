@@ -447,7 +447,6 @@ fn proxy_answers_for_a_server_that_is_gone() {
         r#"read a; read b; printf '{"jsonrpc":"2.0","id":'"#, // half a response
         "exit 3",
         "exec >&-; exec sleep 600",
-        "exec <&-; exec sleep 600", // closes its input
     ] {
         let mut proxy = Proxy::start(&[], 3, &["sh", "-c", server]);
         let start = Instant::now();
@@ -467,16 +466,23 @@ fn proxy_answers_for_a_server_that_is_gone() {
 #[test]
 #[cfg(unix)]
 fn proxy_answers_for_a_server_that_takes_no_more() {
-    let server = "read a; read b; exec <&-; exec sleep 600";
-    let mut proxy = Proxy::start(&[], 3, &["sh", "-c", server]);
-    let start = Instant::now();
-    proxy.ask(0..5);
-    std::thread::sleep(Duration::from_millis(500));
-    proxy.ask(5..10);
-    for answers in proxy.end() {
-        all_are_told_that_the_server_is_gone(answers, server);
+    let closed = std::env::temp_dir().join(format!("wireline-closed-{}", std::process::id()));
+    for read in ["", "read a; read b; "] {
+        let server = format!("{read}exec <&-; touch \"$0\"; exec sleep 600");
+        let mut proxy = Proxy::start(&[], 3, &["sh", "-c", &server, closed.to_str().unwrap()]);
+        proxy.ask(0..5);
+        let start = Instant::now();
+        while std::fs::remove_file(&closed).is_err() {
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let start = Instant::now();
+        proxy.ask(5..10);
+        for answers in proxy.end() {
+            all_are_told_that_the_server_is_gone(answers, &server);
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     }
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 #[cfg(unix)]
