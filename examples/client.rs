@@ -63,7 +63,15 @@ fn ask(
         let id = open.lock().unwrap_or_else(PoisonError::into_inner).issue(sender)?;
         // Every fourth request divides by zero, which is an error.
         let (a, b) = ((thread * REQUESTS + i) as f64, (i % 4) as f64);
-        let line = wireline::to_line(&Rules::json_rpc(), |encoder| encoder.request(&id, "divide", &[a, b]))?;
+        let line = match wireline::to_line(&Rules::json_rpc(), |encoder| encoder.request(&id, "divide", &[a, b])) {
+            Ok(line) => line,
+            Err(error) => {
+                // About this request alone: JSON has no NaN, for example.
+                eprintln!("{error}");
+                open.lock().unwrap_or_else(PoisonError::into_inner).withdraw(&id);
+                continue;
+            }
+        };
         input.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
         answers.push((a / b, receiver));
     }
@@ -106,7 +114,13 @@ fn read_answers(mut output: impl Read, open: &Mutex<Outbound<Sender<Answer>>>) -
                     }
                 }
                 Ok(_) => eprintln!("unexpected message from the server"),
-                Err(fault) => eprintln!("{fault}"),
+                Err(fault) => {
+                    eprintln!("{fault}");
+                    // If it was a response, there won't be another. Dropping the sender tells the thread that waits.
+                    if let Some(id) = fault.id().filter(|_| fault.is_response()) {
+                        drop(open.lock().unwrap_or_else(PoisonError::into_inner).withdraw(id));
+                    }
+                }
             }
         }
     }

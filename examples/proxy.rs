@@ -5,145 +5,366 @@
 //! listening on 127.0.0.1:40123 for 2 clients
 //! ```
 //!
-//! Each client speaks to the proxy as if it were the server, over TCP. The ids that clients choose may be the same, so
-//! each request is forwarded under an id of the proxy's own, and its answer under the client's again. Nothing else is
-//! changed, or decoded: whatever a message says, it is said byte for byte on the other side.
+//! Clients connect over TCP and talk to the proxy as if it were the server. Two clients may choose the same id, so each
+//! request is forwarded with an id of the proxy's own, and its response with the client's id again. Everything else
+//! passes through byte for byte. When the given number of clients have come and gone, the server's input is closed, and
+//! the proxy exits after the server.
 //!
-//! When that many clients have come and gone, the server's input is closed, and the proxy ends with it.
+//! Every request gets one response, whatever the server does:
+//!
+//! - If the server dies, closes its output or can't take a request, all requests in flight are answered with an error at
+//!   once, and so are those that arrive later.
+//! - If it doesn't answer within the timeout, the request is answered with an error, and a late response is dropped.
+//! - If it stops reading, up to `BACKLOG` bytes and one line wait for it. Further requests are refused at once.
+//!
+//! No thread waits for any peer but its own. A client is disconnected if it takes no bytes for `STALLED`, or if more than
+//! `BACKLOG` bytes of responses are waiting for it. While it is slow, nothing more is read from it.
 
 use std::error::Error;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::io::{self, ErrorKind, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
+use wireline::io::{FrameReader, FrameWriter, Progress, SendError};
 use wireline::ledger::Outbound;
-use wireline::{Decoder, Encoder, Frame, Id, Message, RpcError, Rules};
+use wireline::{Batch, EncodeError, Encoder, Fault, Frame, Id, Line, Message, Request, RpcError, Rules};
 
-/// Where a client is written to: by whoever has an answer for it, one whole line after the other.
-type Client = Arc<Mutex<TcpStream>>;
+/// Requests at the server.
+const IN_FLIGHT: usize = 10_000;
+/// Bytes waiting for one peer: four of the longest lines.
+const BACKLOG: usize = 64 << 20;
+/// For how long a client may take nothing.
+const STALLED: Duration = Duration::from_secs(10);
+/// For how long responses are still read after the server has exited or closed its input.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// For how long the server may go on after its input was closed, before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often to look for requests that have timed out, and whether the server has exited.
+const TICK: Duration = Duration::from_millis(50);
 
-/// What the proxy remembers of a request that it forwarded: who sent it, and under which id.
-struct Forwarded {
-    client: Client,
-    id: Id<'static>,
-}
+const USAGE: &str = "usage: proxy [--timeout SECONDS] CLIENTS COMMAND [ARG]...";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    let (Some(Ok(clients)), Some(command)) = (args.next().map(|count| count.parse::<usize>()), args.next()) else {
-        return Err("usage: proxy CLIENTS COMMAND [ARG]...".into());
+    let mut args = std::env::args().skip(1).peekable();
+    let timeout: f64 = match args.next_if(|arg| arg == "--timeout") {
+        Some(_) => args.next().ok_or(USAGE)?.parse()?,
+        None => 60.0,
     };
-    let mut server = Command::new(command).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let clients: usize = args.next().ok_or(USAGE)?.parse()?;
+    let mut command = Command::new(args.next().ok_or(USAGE)?);
+    let mut server = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else { unreachable!() };
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("listening on {} for {clients} clients", listener.local_addr()?);
 
-    let open = Mutex::new(Outbound::new(10_000));
-    let input = Arc::new(Mutex::new(input));
-    thread::scope(|scope| {
-        scope.spawn(|| from_server(output, &open));
-        for client in listener.incoming().take(clients).flatten() {
-            let (input, open) = (Arc::clone(&input), &open);
-            scope.spawn(move || {
-                if let Err(error) = from_client(&client, &input, open) {
-                    eprintln!("client: {error}");
-                }
-            });
-        }
-        // With the last client the server's input is closed, and it ends.
-        drop(input);
+    let open = Arc::new(Open {
+        requests: Mutex::new(Some(Outbound::new(IN_FLIGHT))),
+        timeout: Duration::try_from_secs_f64(timeout)?,
     });
-    server.wait()?;
+    let (to_server, writing) = Peer::new(input);
+    let to_server = Arc::new(to_server);
+    thread::spawn({
+        let open = Arc::clone(&open);
+        move || {
+            if let Ok(Err(error)) = writing.join() {
+                thread::sleep(LAST_WORDS);
+                open.server_is_gone(&format!("it takes no more input: {error}"));
+            }
+        }
+    });
+    thread::spawn({
+        let (open, to_server) = (Arc::clone(&open), Arc::downgrade(&to_server));
+        move || match from_server(output, &open, &to_server) {
+            Ok(()) => open.server_is_gone("end of its output"),
+            Err(error) => open.server_is_gone(&format!("failed to read its output: {error}")),
+        }
+    });
+    let clients = thread::spawn({
+        let open = Arc::clone(&open);
+        move || {
+            let mut threads = Vec::new();
+            for socket in listener.incoming().take(clients).flatten() {
+                let (open, to_server) = (Arc::clone(&open), Arc::clone(&to_server));
+                threads.push(thread::spawn(move || from_client(socket, &open, to_server)));
+            }
+            // With the last client, the server's input is closed.
+            drop(to_server);
+            for thread in threads {
+                if let Ok(Err(error)) = thread.join() {
+                    eprintln!("proxy: lost a client: {error}");
+                }
+            }
+        }
+    });
+    watch(&mut server, &open, &clients)?;
     Ok(())
 }
 
-/// Forwards what a client sends, until it has sent its last.
-fn from_client(
-    mut client: &TcpStream,
-    input: &Mutex<ChildStdin>,
-    open: &Mutex<Outbound<Forwarded>>,
-) -> Result<(), Box<dyn Error>> {
-    let mut decoder = Decoder::new(Rules::json_rpc());
-    let (mut up, mut back) = (Encoder::new(Rules::json_rpc()), Encoder::new(Rules::json_rpc()));
-    let answers = Arc::new(Mutex::new(client.try_clone()?));
-    let mut chunk = [0; 8192];
-    loop {
-        let read = client.read(&mut chunk)?;
-        decoder.feed(&chunk[..read]);
-        if read == 0 {
-            decoder.finish();
+/// Until all clients have left, answers for a server that is slow or has exited. Then waits for it to exit.
+fn watch(server: &mut Child, open: &Open, clients: &JoinHandle<()>) -> io::Result<()> {
+    let mut exited: Option<Instant> = None;
+    while !clients.is_finished() {
+        thread::sleep(TICK);
+        open.answer_expired();
+        // Usually its output has ended. But a process that it started may hold that open.
+        match exited {
+            None => exited = server.try_wait()?.map(|_| Instant::now()),
+            Some(since) if since.elapsed() > LAST_WORDS => open.server_is_gone("it has exited"),
+            Some(_) => {}
         }
-        while let Some(frame) = decoder.next_frame() {
+    }
+    let closed = Instant::now();
+    while server.try_wait()?.is_none() {
+        if closed.elapsed() > GRACE {
+            server.kill()?;
+        }
+        thread::sleep(TICK);
+    }
+    Ok(())
+}
+
+/// Forwards what a client sends, until it has sent its last request and got its last response.
+fn from_client(socket: TcpStream, open: &Open, to_server: Arc<Peer<ChildStdin>>) -> io::Result<()> {
+    socket.set_write_timeout(Some(STALLED))?;
+    let (peer, writing) = Peer::new(socket.try_clone()?);
+    let client = Arc::new(Client { peer, socket: socket.try_clone()? });
+    let mut frames = FrameReader::new(socket, rules());
+    let read = loop {
+        while let Some(frame) = frames.next_buffered() {
             match frame {
-                Ok(Frame::Message(message)) => match &message {
-                    Message::Request(request) => {
-                        let id = request.id().clone().into_owned();
-                        let issued = lock(open).issue(Forwarded { client: Arc::clone(&answers), id: id.clone() });
-                        match issued {
-                            Err(_) => back.error(&id, &RpcError::new(-32000, "the server is busy"))?,
-                            Ok(ours) if up.with_id(&message, &ours).is_err() => {
-                                // With a longer id the line is too long.
-                                lock(open).withdraw(&ours);
-                                back.error(&id, &RpcError::internal())?;
-                            }
-                            Ok(_) => {}
-                        }
-                    }
-                    Message::Notification(_) => up.forward(&message)?,
-                    Message::Response(_) => {} // the server asks nothing
-                },
-                // A batch would have to be taken apart, and its answers put together again.
-                Ok(Frame::Batch(_)) => back.error(&Id::NULL, &RpcError::invalid_request("no batches here"))?,
-                Err(fault) => {
-                    if let Some(reply) = fault.reply() {
-                        back.error_reply(&reply)?;
+                Ok(Frame::Message(Message::Request(request))) => open.forward(&request, &client, &to_server),
+                Ok(Frame::Message(Message::Notification(note))) => {
+                    // Nobody waits for an answer to it. If it can't be forwarded, there is nobody to tell.
+                    if let Err(error) = line(|encoder| encoder.forward(&note)).and_then(|line| to_server.send(&line)) {
+                        eprintln!("proxy: dropped a notification: {error}");
                     }
                 }
+                Ok(Frame::Message(Message::Response(_))) => {} // no client is asked anything
+                Ok(Frame::Batch(batch)) => client.refuse_batch(&batch),
+                Err(fault) => client.reply(&fault),
             }
         }
-        lock(input).write_all(&up.take())?;
-        lock(&answers).write_all(&back.take())?;
-        if read == 0 {
-            return Ok(());
+        // A client that doesn't read its responses isn't read from either.
+        if let Err(error) = client.peer.flush() {
+            break Err(error);
+        }
+        match frames.fill() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    drop(to_server);
+    drop(client);
+    // The last response drops the last handle to the client, which ends its thread and closes the connection.
+    read.and(writing.join().unwrap_or_else(|_| Err(ErrorKind::Other.into())))
+}
+
+/// Returns the server's responses to the clients that asked, until its output ends.
+fn from_server(output: ChildStdout, open: &Open, to_server: &Weak<Peer<ChildStdin>>) -> io::Result<()> {
+    let mut frames = FrameReader::new(output, rules());
+    while let Some(frame) = frames.next_frame()? {
+        match frame {
+            Ok(Frame::Message(Message::Response(response))) => {
+                if let Some(waiting) = open.take(|requests| requests.settle(&response).ok()) {
+                    waiting.answer(|encoder, id| encoder.with_id(&response, id));
+                }
+            }
+            // A broken response can't be forwarded, but there won't be another.
+            Err(fault) if fault.is_response() => {
+                if let Some(waiting) = fault.id().and_then(|id| open.take(|requests| requests.withdraw(id))) {
+                    waiting.fail(&RpcError::internal());
+                }
+            }
+            // The proxy can't know which client is meant, but the server waits for an answer too.
+            Ok(Frame::Message(Message::Request(request))) => {
+                if let (Some(server), Ok(line)) =
+                    (to_server.upgrade(), line(|encoder| encoder.error(request.id(), &RpcError::method_not_found())))
+                {
+                    drop(server.send(&line));
+                }
+            }
+            Ok(_) => {}
+            Err(fault) => eprintln!("proxy: server: {fault}"),
+        }
+    }
+    Ok(())
+}
+
+/// The requests at the server, or `None` if it is gone. Whoever takes one out of the ledger answers it.
+struct Open {
+    requests: Mutex<Option<Outbound<Waiting>>>,
+    timeout: Duration,
+}
+
+impl Open {
+    fn forward(&self, request: &Request<'_>, client: &Arc<Client>, to_server: &Peer<ChildStdin>) {
+        let waiting = Waiting { client: Arc::clone(client), id: request.id().clone().into_owned() };
+        let id = match self.issue(waiting) {
+            Ok(id) => id,
+            Err((waiting, error)) => return waiting.fail(&error),
+        };
+        let error = match line(|encoder| encoder.with_id(request, &id)).and_then(|line| to_server.send(&line)) {
+            Ok(()) => return,
+            Err(SendError::Encode(_)) => RpcError::invalid_request("the request is too long to be forwarded"),
+            Err(SendError::Full) => busy(),
+            Err(_) => gone(),
+        };
+        // `None` if it was answered in the meantime, because the server is gone.
+        if let Some(waiting) = self.take(|requests| requests.withdraw(&id)) {
+            waiting.fail(&error);
+        }
+    }
+
+    fn issue(&self, waiting: Waiting) -> Result<Id<'static>, (Waiting, RpcError)> {
+        let mut requests = lock(&self.requests);
+        let Some(requests) = &mut *requests else { return Err((waiting, gone())) };
+        let id = requests.issue(waiting).map_err(|full| (full.0, busy()))?;
+        requests.set_deadline(&id, Instant::now() + self.timeout);
+        Ok(id)
+    }
+
+    fn take(&self, take: impl FnOnce(&mut Outbound<Waiting>) -> Option<Waiting>) -> Option<Waiting> {
+        lock(&self.requests).as_mut().and_then(take)
+    }
+
+    fn answer_expired(&self) {
+        let now = Instant::now();
+        while let Some(waiting) = self.take(|requests| Some(requests.take_expired(now)?.1)) {
+            waiting.fail(&RpcError::new(-32000, "the server did not answer in time"));
+        }
+    }
+
+    fn server_is_gone(&self, why: &str) {
+        // From here on, nothing is issued.
+        let Some(mut requests) = lock(&self.requests).take() else { return };
+        eprintln!("proxy: the server is gone: {why}");
+        for (_, waiting) in requests.drain() {
+            waiting.fail(&gone());
         }
     }
 }
 
-/// Returns what the server answers to whom it is for, until the server ends.
-fn from_server(mut output: ChildStdout, open: &Mutex<Outbound<Forwarded>>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let mut decoder = Decoder::new(Rules::json_rpc());
-    let mut down = Encoder::new(Rules::json_rpc());
-    let mut chunk = [0; 8192];
-    loop {
-        let read = output.read(&mut chunk)?;
-        if read == 0 {
-            break;
+/// A client that waits for an answer, and the id that it gave its request.
+struct Waiting {
+    client: Arc<Client>,
+    id: Id<'static>,
+}
+
+impl Waiting {
+    fn answer(self, write: impl FnOnce(&mut Encoder, &Id<'_>) -> Result<(), EncodeError>) {
+        match line(|encoder| write(encoder, &self.id)) {
+            Ok(line) => self.client.send(&line),
+            // Too long, with the client's id.
+            Err(_) => self.fail(&RpcError::internal()),
         }
-        decoder.feed(&chunk[..read]);
-        while let Some(frame) = decoder.next_frame() {
-            let (forwarded, message) = match &frame {
-                Ok(Frame::Message(message @ Message::Response(response))) => {
-                    (lock(open).settle(response).ok(), Some(message))
+    }
+
+    fn fail(self, error: &RpcError) {
+        // An error fits with every id that was accepted.
+        if let Ok(line) = line(|encoder| encoder.error(&self.id, error)) {
+            self.client.send(&line);
+        }
+    }
+}
+
+struct Client {
+    peer: Peer<TcpStream>,
+    socket: TcpStream,
+}
+
+impl Client {
+    fn send(&self, line: &Line) {
+        // If the connection is broken, the client is gone, and waits for nothing.
+        if let Err(SendError::Full) = self.peer.send(line) {
+            drop(self.socket.shutdown(Shutdown::Both));
+        }
+    }
+
+    fn reply(&self, fault: &Fault) {
+        if let Some(reply) = fault.reply()
+            && let Ok(line) = line(|encoder| encoder.error_reply(&reply))
+        {
+            self.send(&line);
+        }
+    }
+
+    /// Answers each request of a batch. To forward them, their responses would have to be collected.
+    fn refuse_batch(&self, batch: &Batch<'_>) {
+        let refusals = line(|encoder| {
+            encoder.batch(|answers| {
+                for entry in batch {
+                    match entry {
+                        Ok(Message::Request(request)) => {
+                            answers.error(request.id(), &RpcError::invalid_request("no batches here"))?;
+                        }
+                        Ok(_) => {}
+                        Err(fault) => fault.reply().map_or(Ok(()), |reply| answers.error_reply(&reply))?,
+                    }
                 }
-                // An answer that nobody can read is one all the same: its request will get no other.
-                Err(fault) if fault.is_response() => (fault.id().and_then(|id| lock(open).withdraw(id)), None),
-                _ => continue,
-            };
-            let Some(Forwarded { client, id }) = forwarded else { continue };
-            if message.is_none_or(|message| down.with_id(message, &id).is_err()) {
-                down.error(&id, &RpcError::internal())?;
-            }
-            // A client that has gone does not keep the others from their answers.
-            drop(lock(&client).write_all(&down.take()));
+                Ok(())
+            })
+        });
+        // An error if there is nothing to answer.
+        if let Ok(line) = refusals {
+            self.send(&line);
         }
     }
-    for (_, Forwarded { client, id }) in lock(open).drain() {
-        down.error(&id, &RpcError::internal())?;
-        drop(lock(&client).write_all(&down.take()));
+}
+
+/// A queue of lines, and a thread that writes them: whoever has a line to send doesn't wait for the peer.
+struct Peer<W> {
+    lines: FrameWriter<W>,
+    wake: SyncSender<()>,
+}
+
+impl<W: Write + Send + 'static> Peer<W> {
+    /// The thread ends when the peer is dropped, with an error if the writer fails.
+    fn new(writer: W) -> (Self, JoinHandle<io::Result<()>>) {
+        // Lines are collected, and written by `flush` alone.
+        let lines = FrameWriter::new(writer, rules()).backlog(BACKLOG).collect(usize::MAX);
+        let (wake, woken) = sync_channel(1);
+        let peer = Self { lines: lines.clone(), wake };
+        (peer, thread::spawn(move || woken.iter().try_for_each(|()| flush(&lines))))
     }
-    Ok(())
+
+    fn send(&self, line: &Line) -> Result<(), SendError> {
+        let _ = self.lines.send_line(line)?;
+        // If the channel is full, the thread is about to see this line too.
+        let _ = self.wake.try_send(());
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        flush(&self.lines)
+    }
+}
+
+fn flush<W: Write>(lines: &FrameWriter<W>) -> io::Result<()> {
+    match lines.flush()? {
+        Progress::Written => Ok(()),
+        Progress::Pending => Err(ErrorKind::TimedOut.into()), // see `STALLED`
+    }
+}
+
+fn rules() -> Rules {
+    Rules::json_rpc()
+}
+
+fn line(write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>) -> Result<Line, SendError> {
+    Ok(wireline::to_line(&rules(), write)?)
+}
+
+fn busy() -> RpcError {
+    RpcError::new(-32000, "the server is busy")
+}
+
+fn gone() -> RpcError {
+    RpcError::new(-32000, "the server is gone")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

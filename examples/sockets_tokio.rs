@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::codec::Framed;
 use wireline::codec::Codec;
+use wireline::ledger::{Answer, Inbound};
 use wireline::{Frame, Id, Message, RpcError, Rules, to_line};
 
 #[tokio::main(flavor = "current_thread")]
@@ -39,28 +40,38 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// The server: answers `hello` until the client disconnects.
 async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<dyn Error>> {
     let rules = Rules::json_rpc();
+    let owed = Inbound::new(rules, 1000);
     let mut framed = Framed::new(socket, Codec::new(rules));
     while let Some(frame) = framed.next().await {
-        match frame? {
-            Ok(Frame::Message(Message::Request(request))) => {
-                let name = request.params().and_then(|params| params.deserialize::<[String; 1]>().ok());
-                let answer = to_line(&rules, |encoder| match (&*request.method(), name) {
-                    ("hello", Some([name])) => encoder.response(request.id(), &format!("hello, {name}")),
-                    ("hello", None) => encoder.error(request.id(), &RpcError::invalid_params("expected a name")),
-                    _ => encoder.error(request.id(), &RpcError::method_not_found()),
-                })?;
-                framed.send(answer).await?;
-            }
-            Ok(_) => {}
+        let answer = match frame? {
+            Ok(Frame::Message(message)) => answer_message(&owed, &message),
+            // One array for all of its requests.
+            Ok(Frame::Batch(batch)) => Some(owed.batch(batch.iter().filter_map(|entry| match entry {
+                Ok(message) => answer_message(&owed, &message),
+                Err(fault) => fault.reply().map(|reply| owed.reply(&reply)),
+            }))),
             // A bad line is an item, not the end of the stream.
-            Err(fault) => {
-                if let Some(reply) = fault.reply() {
-                    framed.send(to_line(&rules, |encoder| encoder.error_reply(&reply))?).await?;
-                }
-            }
+            Err(fault) => fault.reply().map(|reply| owed.reply(&reply)),
+        };
+        if let Some(answer) = answer {
+            framed.send(answer).await?; // fails only if the connection does
         }
     }
     Ok(())
+}
+
+fn answer_message(owed: &Inbound, message: &Message<'_>) -> Option<Answer> {
+    let Message::Request(request) = message else { return None };
+    let ticket = match owed.admit(request) {
+        Ok(ticket) => ticket,
+        Err(refusal) => return Some(refusal),
+    };
+    let name = request.params().and_then(|params| params.deserialize::<[String; 1]>().ok());
+    Some(match (&*request.method(), name) {
+        ("hello", Some([name])) => ticket.respond(&format!("hello, {name}")),
+        ("hello", None) => ticket.fail(&RpcError::invalid_params("expected a name")),
+        _ => ticket.fail(&RpcError::method_not_found()),
+    })
 }
 
 /// The client: sends its requests and counts the answers.

@@ -6,7 +6,7 @@
 //! use futures_util::{SinkExt, StreamExt};
 //! use tokio_util::codec::Framed;
 //! use wireline::codec::Codec;
-//! use wireline::{Frame, Id, Message, Rules, to_line};
+//! use wireline::{Frame, Id, Line, Message, Rules, to_line};
 //!
 //! let rules = Rules::mcp();
 //! let (near, far) = tokio::io::duplex(1024);
@@ -19,7 +19,7 @@
 //!     Ok(_) => {}
 //!     Err(fault) => { /* a bad line; the stream goes on */ }
 //! }
-//! near.close().await?;
+//! SinkExt::<Line>::close(&mut near).await?; // it also sends `Answer`s, so say which sink you mean
 //! # Ok(())
 //! # }
 //! ```
@@ -40,8 +40,8 @@ use crate::message::{Frame, Rules};
 
 /// Frames from, and lines to, a byte stream; see the [module](self).
 ///
-/// It sends [`Line`]s, which may come from anywhere: through a channel, from another task, made from a message or a
-/// fault's reply.
+/// It sends [`Answer`]s to requests, and [`Line`]s, which may come from anywhere: through a channel, from another task,
+/// made from a message or a fault's reply.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -60,11 +60,14 @@ use crate::message::{Frame, Rules};
 /// while let Some(frame) = frames.next().await {
 ///     match frame? {
 ///         // Sends a message back as it came.
-///         Ok(Frame::Message(message)) => lines.send(to_line(&rules, |encoder| encoder.forward(&message))?).await?,
+///         Ok(Frame::Message(message)) => match to_line(&rules, |encoder| encoder.forward(&message)) {
+///             Ok(line) => lines.send(line).await?,
+///             Err(error) => eprintln!("{error}"), // about this message alone
+///         },
 ///         Ok(Frame::Batch(_)) => {}
 ///         Err(fault) => {
-///             if let Some(reply) = fault.reply() {
-///                 lines.send(to_line(&rules, |encoder| encoder.error_reply(&reply))?).await?;
+///             if let Some(Ok(line)) = fault.reply().map(|reply| to_line(&rules, |encoder| encoder.error_reply(&reply))) {
+///                 lines.send(line).await?;
 ///             }
 ///         }
 ///     }

@@ -17,6 +17,7 @@ use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use wireline::io::FrameWriter;
 use wireline::ledger::{Answer, Inbound, Outbound, Refusal, Stray, Ticket, Untracked};
 use wireline::{EncodeErrorKind, Frame, Id, Message, Request, Response, RpcError, Rules};
 
@@ -380,6 +381,37 @@ fn a_thread_waits_for_the_last_answer() {
         assert!(owed.wait_idle(Duration::from_secs(60)));
     });
     assert_eq!(owed.in_flight(), 0);
+}
+
+/// Whoever waits for the last answer may flush and exit: its line must be with the writer by then.
+#[test]
+fn the_last_answer_is_with_the_writer_before_anybody_is_woken() {
+    struct Flushes(FrameWriter<Vec<u8>>);
+
+    impl Wake for Flushes {
+        fn wake(self: Arc<Self>) {
+            // Also sends, as one may who is woken: no lock is held.
+            assert!(self.0.send(|encoder| encoder.notification("idle", &())).is_ok());
+            assert!(self.0.flush().is_ok());
+        }
+    }
+
+    for several in [false, true] {
+        let owed = Inbound::new(Rules::json_rpc(), 10);
+        let writer = FrameWriter::new(Vec::new(), Rules::json_rpc());
+        let answer = admit(&owed, "1").unwrap().respond(&1);
+        let answer = if several { [answer].into_iter().collect() } else { answer };
+        let waker = Waker::from(Arc::new(Flushes(writer.clone())));
+        assert!(owed.poll_idle(&mut Context::from_waker(&waker)).is_pending());
+        let _ = writer.answer(answer).unwrap();
+        drop(waker);
+        let (lines, unwritten) = writer.into_parts().unwrap();
+        assert!(unwritten.is_empty());
+        assert_eq!(
+            String::from_utf8(lines).unwrap(),
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n{\"jsonrpc\":\"2.0\",\"method\":\"idle\"}\n"
+        );
+    }
 }
 
 #[test]

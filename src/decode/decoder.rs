@@ -201,7 +201,10 @@ impl Decoder {
     /// let mut decoder = Decoder::new(Rules::mcp());
     /// while decoder.read_with(8192, |room| stream.read(room))? > 0 {
     ///     while let Some(frame) = decoder.next_frame() {
-    ///         assert_eq!(frame.unwrap().line(), 1);
+    ///         match frame {
+    ///             Ok(frame) => assert_eq!(frame.line(), 1),
+    ///             Err(fault) => eprintln!("{fault}"),
+    ///         }
     ///     }
     /// }
     /// # Ok::<(), std::io::Error>(())
@@ -230,7 +233,10 @@ impl Decoder {
     /// let mut decoder = Decoder::new(Rules::mcp());
     /// while stream.read_buf(decoder.spare(8192)).await? > 0 {
     ///     while let Some(frame) = decoder.next_frame() {
-    ///         assert_eq!(frame.unwrap().line(), 1);
+    ///         match frame {
+    ///             Ok(frame) => assert_eq!(frame.line(), 1),
+    ///             Err(fault) => eprintln!("{fault}"),
+    ///         }
     ///     }
     /// }
     /// assert_eq!(decoder.buffered(), 0);

@@ -59,19 +59,23 @@ impl<R: Read> FrameReader<R> {
     /// answered so far, before [`fill`](Self::fill) waits.
     ///
     /// ```
-    /// use wireline::{Encoder, Frame, Message, Rules, io::FrameReader};
+    /// use bytes::BytesMut;
+    /// use wireline::{Frame, Message, Rules, io::FrameReader, ledger::Inbound};
     ///
     /// let input = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"}\n"[..];
     /// let mut reader = FrameReader::new(input, Rules::json_rpc());
-    /// let mut encoder = Encoder::new(Rules::json_rpc());
-    /// let mut writes = Vec::new();
+    /// let owed = Inbound::new(Rules::json_rpc(), 100);
+    /// let (mut answers, mut writes) = (BytesMut::new(), Vec::new());
     /// loop {
     ///     while let Some(frame) = reader.next_buffered() {
     ///         if let Ok(Frame::Message(Message::Request(request))) = frame {
-    ///             encoder.response(&request.id(), &request.method()).unwrap();
+    ///             match owed.admit(&request) {
+    ///                 Ok(ticket) => ticket.respond(&request.method()).accept_into(&mut answers),
+    ///                 Err(refusal) => refusal.accept_into(&mut answers),
+    ///             }
     ///         }
     ///     }
-    ///     writes.push(encoder.take()); // all answers to one read, in one write
+    ///     writes.push(answers.split()); // all answers to one read, in one write
     ///     if !reader.fill()? {
     ///         break;
     ///     }

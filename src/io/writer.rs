@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::BytesMut;
 
 use crate::encode::{EncodeError, Encoder, Line};
-use crate::ledger::Answer;
+use crate::ledger::{Answer, Wakes};
 use crate::message::Rules;
 
 /// The default of [`FrameWriter::backlog`].
@@ -226,14 +226,19 @@ impl<W: Write> FrameWriter<W> {
     /// The writer failed, now or before, or too much is waiting for it. Unless the line was taken on before the writer
     /// failed, the answer is in the error.
     pub fn answer(&self, answer: Answer) -> Result<Progress, Unsent> {
-        let checked = self.queue().take_spare();
-        let mut lines = match checked {
-            Ok(spare) => spare,
-            Err(error) => return Err(Unsent { error, answer: Some(answer) }),
+        // Dropped after the lock: whoever waits for the last answer may want to send too.
+        let mut wakes = Wakes::default();
+        let is_due = {
+            let mut queue = self.queue();
+            if let Err(error) = queue.check() {
+                return Err(Unsent { error, answer: Some(answer) });
+            }
+            // Under the lock: whoever finds that nothing is in flight any more, and then flushes, must find the line.
+            answer.accept_quietly_into(&mut queue.lines, &mut wakes);
+            queue.is_due()
         };
-        // Not under the lock: it may wake whoever waits for the last answer, and that may want to send too.
-        answer.accept_into(&mut lines);
-        match self.add(lines) {
+        drop(wakes);
+        match is_due {
             true => self.write_out().map_err(|error| Unsent { error, answer: None }),
             false => Ok(Progress::Pending),
         }

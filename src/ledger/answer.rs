@@ -8,6 +8,7 @@ use crate::encode::{EncodeError, Encoder};
 use crate::message::Rules;
 
 use super::inbound::Refusal;
+use super::owed::Wakes;
 use super::ticket::Claim;
 
 /// An encoded answer, together with the duty that it fulfils once somebody has taken on its line.
@@ -124,13 +125,17 @@ impl Answer {
     /// is then not answered, or [somebody else](super::Inbound::answer_rest) was faster.
     #[must_use = "the request counts as answered: its line must be sent"]
     pub fn accept(self) -> Bytes {
+        self.accept_quietly(&mut Wakes::default())
+    }
+
+    fn accept_quietly(self, wakes: &mut Wakes) -> Bytes {
         match self.duty {
             Duty::None => self.line.freeze(),
-            Duty::One(claim) => match claim.settle(BytesMut::new()) {
+            Duty::One(claim) => match claim.settle(BytesMut::new(), wakes) {
                 true => self.line.freeze(),
                 false => Bytes::new(),
             },
-            Duty::Several(several) => several.accept(self.line).freeze(),
+            Duty::Several(several) => several.accept(self.line, wakes).freeze(),
         }
     }
 
@@ -154,12 +159,18 @@ impl Answer {
     /// ```
     #[inline]
     pub fn accept_into(self, out: &mut BytesMut) {
+        self.accept_quietly_into(out, &mut Wakes::default());
+    }
+
+    /// For one who holds a lock, to wake others once it is released.
+    #[inline]
+    pub(crate) fn accept_quietly_into(self, out: &mut BytesMut, wakes: &mut Wakes) {
         let Duty::One(claim) = self.duty else {
-            return out.extend_from_slice(&self.accept());
+            return out.extend_from_slice(&self.accept_quietly(wakes));
         };
         let before = out.len();
         out.extend_from_slice(&self.line);
-        if !claim.settle(self.line) {
+        if !claim.settle(self.line, wakes) {
             out.truncate(before);
         }
     }
@@ -184,9 +195,9 @@ impl FromIterator<Answer> for Answer {
 
 impl Several {
     /// Accepts all parts of `line`. It is joined again without those that turn out not to be sent.
-    fn accept(self, line: BytesMut) -> BytesMut {
+    fn accept(self, line: BytesMut, wakes: &mut Wakes) -> BytesMut {
         let before = self.parts.iter().map(|part| part.line.len()).sum::<usize>();
-        let accepted: Vec<Bytes> = self.parts.into_iter().map(Answer::accept).collect();
+        let accepted: Vec<Bytes> = self.parts.into_iter().map(|part| part.accept_quietly(wakes)).collect();
         match accepted.iter().map(Bytes::len).sum::<usize>() == before {
             true => line,
             false => self.join.apply(accepted.iter().map(|line| &line[..])),

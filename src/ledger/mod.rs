@@ -60,4 +60,5 @@ pub(crate) use answer::append_array;
 pub(crate) use inbound::append_reply;
 pub use inbound::{Inbound, Refusal};
 pub use outbound::{Full, Outbound, Stray, Untracked};
+pub(crate) use owed::Wakes;
 pub use ticket::Ticket;

@@ -148,9 +148,9 @@ impl Owed {
     }
 
     /// Settles a request on behalf of one who holds it, and no longer does. True if its answer is to be sent: nobody
-    /// else has settled it, and its caller still wants to know.
+    /// else has settled it, and its caller still wants to know. Whoever waits for that is added to `wakes`.
     #[inline]
-    pub(super) fn settle(&self, slot: u32, mut buffer: BytesMut) -> bool {
+    pub(super) fn settle(&self, slot: u32, mut buffer: BytesMut, wakes: &mut Wakes) -> bool {
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);
         if (1..=SPARE_LEN).contains(&buffer.capacity()) && shard.spares.len() < SPARES {
@@ -159,7 +159,6 @@ impl Owed {
         }
         let Some(entry) = shard.table.get_mut(number) else { return false };
         let (before, is_last) = (entry.value.flags, entry.value.holders == 1);
-        let mut stopped = None;
         if is_last && before & SETTLED == 0 {
             // What nearly always happens.
             shard.table.forget(number);
@@ -169,7 +168,7 @@ impl Owed {
             entry.value.holders -= 1;
             if before & SETTLED == 0 {
                 // Somebody still works on it, for nothing.
-                stopped = self.stop(slot, &mut entry.value);
+                wakes.0.extend(self.stop(slot, &mut entry.value));
                 shard.table.forget(number);
             } else if is_last {
                 shard.table.discard(number);
@@ -184,9 +183,8 @@ impl Owed {
         self.return_permit(&mut shard);
         let is_empty = shard.table.len() == 0;
         drop(shard);
-        stopped.into_iter().for_each(Waker::wake);
         if is_empty && self.is_idle_awaited.load(Ordering::Relaxed) {
-            self.wake_if_idle();
+            self.add_if_idle(wakes);
         }
         before & STOPPED == 0 || self.rules.dialect.answers_cancelled
     }
@@ -253,7 +251,7 @@ impl Owed {
     #[cold]
     pub(super) fn abandon(&self, slot: u32, is_known: bool) {
         if self.is_unwanted(slot) {
-            self.settle(slot, BytesMut::new());
+            self.settle(slot, BytesMut::new(), &mut Wakes::default());
             return;
         }
         let (number, at) = self.number_and_shard(slot);
@@ -311,7 +309,7 @@ impl Owed {
             match () {
                 () if flags & SETTLED != 0 => self.release(slot),
                 () if flags & STOPPED != 0 && !self.rules.dialect.answers_cancelled => {
-                    self.settle(slot, BytesMut::new());
+                    self.settle(slot, BytesMut::new(), &mut Wakes::default());
                 }
                 () => return Some((slot, id, flags & STOPPED != 0)),
             }
@@ -369,15 +367,13 @@ impl Owed {
     }
 
     #[cold]
-    fn wake_if_idle(&self) {
+    fn add_if_idle(&self, wakes: &mut Wakes) {
         if self.in_flight() > 0 {
             return;
         }
         let mut idle = lock(&self.idle);
         self.is_idle_awaited.store(false, Ordering::Relaxed);
-        let wakers = mem::take(&mut *idle);
-        drop(idle);
-        wakers.into_iter().for_each(Waker::wake);
+        wakes.0.append(&mut idle);
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "at most `MOST_SHARDS`")]
@@ -400,6 +396,20 @@ impl Owed {
     #[inline]
     fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         lock(&self.shards[shard])
+    }
+}
+
+/// Those who wait for something that has happened. They are woken when this is dropped, which must not be under a lock
+/// that they might want.
+#[derive(Default)]
+pub(crate) struct Wakes(Vec<Waker>);
+
+impl Drop for Wakes {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            mem::take(&mut self.0).into_iter().for_each(Waker::wake);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::message::Id;
 
 use super::answer::Answer;
-use super::owed::Owed;
+use super::owed::{Owed, Wakes};
 
 /// Most answers fit.
 const USUAL_LEN: usize = 128;
@@ -163,9 +163,9 @@ impl Claim {
 
     /// Settles the request, and gives back the buffer that its answer was in. Whether the answer is to be sent.
     #[inline]
-    pub(super) fn settle(mut self, buffer: BytesMut) -> bool {
+    pub(super) fn settle(mut self, buffer: BytesMut, wakes: &mut Wakes) -> bool {
         self.is_open = false;
-        self.owed.settle(self.slot, buffer)
+        self.owed.settle(self.slot, buffer, wakes)
     }
 }
 

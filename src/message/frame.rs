@@ -65,8 +65,11 @@ impl<'a> Frame<'a> {
     /// let mut decoder = Decoder::new(Rules::mcp());
     /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"b\"}\n");
     /// let mut kept: Vec<Frame<'static>> = Vec::new();
-    /// while let Some(Ok(frame)) = decoder.next_frame() {
-    ///     kept.push(frame.into_owned());
+    /// while let Some(frame) = decoder.next_frame() {
+    ///     match frame {
+    ///         Ok(frame) => kept.push(frame.into_owned()),
+    ///         Err(fault) => eprintln!("{fault}"),
+    ///     }
     /// }
     /// drop(decoder);
     /// assert_eq!(kept[1].as_bytes(), br#"{"jsonrpc":"2.0","method":"b"}"#);

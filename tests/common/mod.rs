@@ -72,6 +72,103 @@ impl Random {
     }
 }
 
+/// Lines that have ended a connection somewhere; and the id, if there must be one response with it.
+pub fn hostile_lines() -> Vec<(Vec<u8>, Option<String>)> {
+    let string = |len: usize| format!("\"{}\"", "i".repeat(len - 2));
+    let request = |id: &str, rest: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"no such"{rest}}}"#);
+    let with_id = |id: &str, rest: &str| (request(id, rest).into_bytes(), Some(id.to_owned()));
+    let deep = format!(r#","params":{}{}"#, "[".repeat(200), "]".repeat(200));
+    let long = format!(r#","params":["{}"]"#, "x".repeat(16 << 20));
+    let batch = [request("\"batch 1\"", ""), "1".into(), request("\"batch 2\"", ""), request("[]", "")].join(",");
+    let without_id: [&[u8]; 30] = [
+        b"Listening...",
+        b"",
+        b"\r",
+        b" \t \r",
+        b"\0",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf{}",
+        b"{",
+        b"}",
+        b"[",
+        b"[]",
+        b"[1,2,3]",
+        b"{}",
+        b"null",
+        b"1e999",
+        b"\"\\ud800\"",
+        b"Content-Length: 10\r",
+        br#"{"jsonrpc":"2.0","method":"no such"}"#,
+        b"{\"jsonrpc\":\"2.0\",\r\"method\":\"no such\"}",
+        br#"{"jsonrpc":"2.0","method":"no such","params":1}"#,
+        br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}"#,
+        br#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":{}}}"#,
+        br#"{"jsonrpc":"2.0","id":[1],"method":"no such"}"#,
+        br#"{"jsonrpc":"2.0","id":null,"method":"no such"}"#,
+        br#"{"jsonrpc":"2.0","id":-0.0,"method":"no such"}"#,
+        br#"{"jsonrpc":"2.0","id":"stray 1","result":{}}"#,
+        br#"{"jsonrpc":"2.0","id":"stray 2","error":{"code":1,"message":""}}"#,
+        br#"{"jsonrpc":"2.0","id":"stray 3","result":1,"error":2}"#,
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
+        br#"{"jsonrpc":"2.0","id":"twice","id":"twice","method":"no such"}"#,
+    ];
+    let mut lines: Vec<_> = without_id.map(|line| (line.to_vec(), None)).into();
+    lines.extend([
+        with_id("\"unknown\"", ""),
+        with_id("\"\\u0000\"", ""),
+        with_id(&string(1024), ""),
+        with_id("\"scalar\"", ",\"params\":1"),
+        with_id("\"broken\"", ",\"params\":[1,]"),
+        with_id("\"deep\"", &deep),
+        with_id("\"long\"", &long),
+        with_id("\"no number\"", ",\"params\":[NaN]"),
+        (request(&string(1025), "").into_bytes(), None),
+        (request(&string(1 << 20), "").into_bytes(), None),
+        (format!("[{batch}]").into_bytes(), None),
+        (b"{\"jsonrpc\":\"2.0\",\r\"id\":\"bare\"\r,\"method\":\"no such\"}\r".to_vec(), Some("\"bare\"".into())),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":\"utf\",\"method\":\"\xff\"}".to_vec(), Some("\"utf\"".into())),
+    ]);
+    lines
+}
+
+/// A stream of all hostile lines, a good one after each. The good ones have the ids `"good 0"`, `"good 1"` and so on.
+pub fn hostile_stream(method: &str, params: &str) -> Vec<u8> {
+    let mut stream = Vec::new();
+    for (number, (line, _)) in hostile_lines().into_iter().enumerate() {
+        stream.extend(line);
+        stream.push(b'\n');
+        let good = format!(r#"{{"jsonrpc":"2.0","id":"good {number}","method":"{method}","params":{params}}}"#);
+        stream.extend(good.into_bytes());
+        stream.push(b'\n');
+    }
+    stream
+}
+
+/// Checks that each good line of a [`hostile_stream`] was answered once, with `expected`; and no other line twice.
+pub fn check_hostile(answers: &[u8], expected: impl Fn(&serde_json::Value) -> bool) {
+    let mut responses = std::collections::HashMap::<String, Vec<serde_json::Value>>::new();
+    for line in answers.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let entries = match serde_json::from_slice(line).unwrap() {
+            serde_json::Value::Array(entries) => entries,
+            one => vec![one],
+        };
+        for response in entries {
+            responses.entry(response["id"].to_string()).or_default().push(response);
+        }
+    }
+    for (number, (line, id)) in hostile_lines().into_iter().enumerate() {
+        let shown = String::from_utf8_lossy(&line[..line.len().min(100)]).into_owned();
+        let good = responses.remove(&format!("\"good {number}\"")).unwrap_or_default();
+        assert!(good.len() == 1 && expected(&good[0]), "after {shown:?}: {good:?}");
+        if let Some(id) = id {
+            assert_eq!(responses.remove(&id).map_or(0, |all| all.len()), 1, "{shown:?}");
+        }
+    }
+    for (id, responses) in responses {
+        assert!(id == "null" || responses.len() == 1, "{id}: {responses:?}");
+    }
+}
+
 /// The scanner's kernels that this CPU can run.
 #[cfg(feature = "__kernels")]
 pub fn kernels() -> impl Iterator<Item = wireline::Cpu> {
