@@ -10,7 +10,7 @@ use bytes::BytesMut;
 
 use crate::encode::{EncodeError, Encoder, Line};
 use crate::io::{SendError, Unsent};
-use crate::ledger::Answer;
+use crate::ledger::{Answer, Wakes};
 use crate::message::Rules;
 
 /// How many bytes may wait to be written, unless set.
@@ -62,9 +62,7 @@ impl Outbox {
         let mut queue = self.queue();
         match queue.take_spare() {
             Err(SendError::Full) => {
-                if !queue.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-                    queue.waiting.push(cx.waker().clone());
-                }
+                queue.wait(cx.waker());
                 Poll::Pending
             }
             room => Poll::Ready(room),
@@ -101,6 +99,27 @@ impl Outbox {
         };
         // Not under the lock: nobody knows what a waker does.
         writer.into_iter().for_each(Waker::wake);
+    }
+
+    /// Adds an answer to what is to be written, and settles it; or hands it back, and wakes `waiting` when there is room.
+    pub(super) fn accept(&self, answer: Answer, waiting: Option<&Waker>) -> Result<(), Unsent> {
+        // Dropped after the lock: whoever waits for the last answer may want to send too.
+        let mut wakes = Wakes::default();
+        let writer = {
+            let mut queue = self.queue();
+            if let Err(error) = queue.check() {
+                if let (SendError::Full, Some(waker)) = (&error, waiting) {
+                    queue.wait(waker);
+                }
+                return Err(Unsent { error, answer: Some(answer) });
+            }
+            // Under the lock: whoever finds that nothing is in flight any more must find the line here.
+            answer.accept_quietly_into(&mut queue.lines, &mut wakes);
+            if queue.lines.is_empty() { None } else { queue.writer.take() }
+        };
+        drop(wakes);
+        writer.into_iter().for_each(Waker::wake);
+        Ok(())
     }
 
     /// Swaps `lines`, which have been written, for those that are to be written next. False if there are none.
@@ -156,6 +175,13 @@ impl Queue {
             () if self.is_broken => Err(SendError::Broken),
             () if self.lines.len() + self.taken > self.backlog => Err(SendError::Full),
             () => Ok(()),
+        }
+    }
+
+    /// Has `waker` woken when there is room.
+    fn wait(&mut self, waker: &Waker) {
+        if !self.waiting.iter().any(|waiting| waiting.will_wake(waker)) {
+            self.waiting.push(waker.clone());
         }
     }
 
@@ -278,13 +304,18 @@ impl LineSender {
     ///
     /// The writer has failed or is gone. The answer is in the error.
     pub async fn answer(&self, answer: Answer) -> Result<(), Unsent> {
-        match self.room().await {
-            Ok(room) => {
-                self.accept(room, answer);
-                Ok(())
+        let mut unsent = Some(answer);
+        poll_fn(|cx| {
+            let Some(answer) = unsent.take() else { return Poll::Ready(Ok(())) };
+            match self.outbox().accept(answer, Some(cx.waker())) {
+                Err(Unsent { error: SendError::Full, answer }) => {
+                    unsent = answer;
+                    Poll::Pending
+                }
+                done => Poll::Ready(done),
             }
-            Err(error) => Err(Unsent { error, answer: Some(answer) }),
-        }
+        })
+        .await
     }
 
     /// Sends an answer, or fails if there is no room for it.
@@ -293,14 +324,7 @@ impl LineSender {
     ///
     /// The backlog is [full](SendError::Full), or the writer has failed or is gone. The answer is in the error.
     pub fn try_answer(&self, answer: Answer) -> Result<(), Unsent> {
-        let room = self.outbox().queue().take_spare();
-        match room {
-            Ok(room) => {
-                self.accept(room, answer);
-                Ok(())
-            }
-            Err(error) => Err(Unsent { error, answer: Some(answer) }),
-        }
+        self.outbox().accept(answer, None)
     }
 
     fn outbox(&self) -> &Outbox {
@@ -323,12 +347,6 @@ impl LineSender {
             Err(_) => self.outbox().queue().keep(room),
         }
         Ok(encoded?)
-    }
-
-    fn accept(&self, mut room: BytesMut, answer: Answer) {
-        // Not under the lock either: it may wake whoever waits for the last answer.
-        answer.accept_into(&mut room);
-        self.outbox().add(room);
     }
 }
 

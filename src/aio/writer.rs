@@ -172,10 +172,7 @@ mod sink {
         }
 
         fn start_send(self: Pin<&mut Self>, answer: Answer) -> io::Result<()> {
-            let mut line = BytesMut::new();
-            answer.accept_into(&mut line);
-            self.outbox.add(line);
-            Ok(())
+            Ok(self.outbox.accept(answer, None)?)
         }
 
         fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
