@@ -30,9 +30,9 @@ fn ledgers() {
     check(&format!("{inbound:?}"), "Inbound { in_flight: 1, limit: 2 }");
     check(&format!("{ticket:?}"), "Ticket { id: Id(String, 9 bytes), .. }");
     let answer = ticket.respond(SECRET);
-    check(&format!("{answer:?}"), "Answer { len: 55, instead_of: None, refusal: None, .. }");
+    check(&format!("{answer:?}"), "Answer { len: 52, instead_of: None, refusal: None, .. }");
     let refused = inbound.admit(&request()).unwrap_err();
-    check(&format!("{refused:?}"), "Answer { len: 121, instead_of: None, refusal: Some(Duplicate), .. }");
+    check(&format!("{refused:?}"), "Answer { len: 117, instead_of: None, refusal: Some(Duplicate), .. }");
     let error = SendError::Full;
     check(&Unsent { error, answer: Some(answer) }.to_string(), "send backlog is full");
 
