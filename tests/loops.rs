@@ -132,6 +132,54 @@ mod sockets_tokio {
     }
 }
 
+mod aio {
+    use serde_json::json;
+    use wireline::aio::{FrameReader, LineWriter, Tokio};
+    use wireline::ledger::Inbound;
+    use wireline::{Frame, Message, Rules};
+
+    // mirror src/aio/mod.rs
+    async fn serve(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + 'static) -> std::io::Result<()> {
+        let (reader, writer) = tokio::io::split(stream);
+        let rules = Rules::mcp();
+        let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
+        let writer = LineWriter::new(Tokio(writer), rules);
+        let sender = writer.sender();
+        let writing = tokio::spawn(writer.run());
+        while let Some(frame) = frames.next_frame().await? {
+            let answer = match frame {
+                Ok(Frame::Message(Message::Request(request))) => match owed.admit(&request) {
+                    Ok(ticket) => {
+                        let (request, sender) = (request.into_owned(), sender.clone());
+                        tokio::spawn(async move {
+                            // If the connection is gone, there is nobody left to answer.
+                            let _ = sender.answer(ticket.respond(&json!({"called": request.method()}))).await;
+                        });
+                        continue;
+                    }
+                    Err(refusal) => refusal,
+                },
+                Ok(_) => continue,
+                Err(fault) => match fault.reply() {
+                    Some(reply) => owed.reply(&reply),
+                    None => continue,
+                },
+            };
+            sender.answer(answer).await?;
+        }
+        drop(sender);
+        writing.await??; // when the last task has answered
+        Ok(())
+    }
+    // end
+
+    #[tokio::test]
+    async fn survives() {
+        let answers = super::exchange(serve, super::hostile_stream("ping", "{}")).await;
+        super::check_hostile(&answers, |answer| answer["result"]["called"] == "ping");
+    }
+}
+
 mod codec {
     use futures_util::{SinkExt, StreamExt};
     use tokio_util::codec::Framed;
@@ -511,7 +559,7 @@ fn mirrors_are_true() {
         assert!(normalized(&read(path)).contains(&normalized(&code)), "{path} differs from this:\n{code}");
         mirrors += 1;
     }
-    assert_eq!(mirrors, 8);
+    assert_eq!(mirrors, 9);
 }
 
 /// How often each file takes frames in a loop. Those that answer are mirrored here, or are examples that are run with
@@ -529,6 +577,8 @@ fn no_loop_is_forgotten() {
         ("examples/server_tokio.rs", 1),         // run
         ("examples/sockets.rs", 1),              // a client
         ("examples/sockets_tokio.rs", 1),        // mirrored
+        ("src/aio/mod.rs", 1),                   // mirrored
+        ("src/aio/reader.rs", 1),                // answers nothing
         ("src/codec.rs", 1),                     // mirrored
         ("src/decode/decoder.rs", 3),            // they answer nothing
         ("src/io/reader.rs", 2),                 // one is mirrored, one answers nothing
