@@ -26,7 +26,7 @@ const SHORTEST: usize = 512;
 const SHORTEST_AT_FIRST: usize = 1024;
 
 /// At least one byte in this many must be a backslash.
-const BYTES_PER_BACKSLASH: usize = 128;
+const BYTES_PER_BACKSLASH: usize = 16;
 
 /// Backslashes are counted in so many pieces of so many bytes, and the rest is assumed to be alike: counting in all of a
 /// text without any would make it slower to decode.

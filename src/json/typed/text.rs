@@ -26,52 +26,49 @@ pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) 
     decode(cursor, start, scratch).map(Text::Decoded)
 }
 
-/// So many bytes are copied at once.
-const CHUNK: usize = 32;
+/// Up to so many bytes are copied as one, which is faster than a copy of just as many as are wanted.
+const CHUNK: usize = 64;
 
 /// Decodes a string from `start` on. The cursor is at its first escape.
-///
-/// Bytes are copied a chunk at a time, up to and beyond the next escape, and what was too much is overwritten.
 fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -> Result<&'s str, Unread> {
     let bytes = cursor.text.as_bytes();
-    // Nothing gets longer by being decoded.
-    let room = bytes.len() - start + CHUNK;
-    if scratch.len() < room {
-        scratch.resize(room, 0);
-    }
     let (mut from, mut to) = (cursor.at, cursor.at - start);
+    reserve(scratch, to);
     scratch[..to].copy_from_slice(&bytes[start..from]);
     loop {
         match bytes.get(from) {
             Some(b'"') => {
                 cursor.at = from + 1;
-                // It is UTF-8, since a whole text and whole characters are. This is for the compiler, and fast.
+                // It is UTF-8, since it consists of whole characters. This is for the compiler, and fast.
                 return simdutf8::basic::from_utf8(&scratch[..to]).map_err(|_| Unread);
             }
             Some(b'\\') => {
                 // Half a character is left to serde_json, which refuses it.
                 let (character, len) = string::escape(&cursor.text[from..]).ok_or(Unread)?;
+                reserve(scratch, to);
                 to += character.encode_utf8(&mut scratch[to..]).len();
                 from += len;
             }
             _ => return Err(Unread),
         }
-        loop {
-            let Some(chunk) = bytes[from..].first_chunk::<CHUNK>() else {
-                let len = plain_len(&bytes[from..]);
+        let len = plain_len(&bytes[from..]);
+        match (bytes[from..].first_chunk::<CHUNK>(), scratch.get_mut(to..to + CHUNK)) {
+            // What is too much is overwritten.
+            (Some(chunk), Some(room)) if len <= CHUNK => room.copy_from_slice(chunk),
+            _ => {
+                reserve(scratch, to + len);
                 scratch[to..to + len].copy_from_slice(&bytes[from..from + len]);
-                (from, to) = (from + len, to + len);
-                break;
-            };
-            scratch[to..to + CHUNK].copy_from_slice(chunk);
-            // In this form it takes a few vector instructions.
-            if chunk.iter().fold(false, |any, &byte| any | (byte == b'"') | (byte == b'\\')) {
-                let len = plain_len(chunk);
-                (from, to) = (from + len, to + len);
-                break;
             }
-            (from, to) = (from + CHUNK, to + CHUNK);
         }
+        (from, to) = (from + len, to + len);
+    }
+}
+
+/// Makes room for a chunk at `at`.
+#[inline]
+fn reserve(scratch: &mut Vec<u8>, at: usize) {
+    if scratch.len() < at + CHUNK {
+        scratch.resize(2 * (at + CHUNK), 0);
     }
 }
 
@@ -79,7 +76,7 @@ fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -
 #[inline]
 fn plain_len(bytes: &[u8]) -> usize {
     // Most strings are short.
-    const WORDS: usize = 4;
+    const WORDS: usize = 8;
     let words = bytes.as_chunks().0;
     for (at, word) in words.iter().take(WORDS).enumerate() {
         let found = specials(u64::from_le_bytes(*word));
