@@ -26,21 +26,28 @@ Arguments:
 Options:
   --seconds N      time per comparison [default: 3]
   --only NAME      run only this; can be repeated. NAME is a corpus (small, tools, base64, source,
-                   text, numbers, or a folder's name), encode, relay or server
+                   text, numbers, or a folder's name), encode, deserialize,
+                   relay or server
   --by-name        make one corpus per file name in a folder, instead of one of the whole folder
   --cpu NAME       the kernel of wireline's scanner: avx512, avx2, portable, or all for a row each
                    [default: the best that this CPU supports]
   --markdown       print tables as Markdown
+  --save FILE      write the ratios to a file
+  --beside FILE    show the ratios of another run, which has saved them, in a column beside these:
+                   for another build profile
   --svg FILE       write decoding speeds as a chart, for light and dark pages
   -h, --help       print this help
   -V, --version    print the versions of everything compared
 
 Examples:
-  peers                                    everything, in about a minute
+  peers                                    everything, in about two minutes
   peers --only small --seconds 20          one corpus, as precisely as possible
   peers --cpu all --only source            each kernel of the scanner
   peers --by-name recordings --only recordings/client_to_server
   peers --markdown --svg peers.svg > peers.md
+
+Build profiles change the ratios. To see two of them:
+  cargo run --release -- --save plain.tsv && cargo run --profile fat -- --beside plain.tsv
 ";
 
 /// The parsed command line.
@@ -62,6 +69,8 @@ pub(crate) struct Options {
     /// At least one, the best first.
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) markdown: bool,
+    pub(crate) save: Option<PathBuf>,
+    pub(crate) beside: Option<PathBuf>,
     pub(crate) svg: Option<PathBuf>,
 }
 
@@ -84,6 +93,8 @@ where
         by_name: false,
         cpus: cpus().into_iter().take(1).collect(),
         markdown: false,
+        save: None,
+        beside: None,
         svg: None,
     };
     let mut parser = lexopt::Parser::from_args(args);
@@ -96,6 +107,8 @@ where
             Long("by-name") => options.by_name = true,
             Long("cpu") => options.cpus = parser.value()?.parse_with(implementations)?,
             Long("markdown") => options.markdown = true,
+            Long("save") => options.save = Some(parser.value()?.into()),
+            Long("beside") => options.beside = Some(parser.value()?.into()),
             Long("svg") => options.svg = Some(parser.value()?.into()),
             Value(folder) => options.folders.push(folder.into()),
             _ => return Err(arg.unexpected()),

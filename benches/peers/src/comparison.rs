@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::beside::Ratios;
 use crate::table::Table;
 
 /// The results of all contenders on one job.
@@ -29,7 +30,9 @@ pub(crate) struct Row {
 pub(crate) enum Part {
     /// wireline.
     Subject,
-    /// wireline through another part of its API, or with another kernel.
+    /// wireline with another kernel.
+    Kernel,
+    /// wireline through another part of its API.
     Variant,
     /// A parser. The best of them is the baseline.
     Peer,
@@ -63,42 +66,56 @@ impl Comparison {
         Some(best.as_secs_f64() / time.as_secs_f64())
     }
 
-    pub(crate) fn table(&self) -> Table {
-        let mut table = Table::new(["", "GB/s", "ns/message", "against the best peer"]);
+    /// `what` was compared here and in another run, whose ratios have a column of their own.
+    pub(crate) fn table(&self, what: &str, beside: Option<&Ratios>) -> Table {
+        let other = beside.map(|beside| format!("in profile {}", beside.profile));
+        let mut table =
+            Table::new(["", "GB/s", "ns/message", "against the best peer"].into_iter().chain(other.as_deref()));
         for row in &self.rows {
-            table.push(match row.time {
-                Some(time) => [
+            let mut cells = match row.time {
+                Some(time) => vec![
                     row.name.clone(),
                     figures(self.gigabytes_per_second(time)),
                     figures(self.nanoseconds_per_message(time)),
                     self.against_best_peer(time).map_or_else(String::new, times),
                 ],
-                None => [row.name.clone(), "–".to_owned(), "–".to_owned(), "–".to_owned()],
-            });
+                None => vec![row.name.clone(), "–".to_owned(), "–".to_owned(), "–".to_owned()],
+            };
+            if let Some(beside) = beside {
+                cells.push(beside.get(what, self, &row.name).map_or_else(|| "–".to_owned(), times));
+            }
+            table.push(cells);
         }
         table
     }
 }
 
-/// One line per comparison: the speeds of all but the variants in GB/s, and that of the subject relative to the best
-/// peer.
+/// One line per comparison: the speeds of all but the variants in GB/s, and those of the subject and of other kernels
+/// relative to the best peer.
 ///
 /// All `comparisons` must have the same contenders.
 pub(crate) fn summary(comparisons: &[Comparison]) -> Option<Table> {
     let shown = |row: &&Row| row.part != Part::Variant;
-    let names = comparisons.first()?.rows.iter().filter(shown).map(|row| row.name.as_str());
-    let mut table = Table::new(["GB/s", "message"].into_iter().chain(names).chain(["against the best peer"]));
+    let is_ours = |row: &&Row| matches!(row.part, Part::Subject | Part::Kernel);
+    let rows = &comparisons.first()?.rows;
+    let names = rows.iter().filter(shown).map(|row| row.name.as_str());
+    let ratios = rows.iter().filter(is_ours).map(|row| match row.part {
+        Part::Kernel => format!("{} ×", row.name),
+        _ => "against the best peer".to_owned(),
+    });
+    let ratios: Vec<String> = ratios.collect();
+    let header = ["GB/s", "message"].into_iter().chain(names).chain(ratios.iter().map(String::as_str));
+    let mut table = Table::new(header);
     for comparison in comparisons {
         let mut cells = vec![comparison.title.clone(), bytes(comparison.bytes_per_message())];
-        let mut ahead = None;
         for row in comparison.rows.iter().filter(shown) {
             let speed = row.time.map(|time| figures(comparison.gigabytes_per_second(time)));
             cells.push(speed.unwrap_or_else(|| "–".to_owned()));
-            if row.part == Part::Subject {
-                ahead = row.time.and_then(|time| comparison.against_best_peer(time));
-            }
         }
-        cells.push(ahead.map_or_else(String::new, times));
+        for row in comparison.rows.iter().filter(is_ours) {
+            let ahead = row.time.and_then(|time| comparison.against_best_peer(time));
+            cells.push(ahead.map_or_else(String::new, times));
+        }
         table.push(cells);
     }
     Some(table)
@@ -156,7 +173,7 @@ better peer   0.40         250                   1.00
 codec        0.020        5000         20.0 × as slow
 absent           –           –                      –
 ";
-        assert_eq!(example("test").table().plain(), expected);
+        assert_eq!(example("test").table("Decoding", None).plain(), expected);
     }
 
     #[test]

@@ -29,6 +29,12 @@ pub(crate) fn versions() -> String {
     PACKAGES.map(|package| format!("{package} {}\n", version(package))).concat()
 }
 
+/// The build profile, by the folder that Cargo has put the program into.
+pub(crate) fn profile() -> String {
+    let folder = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.file_name()?.to_owned()));
+    folder.map_or_else(|| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
 /// The CPU that everything was compiled for, and whom this affects.
 pub(crate) fn build() -> &'static str {
     if cfg!(all(target_arch = "x86_64", target_feature = "avx2")) {

@@ -3,14 +3,16 @@
 //!
 //! Everything is built with the default release profile, like most programs: no link-time optimisation, no
 //! `target-cpu`, the default number of codegen units. Libraries that detect the CPU at run time benefit from that.
-//! Other profiles change the order of the peers: see the README.
+//! Other profiles change the order of the peers, so the profile `fat` has the other extreme: see the README.
 
 mod agreement;
 mod args;
+mod beside;
 mod comparison;
 mod contenders;
 mod corpora;
 mod decode;
+mod deserialize;
 mod encode;
 mod machine;
 mod members;
@@ -31,6 +33,7 @@ use std::{env, fs};
 use wireline_benches::Corpus as Generated;
 
 use crate::args::{Args, HELP, Options};
+use crate::beside::Ratios;
 use crate::corpora::Corpus;
 use crate::report::Report;
 
@@ -56,7 +59,8 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let corpora = corpora(options)?;
-    let mut report = Report::new(io::stdout(), options.markdown);
+    let beside = options.beside.as_deref().map(Ratios::read).transpose()?;
+    let mut report = Report::new(io::stdout(), options.markdown, beside);
     report.preface(&options.cpus)?;
 
     let mut decoded = Vec::new();
@@ -68,6 +72,11 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     if options.wants(ENCODE) {
         for comparison in encode::compare(options.time) {
             report.comparison("Encoding", &comparison)?;
+        }
+    }
+    if options.wants(DESERIALIZE) {
+        for comparison in deserialize::compare(options.time) {
+            report.comparison("Deserializing", &comparison)?;
         }
     }
     if options.wants(RELAY) {
@@ -84,6 +93,9 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     if decoded.len() > 1 {
         report.summary("Decoding, all corpora", &decoded)?;
     }
+    if let Some(file) = &options.save {
+        report.ratios().write(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
     if let Some(file) = &options.svg {
         let chart = svg::chart(&decoded, &machine::model());
         fs::write(file, chart).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -92,6 +104,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 }
 
 /// The other names that `--only` accepts.
+const DESERIALIZE: &str = "deserialize";
 const ENCODE: &str = "encode";
 const RELAY: &str = "relay";
 const SERVER: &str = "server";
@@ -104,7 +117,7 @@ fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
         corpora.extend(found.map_err(|error| format!("{}: {error}", folder.display()))?);
     }
     let mut names: Vec<&str> = corpora.iter().map(|corpus| corpus.name.as_str()).collect();
-    names.extend([ENCODE, RELAY, SERVER]);
+    names.extend([DESERIALIZE, ENCODE, RELAY, SERVER]);
     if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
         return Err(format!("unknown name {unknown}; expected one of {}", names.join(", ")));
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use wireline::Cpu;
 
+use crate::beside::Ratios;
 use crate::comparison::{Comparison, bytes, summary};
 use crate::machine;
 use crate::table::Table;
@@ -12,11 +13,19 @@ use crate::table::Table;
 pub(crate) struct Report<W> {
     out: W,
     markdown: bool,
+    ratios: Ratios,
+    /// Of another run, for a column of their own.
+    beside: Option<Ratios>,
 }
 
 impl<W: Write> Report<W> {
-    pub(crate) fn new(out: W, markdown: bool) -> Self {
-        Self { out, markdown }
+    pub(crate) fn new(out: W, markdown: bool, beside: Option<Ratios>) -> Self {
+        Self { out, markdown, ratios: Ratios::new(&machine::profile()), beside }
+    }
+
+    /// All ratios that were reported.
+    pub(crate) fn ratios(&self) -> &Ratios {
+        &self.ratios
     }
 
     /// Prints what all results depend on.
@@ -26,6 +35,7 @@ impl<W: Write> Report<W> {
             format!("CPU: {}", machine::model()),
             format!("wireline's scanner: {}", scanners.join(", ")),
             format!("versions: {}", machine::versions().trim_end().replace('\n', ", ")),
+            format!("profile: {}", machine::profile()),
             format!("build: {}", machine::build()),
         ];
         for line in lines {
@@ -38,7 +48,8 @@ impl<W: Write> Report<W> {
         let Comparison { title, messages, rounds, .. } = comparison;
         let size = bytes(comparison.bytes_per_message());
         self.heading(&format!("{what} {title}: {messages} messages of {size}, best of {rounds} rounds"))?;
-        self.table(&comparison.table())?;
+        self.ratios.add(what, comparison);
+        self.table(&comparison.table(what, self.beside.as_ref()))?;
         if self.markdown && !comparison.notes.is_empty() {
             writeln!(self.out)?;
         }
@@ -72,7 +83,7 @@ mod tests {
 
     fn report(markdown: bool) -> String {
         let mut out = Vec::new();
-        let mut report = Report::new(&mut out, markdown);
+        let mut report = Report::new(&mut out, markdown, None);
         let mut comparison = example("test");
         comparison.notes.push("a note".to_owned());
         report.comparison("Decoding", &comparison).unwrap();

@@ -16,7 +16,7 @@ pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     let mut all: Vec<Box<dyn Contender>> = Vec::new();
     for (place, &cpu) in cpus.iter().enumerate() {
         let name = if cpus.len() == 1 { "wireline".to_owned() } else { format!("wireline, {}", cpu_name(cpu)) };
-        let part = if place == 0 { Part::Subject } else { Part::Variant };
+        let part = if place == 0 { Part::Subject } else { Part::Kernel };
         all.push(Box::new(Decoding::new(name, part, cpu, Decoding::BORROWED)));
         if place == 0 {
             all.push(Box::new(Decoding::new("  in 64 KiB chunks", Part::Variant, cpu, Decoding::CHUNKED)));
