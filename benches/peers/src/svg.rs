@@ -102,7 +102,7 @@ fn group(comparison: &Comparison) -> String {
 /// One bar at the height `y`, with its name to the left and its speed to the right.
 fn bar(row: &Row, speed: Option<f64>, fastest: f64, y: u32) -> String {
     let class = match row.part {
-        Part::Subject | Part::Variant => "subject",
+        Part::Subject | Part::Kernel | Part::Variant => "subject",
         Part::Peer => "peer",
         Part::Codec => "codec",
     };
