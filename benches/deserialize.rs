@@ -1,8 +1,7 @@
-//! Finds where simd-json becomes faster than serde_json, and whether [`RawJson::deserialize_with`] uses the faster one.
+//! [`RawJson::deserialize_with`] beside serde_json and simd-json.
 //!
-//! The payload is a typed text of 100 bytes to 1 MB, with no escapes to one in eight bytes. Both parsers and the
-//! library decode it, and the library should be about as fast as the faster parser. Two tables at the end summarise the
-//! results.
+//! The payload is a typed text of 100 bytes to 1 MB, with no escapes to one in eight bytes. Two tables at the end
+//! summarise the results.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -104,7 +103,7 @@ fn deserialize(criterion: &mut Criterion) {
     println!("{best}");
 }
 
-/// simd-json as the library calls it, but for any text: on a copy, which it overwrites, and with reused buffers.
+/// simd-json on a copy, which it overwrites, and with reused buffers.
 #[derive(Default)]
 struct Reused {
     text: Vec<u8>,

@@ -113,8 +113,8 @@
 //!
 //! # Crate features
 //!
-//! - **`simd-json`** (on by default): [`RawJson::deserialize`] decodes large texts with many escapes by simd-json, which
-//!   takes a third to a half of serde_json's time there, and all others by serde_json. The results are the same.
+//! None is on by default.
+//!
 //! - **`stdio`**: [`stdio::claim`], a stdout that stray prints can't get into. Adds rustix.
 //! - **`futures-io`**: [`aio`] for streams with the traits of futures-io, and as a `Stream` and a `Sink`. Adds three small
 //!   crates of traits.

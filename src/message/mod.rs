@@ -9,7 +9,7 @@
 //! | `message`, `frame` | what comes out |
 //! | `id`, `raw` | what messages are made of |
 //! | `serde` | ids and raw JSON inside other types |
-//! | `typed`, `simd_json` | typed values from payloads, and which library decodes them |
+//! | `typed` | typed values from payloads |
 
 pub(crate) mod code;
 pub(crate) mod dialect;
@@ -22,8 +22,6 @@ pub(crate) mod message;
 pub(crate) mod raw;
 pub(crate) mod rules;
 mod serde;
-#[cfg(feature = "simd-json")]
-pub(crate) mod simd_json;
 mod typed;
 
 pub(crate) use dialect::{AnswerWithoutId, Kind, Permits};

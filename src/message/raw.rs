@@ -150,16 +150,12 @@ impl<'a> RawJson<'a> {
     /// The text doesn't fit `T`. The error is serde_json's, and may quote what it found: keep it out of logs if that
     /// matters.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        #[cfg(feature = "simd-json")]
-        if super::simd_json::is_faster(self.as_bytes(), false) {
-            return self.deserialize_with(&mut Scratch::default());
-        }
-        from_checked(self.as_json())
+        from_checked(self.as_json(), &mut Vec::new())
     }
 
-    /// Decodes the text as [`deserialize`](Self::deserialize) does, reusing buffers from call to call.
+    /// Decodes the text as [`deserialize`](Self::deserialize) does, reusing a buffer for strings with escapes.
     ///
-    /// Worth it where large texts are decoded one after another.
+    /// Worth it where many texts are decoded one after another.
     ///
     /// ```
     /// use wireline::{RawJson, Scratch};
@@ -176,10 +172,11 @@ impl<'a> RawJson<'a> {
     ///
     /// The text doesn't fit `T`.
     pub fn deserialize_with<T: DeserializeOwned>(&self, scratch: &mut Scratch) -> Result<T, serde_json::Error> {
-        if let Some(value) = scratch.deserialize(self.as_bytes()) {
-            return Ok(value);
+        let value = from_checked(self.as_json(), &mut scratch.text);
+        if scratch.text.capacity() > LARGEST_KEPT {
+            scratch.text = Vec::new();
         }
-        from_checked(self.as_json())
+        value
     }
 
     /// Decodes the text into a type that may borrow from it.
@@ -199,7 +196,7 @@ impl<'a> RawJson<'a> {
     ///
     /// The text doesn't fit `T`.
     pub fn deserialize_borrowed<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
-        from_checked(self.as_json())
+        from_checked(self.as_json(), &mut Vec::new())
     }
 
     /// The value that a JSON pointer (RFC 6901) leads to, found without decoding anything.
@@ -322,25 +319,14 @@ impl fmt::Display for InvalidJson {
 
 impl std::error::Error for InvalidJson {}
 
-/// Buffers for [`RawJson::deserialize_with`].
+/// A buffer for [`RawJson::deserialize_with`].
 #[derive(Default)]
 pub struct Scratch {
-    #[cfg(feature = "simd-json")]
-    pub(crate) simd: super::simd_json::Scratch,
+    text: Vec<u8>,
 }
 
-impl Scratch {
-    /// The value, if simd-json is there, is likely to be faster, and gives the same one.
-    #[cfg(feature = "simd-json")]
-    fn deserialize<T: DeserializeOwned>(&mut self, json: &[u8]) -> Option<T> {
-        self.simd.deserialize(json)
-    }
-
-    #[cfg(not(feature = "simd-json"))]
-    fn deserialize<T>(&mut self, _: &[u8]) -> Option<T> {
-        None
-    }
-}
+/// A larger buffer isn't kept.
+const LARGEST_KEPT: usize = 1 << 20;
 
 impl fmt::Debug for Scratch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

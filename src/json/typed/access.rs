@@ -1,87 +1,90 @@
 //! The parts of containers, as serde asks for them.
 
+use std::mem;
+
 use serde::de::{self, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::text::Text;
 use super::{BorrowedStrDeserializer, Deserializer, Integer, RAW_VALUE, Unread, integer};
 
 /// The elements of an array, inside its brackets.
-pub(super) struct Elements<'a, 'de> {
-    deserializer: &'a mut Deserializer<'de>,
+pub(super) struct Elements<'a, 'de, 's> {
+    deserializer: &'a mut Deserializer<'de, 's>,
     is_first: bool,
 }
 
-impl<'a, 'de> Elements<'a, 'de> {
-    pub(super) fn new(deserializer: &'a mut Deserializer<'de>) -> Self {
+impl<'a, 'de, 's> Elements<'a, 'de, 's> {
+    pub(super) fn new(deserializer: &'a mut Deserializer<'de, 's>) -> Self {
         Self { deserializer, is_first: true }
     }
 }
 
-impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
+impl<'de> SeqAccess<'de> for Elements<'_, 'de, '_> {
     type Error = Unread;
 
     #[inline]
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Unread> {
         match self.deserializer.peek()? {
             b']' => return Ok(None),
-            b',' if !self.is_first => self.deserializer.cursor.at += 1,
-            _ => {}
+            _ if mem::take(&mut self.is_first) => {}
+            b',' => self.deserializer.cursor.at += 1,
+            // Somebody hasn't read the element before.
+            _ => return self.deserializer.noting(|_| Err(Unread)),
         }
-        self.is_first = false;
         seed.deserialize(&mut *self.deserializer).map(Some)
     }
 }
 
 /// The members of an object, inside its brackets.
-pub(super) struct Members<'a, 'de> {
-    deserializer: &'a mut Deserializer<'de>,
+pub(super) struct Members<'a, 'de, 's> {
+    deserializer: &'a mut Deserializer<'de, 's>,
     is_first: bool,
 }
 
-impl<'a, 'de> Members<'a, 'de> {
-    pub(super) fn new(deserializer: &'a mut Deserializer<'de>) -> Self {
+impl<'a, 'de, 's> Members<'a, 'de, 's> {
+    pub(super) fn new(deserializer: &'a mut Deserializer<'de, 's>) -> Self {
         Self { deserializer, is_first: true }
     }
 }
 
-impl<'de> MapAccess<'de> for Members<'_, 'de> {
+impl<'de> MapAccess<'de> for Members<'_, 'de, '_> {
     type Error = Unread;
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unread> {
         match self.deserializer.peek()? {
             b'}' => return Ok(None),
-            b',' if !self.is_first => self.deserializer.cursor.at += 1,
-            _ => {}
+            _ if mem::take(&mut self.is_first) => {}
+            b',' => self.deserializer.cursor.at += 1,
+            _ => return self.deserializer.noting(|_| Err(Unread)),
         }
-        self.is_first = false;
         seed.deserialize(Key { deserializer: &mut *self.deserializer }).map(Some)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unread> {
-        self.deserializer.expect(b':')?;
+        self.deserializer.noting(|this| this.expect(b':'))?;
         seed.deserialize(&mut *self.deserializer)
     }
 }
 
 /// A key: a string, or whatever its characters spell.
-struct Key<'a, 'de> {
-    deserializer: &'a mut Deserializer<'de>,
+struct Key<'a, 'de, 's> {
+    deserializer: &'a mut Deserializer<'de, 's>,
 }
 
 /// Integers in quotes. Others are left to serde_json.
 macro_rules! numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-            match self.deserializer.string()? {
+            self.deserializer.noting(|this| match this.string()? {
                 Text::Borrowed(key) => match integer(key) {
                     Some(Integer::Positive(integer)) if !has_leading_zero(key) => visitor.visit_u64(integer),
                     Some(Integer::Negative(integer)) if !has_leading_zero(&key[1..]) => visitor.visit_i64(integer),
                     _ => Err(Unread),
                 },
                 Text::Decoded(_) => Err(Unread),
-            }
+            })
         }
     )*};
 }
@@ -90,20 +93,20 @@ fn has_leading_zero(digits: &str) -> bool {
     digits.len() > 1 && digits.starts_with('0')
 }
 
-impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
+impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
     type Error = Unread;
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        self.deserializer.visit_string(visitor)
+        self.deserializer.noting(|this| this.visit_string(visitor))
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.deserializer.string()? {
+        self.deserializer.noting(|this| match this.string()? {
             Text::Borrowed("true") => visitor.visit_bool(true),
             Text::Borrowed("false") => visitor.visit_bool(false),
             _ => Err(Unread),
-        }
+        })
     }
 
     numbers! {
@@ -113,11 +116,11 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
     }
 
     fn deserialize_i128<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Unread> {
-        Err(Unread)
+        self.deserializer.noting(|_| Err(Unread))
     }
 
     fn deserialize_u128<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Unread> {
-        Err(Unread)
+        self.deserializer.noting(|_| Err(Unread))
     }
 
     /// No key is null.
@@ -127,7 +130,7 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Unread> {
         match name == RAW_VALUE {
-            true => Err(Unread),
+            true => self.deserializer.noting(|_| Err(Unread)),
             false => visitor.visit_newtype_struct(self),
         }
     }
@@ -155,22 +158,22 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
 }
 
 /// A variant with content: the only member of an object, inside its brackets.
-pub(super) struct Variant<'a, 'de> {
-    pub(super) deserializer: &'a mut Deserializer<'de>,
+pub(super) struct Variant<'a, 'de, 's> {
+    pub(super) deserializer: &'a mut Deserializer<'de, 's>,
 }
 
-impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
+impl<'de> EnumAccess<'de> for Variant<'_, 'de, '_> {
     type Error = Unread;
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Unread> {
         let variant = seed.deserialize(&mut *self.deserializer)?;
-        self.deserializer.expect(b':')?;
+        self.deserializer.noting(|this| this.expect(b':'))?;
         Ok((variant, self))
     }
 }
 
-impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
+impl<'de> VariantAccess<'de> for Variant<'_, 'de, '_> {
     type Error = Unread;
 
     fn unit_variant(self) -> Result<(), Unread> {
@@ -191,11 +194,11 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
 }
 
 /// A variant that is only a name.
-pub(super) struct UnitVariant<'a, 'de> {
-    pub(super) deserializer: &'a mut Deserializer<'de>,
+pub(super) struct UnitVariant<'a, 'de, 's> {
+    pub(super) deserializer: &'a mut Deserializer<'de, 's>,
 }
 
-impl<'de> EnumAccess<'de> for UnitVariant<'_, 'de> {
+impl<'de> EnumAccess<'de> for UnitVariant<'_, 'de, '_> {
     type Error = Unread;
     type Variant = Self;
 
@@ -204,7 +207,7 @@ impl<'de> EnumAccess<'de> for UnitVariant<'_, 'de> {
     }
 }
 
-impl<'de> VariantAccess<'de> for UnitVariant<'_, 'de> {
+impl<'de> VariantAccess<'de> for UnitVariant<'_, 'de, '_> {
     type Error = Unread;
 
     fn unit_variant(self) -> Result<(), Unread> {
@@ -212,15 +215,15 @@ impl<'de> VariantAccess<'de> for UnitVariant<'_, 'de> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Unread> {
-        Err(Unread)
+        self.deserializer.noting(|_| Err(Unread))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Unread> {
-        Err(Unread)
+        self.deserializer.noting(|_| Err(Unread))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Unread> {
-        Err(Unread)
+        self.deserializer.noting(|_| Err(Unread))
     }
 }
 

@@ -21,10 +21,14 @@ const DEPTH: u8 = 127;
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// The value of `json`, a JSON text, or [`Unread`] if serde_json should decode it, and knows why.
-pub(crate) fn from_json<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, Unread> {
-    let mut deserializer = Deserializer { cursor: Cursor { text: json, at: 0 }, scratch: Vec::new(), depth: DEPTH };
+///
+/// `scratch` is for strings with escapes.
+pub(crate) fn from_json<'de, T: Deserialize<'de>>(json: &'de str, scratch: &mut Vec<u8>) -> Result<T, Unread> {
+    let cursor = Cursor { text: json, at: 0 };
+    let mut deserializer = Deserializer { cursor, scratch, depth: DEPTH, has_failed: false };
     let value = T::deserialize(&mut deserializer)?;
-    match deserializer.cursor.at == json.len() {
+    // A type that makes do with something else after an error would get something else from serde_json.
+    match deserializer.cursor.at == json.len() && !deserializer.has_failed {
         true => Ok(value),
         false => Err(Unread),
     }
@@ -61,16 +65,26 @@ impl de::Error for Unread {
     }
 }
 
-pub(super) struct Deserializer<'de> {
+pub(super) struct Deserializer<'de, 's> {
     /// Where the next value starts, or the blanks before it.
     cursor: Cursor<'de>,
     /// Where strings with escapes are decoded.
-    scratch: Vec<u8>,
+    scratch: &'s mut Vec<u8>,
     /// How many more containers may be opened.
     depth: u8,
+    /// Whether some type has been given an error.
+    has_failed: bool,
 }
 
-impl<'de> Deserializer<'de> {
+impl<'de> Deserializer<'de, '_> {
+    /// Remembers an error, whatever the type makes of it.
+    #[inline]
+    fn noting<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Unread>) -> Result<T, Unread> {
+        let value = read(self);
+        self.has_failed |= value.is_err();
+        value
+    }
+
     /// The next byte that is no blank.
     #[inline]
     fn peek(&mut self) -> Result<u8, Unread> {
@@ -111,7 +125,7 @@ impl<'de> Deserializer<'de> {
     #[inline]
     fn string(&mut self) -> Result<Text<'de, '_>, Unread> {
         self.expect(b'"')?;
-        text::read(&mut self.cursor, &mut self.scratch)
+        text::read(&mut self.cursor, self.scratch)
     }
 
     #[inline]
@@ -209,62 +223,41 @@ fn integer(number: &str) -> Option<Integer> {
     }
 }
 
-macro_rules! numbers {
-    ($($method:ident)*) => {$(
+/// Each with a body that reads the value from `$this`.
+macro_rules! methods {
+    ($($(#[$attribute:meta])* fn $method:ident($this:ident, $visitor:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {$(
         #[inline]
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-            self.number(visitor, |deserializer, visitor| de::Deserializer::$method(deserializer, visitor))
+        $(#[$attribute])*
+        fn $method<V: Visitor<'de>>(self $(, $argument: $type)*, $visitor: V) -> Result<V::Value, Unread> {
+            self.noting(|$this| $body)
         }
     )*};
+}
+
+macro_rules! numbers {
+    ($($method:ident)*) => {
+        methods! {$(
+            fn $method(this, visitor) {
+                this.number(visitor, |deserializer, visitor| de::Deserializer::$method(deserializer, visitor))
+            }
+        )*}
+    };
 }
 
 macro_rules! wide_numbers {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-            by_serde_json(self.skip()?, visitor, |deserializer, visitor| {
-                de::Deserializer::$method(deserializer, visitor)
-            })
-        }
-    )*};
+    ($($method:ident)*) => {
+        methods! {$(
+            fn $method(this, visitor) {
+                by_serde_json(this.skip()?, visitor, |deserializer, visitor| {
+                    de::Deserializer::$method(deserializer, visitor)
+                })
+            }
+        )*}
+    };
 }
 
-macro_rules! strings {
-    ($($method:ident)*) => {$(
-        #[inline]
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-            self.visit_string(visitor)
-        }
-    )*};
-}
-
-impl<'de> de::Deserializer<'de> for &mut Deserializer<'de> {
+impl<'de> de::Deserializer<'de> for &mut Deserializer<'de, '_> {
     type Error = Unread;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'"' => self.visit_string(visitor),
-            b'{' => self.map(visitor),
-            b'[' => self.sequence(visitor),
-            b't' | b'f' => self.deserialize_bool(visitor),
-            b'n' => self.deserialize_unit(visitor),
-            _ => self.number(visitor, |deserializer, visitor| de::Deserializer::deserialize_any(deserializer, visitor)),
-        }
-    }
-
-    #[inline]
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b't' => {
-                self.literal("true");
-                visitor.visit_bool(true)
-            }
-            b'f' => {
-                self.literal("false");
-                visitor.visit_bool(false)
-            }
-            _ => Err(Unread),
-        }
-    }
 
     numbers! {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
@@ -272,121 +265,141 @@ impl<'de> de::Deserializer<'de> for &mut Deserializer<'de> {
         deserialize_f32 deserialize_f64
     }
     wide_numbers! { deserialize_i128 deserialize_u128 }
-    strings! { deserialize_char deserialize_str deserialize_string deserialize_identifier }
 
-    /// Strings with escapes of half a character are valid here, which nobody else sends.
-    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'[' => self.sequence(visitor),
-            _ => match self.string()? {
-                Text::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
-                Text::Decoded(text) => visitor.visit_bytes(text.as_bytes()),
-            },
-        }
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        self.deserialize_bytes(visitor)
-    }
-
-    #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'n' => {
-                self.literal("null");
-                visitor.visit_none()
+    methods! {
+        fn deserialize_any(this, visitor) {
+            match this.peek()? {
+                b'"' => this.visit_string(visitor),
+                b'{' => this.map(visitor),
+                b'[' => this.sequence(visitor),
+                b't' | b'f' => this.deserialize_bool(visitor),
+                b'n' => this.deserialize_unit(visitor),
+                _ => this.number(visitor, |deserializer, visitor| de::Deserializer::deserialize_any(deserializer, visitor)),
             }
-            _ => visitor.visit_some(self),
         }
-    }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'n' => {
-                self.literal("null");
-                visitor.visit_unit()
+        fn deserialize_bool(this, visitor) {
+            match this.peek()? {
+                b't' => {
+                    this.literal("true");
+                    visitor.visit_bool(true)
+                }
+                b'f' => {
+                    this.literal("false");
+                    visitor.visit_bool(false)
+                }
+                _ => Err(Unread),
             }
-            _ => Err(Unread),
         }
-    }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Unread> {
-        self.deserialize_unit(visitor)
-    }
-
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Unread> {
-        match name == RAW_VALUE {
-            true => visitor.visit_map(RawValue::new(self.skip()?)),
-            false => visitor.visit_newtype_struct(self),
+        fn deserialize_char(this, visitor) {
+            this.visit_string(visitor)
         }
-    }
 
-    #[inline]
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'[' => self.sequence(visitor),
-            _ => Err(Unread),
+        fn deserialize_str(this, visitor) {
+            this.visit_string(visitor)
         }
-    }
 
-    #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Unread> {
-        self.deserialize_seq(visitor)
-    }
-
-    #[inline]
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, Unread> {
-        self.deserialize_seq(visitor)
-    }
-
-    #[inline]
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'{' => self.map(visitor),
-            _ => Err(Unread),
+        fn deserialize_string(this, visitor) {
+            this.visit_string(visitor)
         }
-    }
 
-    #[inline]
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'{' => self.map(visitor),
-            b'[' => self.sequence(visitor),
-            _ => Err(Unread),
+        fn deserialize_identifier(this, visitor) {
+            this.visit_string(visitor)
         }
-    }
 
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Unread> {
-        match self.peek()? {
-            b'{' => self.nested(|this| {
-                let value = visitor.visit_enum(Variant { deserializer: this })?;
-                this.expect(b'}')?;
-                Ok(value)
-            }),
-            b'"' => visitor.visit_enum(UnitVariant { deserializer: self }),
-            _ => Err(Unread),
+        fn deserialize_bytes(this, visitor) {
+            match this.peek()? {
+                b'[' => this.sequence(visitor),
+                // To serde_json, half a character is bytes too. It is left to it.
+                _ => match this.string()? {
+                    Text::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+                    Text::Decoded(text) => visitor.visit_bytes(text.as_bytes()),
+                },
+            }
         }
-    }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
-        self.skip()?;
-        visitor.visit_unit()
+        fn deserialize_byte_buf(this, visitor) {
+            this.deserialize_bytes(visitor)
+        }
+
+        fn deserialize_option(this, visitor) {
+            match this.peek()? {
+                b'n' => {
+                    this.literal("null");
+                    visitor.visit_none()
+                }
+                _ => visitor.visit_some(this),
+            }
+        }
+
+        fn deserialize_unit(this, visitor) {
+            match this.peek()? {
+                b'n' => {
+                    this.literal("null");
+                    visitor.visit_unit()
+                }
+                _ => Err(Unread),
+            }
+        }
+
+        fn deserialize_unit_struct(this, visitor, _name: &'static str) {
+            this.deserialize_unit(visitor)
+        }
+
+        fn deserialize_newtype_struct(this, visitor, name: &'static str) {
+            match name == RAW_VALUE {
+                true => visitor.visit_map(RawValue::new(this.skip()?)),
+                false => visitor.visit_newtype_struct(this),
+            }
+        }
+
+        fn deserialize_seq(this, visitor) {
+            match this.peek()? {
+                b'[' => this.sequence(visitor),
+                _ => Err(Unread),
+            }
+        }
+
+        fn deserialize_tuple(this, visitor, _len: usize) {
+            this.deserialize_seq(visitor)
+        }
+
+        fn deserialize_tuple_struct(this, visitor, _name: &'static str, _len: usize) {
+            this.deserialize_seq(visitor)
+        }
+
+        fn deserialize_map(this, visitor) {
+            match this.peek()? {
+                b'{' => this.map(visitor),
+                _ => Err(Unread),
+            }
+        }
+
+        fn deserialize_struct(this, visitor, _name: &'static str, _fields: &'static [&'static str]) {
+            match this.peek()? {
+                b'{' => this.map(visitor),
+                b'[' => this.sequence(visitor),
+                _ => Err(Unread),
+            }
+        }
+
+        fn deserialize_enum(this, visitor, _name: &'static str, _variants: &'static [&'static str]) {
+            match this.peek()? {
+                b'{' => this.nested(|this| {
+                    let value = visitor.visit_enum(Variant { deserializer: this })?;
+                    this.expect(b'}')?;
+                    Ok(value)
+                }),
+                b'"' => visitor.visit_enum(UnitVariant { deserializer: this }),
+                _ => Err(Unread),
+            }
+        }
+
+        fn deserialize_ignored_any(this, visitor) {
+            this.skip()?;
+            visitor.visit_unit()
+        }
     }
 }
 

@@ -10,8 +10,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::from_json;
+use super::Unread;
 use crate::json::walk;
+
+fn from_json<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, Unread> {
+    super::from_json(json, &mut Vec::new())
+}
 
 /// Whether a type must be read here if serde_json reads it.
 #[derive(Clone, Copy, PartialEq)]
@@ -152,6 +156,15 @@ fn check_all(json: &str) {
     check::<Vec<Raw>>(json, Always);
     check::<BTreeMap<String, Raw>>(json, Always);
     check::<Bytes>(json, Sometimes);
+    // Types that don't mind errors are always left to serde_json when there is one.
+    check::<Vec<OrDefault<u8>>>(json, Sometimes);
+    check::<(OrDefault<u8>, String)>(json, Sometimes);
+    check::<(OrDefault<String>, Skipped)>(json, Sometimes);
+    check::<BTreeMap<String, OrDefault<Vec<u8>>>>(json, Sometimes);
+    check::<Vec<Nothing>>(json, Sometimes);
+    check::<(Nothing, u8)>(json, Sometimes);
+    check::<BTreeMap<String, Nothing>>(json, Sometimes);
+    check::<Defaults>(json, Sometimes);
 
     let found = from_json::<&str>(json).ok();
     assert_eq!(found, serde_json::from_str(json).ok(), "{json}");
@@ -177,6 +190,34 @@ impl PartialEq for Skipped {
     fn eq(&self, _: &Self) -> bool {
         true
     }
+}
+
+/// A default value in place of an error.
+#[derive(PartialEq, Debug, Default)]
+struct OrDefault<T>(T);
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for OrDefault<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(T::deserialize(deserializer).unwrap_or_default()))
+    }
+}
+
+/// Isn't even looked at.
+#[derive(PartialEq, Debug)]
+struct Nothing;
+
+impl<'de> Deserialize<'de> for Nothing {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}
+
+#[derive(Deserialize, PartialEq, Debug)]
+struct Defaults {
+    #[serde(default)]
+    a: OrDefault<Vec<u8>>,
+    #[serde(default)]
+    b: u8,
 }
 
 /// As it is spelled.
