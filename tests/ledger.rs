@@ -474,6 +474,58 @@ fn the_rest_that_is_dropped_is_owed() {
     assert_eq!((owed.in_flight(), owed.dropped().count()), (0, 0));
 }
 
+/// A batch under rules that its parts exceed still has them all.
+#[test]
+fn a_batch_of_answers_made_under_other_rules() {
+    let (large, small) = (Inbound::new(Rules::json_rpc(), 10), Inbound::new(Rules::json_rpc().max_line_len(200), 10));
+    let answers = ["1", "2"].map(|id| admit(&large, id).unwrap().respond(&"x".repeat(1000)));
+    let batch = small.batch(answers.into_iter().chain([admit(&small, "3").unwrap().respond(&3)]));
+    let lines = said(batch);
+    assert_eq!(lines.len(), 3);
+    assert!(lines[0].len() > 1000 && lines[1].len() > 1000);
+    assert_eq!(lines[2], "batch [result 3 3]");
+    assert_eq!((large.in_flight(), small.in_flight()), (0, 0));
+}
+
+/// Whoever gives up waiting leaves nothing behind.
+#[test]
+fn waiting_can_be_given_up() {
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let ticket = admit(&owed, "1").unwrap();
+    let count = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&count));
+    for _ in 0..100 {
+        assert!(pin!(owed.idle()).poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&count), 2);
+    assert!(!owed.wait_idle(Duration::from_millis(1)));
+    assert!(!ticket.respond(&1).accept().is_empty());
+    assert_eq!(count.count(), 0);
+}
+
+/// The waker of a task may own what the task owns: another ticket, for example. Dropping it must not be done under a
+/// lock.
+#[test]
+fn a_waker_may_own_a_ticket() {
+    struct Owns(#[allow(dead_code)] Ticket);
+
+    impl Wake for Owns {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    // One shard, so that all tickets are under one lock.
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let owns = |id: &str| Waker::from(Arc::new(Owns(admit(&owed, id).unwrap())));
+    let poll = |ticket: &Ticket, waker: &Waker| ticket.poll_cancelled(&mut Context::from_waker(waker));
+    let ticket = admit(&owed, "1").unwrap();
+    assert!(poll(&ticket, &owns("2")).is_pending());
+    assert!(poll(&ticket, &owns("3")).is_pending());
+    assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal("2")]);
+    assert!(!ticket.respond(&1).accept().is_empty());
+    assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), [internal("3")]);
+    assert_eq!(owed.in_flight(), 0);
+}
+
 #[test]
 fn nothing_is_allocated_for_short_ids() {
     let owed = Inbound::new(Rules::json_rpc(), 10_000);

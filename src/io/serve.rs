@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -107,7 +107,7 @@ pub fn serve_with<T: Serialize>(
             }
         }
         server.write_out(&mut writer)?;
-        writer.flush()?;
+        flush(&mut writer)?;
         if !reader.fill()? {
             return Ok(());
         }
@@ -306,7 +306,7 @@ where
                 self.answer_entries(&batch);
                 let answers = mem::replace(&mut self.out, before);
                 let entries = answers[..].split(|&byte| byte == b'\n').filter(|entry| !entry.is_empty());
-                ledger::append_array(&mut Encoder::append_to(&mut self.out, self.rules), entries);
+                ledger::append_array(&mut self.out, self.rules, entries);
             }
             Err(fault) => self.answer_fault(&fault),
         }
@@ -383,6 +383,15 @@ where
             self.out = BytesMut::new();
         }
         Ok(())
+    }
+}
+
+fn flush(writer: &mut impl Write) -> io::Result<()> {
+    loop {
+        match writer.flush() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            flushed => return flushed,
+        }
     }
 }
 

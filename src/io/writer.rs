@@ -337,12 +337,12 @@ impl<W: Write> FrameWriter<W> {
             let written = self.guarded(|| output.writer.write(&output.lines[output.written..]));
             match written {
                 Ok(0) => return Err(self.breaks(ErrorKind::WriteZero.into())),
-                Ok(written) => output.written = (output.written + written).min(output.lines.len()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Ok(written) => {
+                    output.written = (output.written + written).min(output.lines.len());
                     self.queue().in_output = output.lines.len() - output.written;
-                    return Ok(Progress::Pending);
                 }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Pending),
                 Err(error) => return Err(self.breaks(error)),
             }
         }

@@ -152,7 +152,8 @@ impl Inbound {
 
     /// Joins the answers to a batch in one array.
     ///
-    /// If that would exceed the limits, or the rules have no batches, there are as few lines as possible.
+    /// If that would exceed the limits, or the rules have no batches, there are several lines. So there are if an answer is
+    /// a batch itself.
     pub fn batch(&self, answers: impl IntoIterator<Item = Answer>) -> Answer {
         Answer::batch(answers, self.owed.rules)
     }
@@ -182,8 +183,8 @@ impl Inbound {
     /// The answers to requests whose tickets or answers were dropped, the oldest first: internal errors, or
     /// "Request cancelled" where that is why.
     ///
-    /// One that is dropped again is owed again, and offered by the next call, not by this one: so a loop over them ends
-    /// even if none can be sent.
+    /// One that is dropped again is owed again, and offered again, usually by the next call. A loop over them ends even if
+    /// none can be sent.
     ///
     /// ```
     /// use wireline::io::{FrameWriter, Unsent};
@@ -270,7 +271,12 @@ impl Inbound {
 
     /// Waits until no request is in flight, on any runtime; see [`poll_idle`](Self::poll_idle).
     pub async fn idle(&self) {
-        poll_fn(|cx| self.poll_idle(cx)).await;
+        let mut waiting = Waiting { owed: &self.owed, waker: None };
+        poll_fn(|cx| {
+            waiting.waker = Some(cx.waker().clone());
+            self.poll_idle(cx)
+        })
+        .await;
     }
 
     /// Blocks until no request is in flight, or `timeout` has passed. Whether none is.
@@ -285,6 +291,7 @@ impl Inbound {
         }
 
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let _waiting = Waiting { owed: &self.owed, waker: Some(waker.clone()) };
         let start = Instant::now();
         while self.poll_idle(&mut Context::from_waker(&waker)).is_pending() {
             match timeout.checked_sub(start.elapsed()) {
@@ -293,6 +300,20 @@ impl Inbound {
             }
         }
         true
+    }
+}
+
+/// Somebody who waits for the last answer, and may give up.
+struct Waiting<'o> {
+    owed: &'o Owed,
+    waker: Option<Waker>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(waker) = &self.waker {
+            self.owed.forget_idle(waker);
+        }
     }
 }
 
@@ -320,11 +341,12 @@ pub(crate) fn append_reply(out: &mut BytesMut, reply: &Reply<'_>) {
 pub enum Refusal {
     /// A request with the same id is in flight.
     Duplicate,
-    /// As many requests are in flight as the ledger allows.
+    /// As many requests are in flight as the ledger allows; or nearly, where threads compete for the last places.
     TooMany,
     /// The ledger is [closed](Inbound::close).
     Closed,
-    /// The ledger's rules don't permit the id: it was read under others.
+    /// The ledger's rules don't permit the id: it was read under others. The answer has no id, and is empty if the rules
+    /// have no such answers.
     InvalidId,
 }
 

@@ -101,18 +101,18 @@ impl Owed {
     pub(super) fn enter(&self, id: &Id<'static>) -> Result<(u32, BytesMut), Refusal> {
         let hash = self.key.hash(id);
         let mut shard = self.lock(self.shard_of(hash));
-        // Read under the lock, so that nothing is admitted once `close` has had each of the locks.
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(Refusal::Closed);
-        }
         if shard.permits == 0 {
             drop(shard);
             self.find_permits(hash, id)?;
             shard = self.lock(self.shard_of(hash));
-            // Somebody may have taken what was found.
-            if shard.permits == 0 {
-                return Err(Refusal::TooMany);
-            }
+        }
+        // Read under the lock under which it is entered, so that nothing is once `close` has had each of the locks.
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Refusal::Closed);
+        }
+        // Somebody may have taken what was found.
+        if shard.permits == 0 {
+            return Err(Refusal::TooMany);
         }
         let state = State { flags: 0, holders: 1, waker: None };
         let number = shard.table.insert(low(hash), id, state).ok_or(Refusal::Duplicate)?;
@@ -140,8 +140,10 @@ impl Owed {
                 }
             }
         }
-        // An id that is in use says more than a full ledger.
+        // A closed ledger says more than one with an id that is in use, and that more than a full one.
+        let is_closed = self.is_closed();
         match self.lock(wanting).table.find(low(hash), id) {
+            _ if is_closed => Err(Refusal::Closed),
             Some(_) => Err(Refusal::Duplicate),
             None => Err(Refusal::TooMany),
         }
@@ -159,6 +161,9 @@ impl Owed {
         }
         let Some(entry) = shard.table.get_mut(number) else { return false };
         let (before, is_last) = (entry.value.flags, entry.value.holders == 1);
+        if let Some(waker) = entry.value.waker.take_if(|_| is_last) {
+            wakes.unneeded.push(*waker);
+        }
         if is_last && before & SETTLED == 0 {
             // What nearly always happens.
             shard.table.forget(number);
@@ -168,7 +173,7 @@ impl Owed {
             entry.value.holders -= 1;
             if before & SETTLED == 0 {
                 // Somebody still works on it, for nothing.
-                wakes.0.extend(self.stop(slot, &mut entry.value));
+                wakes.due.extend(self.stop(slot, &mut entry.value));
                 shard.table.forget(number);
             } else if is_last {
                 shard.table.discard(number);
@@ -233,17 +238,16 @@ impl Owed {
             return Poll::Ready(());
         }
         let (number, at) = self.number_and_shard(slot);
+        let waker = Box::new(cx.waker().clone());
         let mut shard = self.lock(at);
-        match shard.table.get_mut(number) {
-            Some(entry) if entry.value.flags & STOPPED == 0 => {
-                match &mut entry.value.waker {
-                    Some(waker) => (**waker).clone_from(cx.waker()),
-                    none => *none = Some(Box::new(cx.waker().clone())),
-                }
-                Poll::Pending
-            }
-            _ => Poll::Ready(()),
-        }
+        let (before, poll) = match shard.table.get_mut(number) {
+            Some(entry) if entry.value.flags & STOPPED == 0 => (entry.value.waker.replace(waker), Poll::Pending),
+            _ => (Some(waker), Poll::Ready(())),
+        };
+        // In this order: dropping a waker may drop a task, and with it another ticket.
+        drop(shard);
+        drop(before);
+        poll
     }
 
     /// Takes over a request from one who held it and won't answer. `is_known` if it was in the queue before, so that
@@ -275,13 +279,16 @@ impl Owed {
         let mut shard = self.lock(at);
         let Some(entry) = shard.table.get_mut(number) else { return };
         entry.value.holders -= 1;
-        if entry.value.holders == 0 {
-            let is_stopped = entry.value.flags & STOPPED != 0;
-            shard.table.discard(number);
-            if is_stopped {
-                self.stopped.clear(slot);
-            }
+        if entry.value.holders > 0 {
+            return;
         }
+        let (is_stopped, waker) = (entry.value.flags & STOPPED != 0, entry.value.waker.take());
+        shard.table.discard(number);
+        if is_stopped {
+            self.stopped.clear(slot);
+        }
+        drop(shard);
+        drop(waker);
     }
 
     pub(super) fn dropped_len(&self) -> usize {
@@ -294,8 +301,9 @@ impl Owed {
             let slot = {
                 let mut dropped = lock(&self.dropped);
                 let slot = dropped.pop_front()?;
-                if dropped.is_empty() {
-                    *dropped = VecDeque::new();
+                if dropped.capacity() > 64 && 4 * dropped.len() < dropped.capacity() {
+                    let len = dropped.len();
+                    dropped.shrink_to(2 * len);
                 }
                 slot
             };
@@ -366,6 +374,15 @@ impl Owed {
         Poll::Ready(())
     }
 
+    /// Forgets one who waited in [`poll_idle`](Self::poll_idle).
+    pub(super) fn forget_idle(&self, waker: &Waker) {
+        let mut idle = lock(&self.idle);
+        let (forgotten, rest) = mem::take(&mut *idle).into_iter().partition(|other| other.will_wake(waker));
+        *idle = rest;
+        drop(idle);
+        drop::<Vec<Waker>>(forgotten);
+    }
+
     #[cold]
     fn add_if_idle(&self, wakes: &mut Wakes) {
         if self.in_flight() > 0 {
@@ -373,7 +390,7 @@ impl Owed {
         }
         let mut idle = lock(&self.idle);
         self.is_idle_awaited.store(false, Ordering::Relaxed);
-        wakes.0.append(&mut idle);
+        wakes.due.append(&mut idle);
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "at most `MOST_SHARDS`")]
@@ -402,13 +419,17 @@ impl Owed {
 /// Those who wait for something that has happened. They are woken when this is dropped, which must not be under a lock
 /// that they might want.
 #[derive(Default)]
-pub(crate) struct Wakes(Vec<Waker>);
+pub(crate) struct Wakes {
+    due: Vec<Waker>,
+    /// Of those who no longer wait. They are only dropped, but that may drop a task, and with it another ticket.
+    unneeded: Vec<Waker>,
+}
 
 impl Drop for Wakes {
     #[inline]
     fn drop(&mut self) {
-        if !self.0.is_empty() {
-            mem::take(&mut self.0).into_iter().for_each(Waker::wake);
+        if !self.due.is_empty() {
+            mem::take(&mut self.due).into_iter().for_each(Waker::wake);
         }
     }
 }
