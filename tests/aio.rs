@@ -3,9 +3,10 @@
 mod common;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -293,6 +294,102 @@ fn a_target_that_takes_nothing_is_broken() {
     assert_eq!(writer.run().now_or_never().unwrap().map(drop).unwrap_err().kind(), ErrorKind::WriteZero);
 }
 
+/// What can't be written isn't reported as sent.
+#[test]
+fn a_writer_that_goes_while_a_message_is_encoded() {
+    let writer = LineWriter::new(Link::new(State::Open(20)), Rules::mcp());
+    let sender = writer.sender();
+    let mut writer = Some(writer);
+    let sent = sender.try_send(|encoder| {
+        drop(writer.take());
+        encoder.notification("late", &())
+    });
+    assert!(matches!(sent, Err(SendError::Broken)), "{sent:?}");
+}
+
+/// Those who wait are woken one by one, in their order. One who gives up leaves nothing behind, and passes on its turn.
+#[test]
+fn those_who_wait_take_turns() {
+    let link = Link::new(State::Blocked);
+    let writer = LineWriter::new(link.clone(), Rules::mcp()).backlog(0);
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let mut idle = Context::from_waker(Waker::noop());
+    assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+
+    let counts: Vec<Arc<Count>> = (0..4).map(|_| Arc::default()).collect();
+    let wakers: Vec<Waker> = counts.iter().map(|count| Waker::from(Arc::clone(count))).collect();
+    let woken = || counts.iter().map(|count| count.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let mut sends: Vec<_> = ["a", "b", "c", "d"]
+        .map(|method| Box::pin(sender.send(move |encoder| encoder.notification(method, &()))))
+        .into();
+    for (send, waker) in sends.iter_mut().zip(&wakers) {
+        for _ in 0..3 {
+            assert!(send.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+        }
+    }
+    // The third gives up while it waits, and the first after it was woken.
+    drop(sends.remove(2));
+    assert_eq!(Arc::strong_count(&counts[2]), 2);
+    link.set(State::Open(usize::MAX));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+    assert_eq!(woken(), [1, 0, 0, 0]);
+    drop(sends.remove(0));
+    assert_eq!(woken(), [1, 1, 0, 0]);
+    assert!(matches!(sends[0].as_mut().poll(&mut Context::from_waker(&wakers[1])), Poll::Ready(Ok(()))));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+    assert_eq!(woken(), [1, 1, 0, 1]);
+    assert!(matches!(sends[1].as_mut().poll(&mut Context::from_waker(&wakers[3])), Poll::Ready(Ok(()))));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+    assert_eq!(methods(&link.taken()), ["first", "b", "d"]);
+}
+
+/// Many who wait cost no more than few, each.
+#[test]
+fn waiting_is_cheap() {
+    let link = Link::new(State::Blocked);
+    let writer = LineWriter::new(link.clone(), Rules::mcp()).backlog(0);
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let mut idle = Context::from_waker(Waker::noop());
+    assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
+    assert!(run.as_mut().poll(&mut idle).is_pending());
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let mut cx = Context::from_waker(&waker);
+    let mut sends: VecDeque<_> =
+        (0..20_000).map(|_| Box::pin(sender.send(|encoder| encoder.notification("m", &())))).collect();
+    assert!(sends.iter_mut().all(|send| send.as_mut().poll(&mut cx).is_pending()));
+    link.set(State::Open(usize::MAX));
+    while let Some(mut send) = sends.pop_front() {
+        assert!(run.as_mut().poll(&mut idle).is_pending());
+        assert!(send.as_mut().poll(&mut cx).is_ready());
+    }
+    // Each was woken once: nobody woke for nothing.
+    assert_eq!(count.0.load(Ordering::Relaxed), 20_000);
+}
+
+/// The waker of a task may own a sender, which must not be dropped under a lock.
+#[test]
+fn a_waker_may_own_a_sender() {
+    struct Owns(#[allow(dead_code)] LineSender);
+
+    impl Wake for Owns {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    let writer = LineWriter::new(Link::new(State::Open(20)), Rules::mcp());
+    let sender = writer.sender();
+    let owns = [writer.sender(), writer.sender()].map(|sender| Waker::from(Arc::new(Owns(sender))));
+    let mut run = pin!(writer.run());
+    for waker in owns {
+        assert!(run.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    drop(sender);
+    assert!(run.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+}
+
 /// Lines from many threads, with little room, through a target that takes a few bytes at a time.
 #[test]
 fn lines_from_many_threads_stay_whole() {
@@ -383,7 +480,6 @@ mod on_tokio {
 /// Streams with the traits of futures-io, `Stream` and `Sink`.
 #[cfg(feature = "futures-io")]
 mod on_futures {
-    use std::collections::VecDeque;
     use std::pin::Pin;
 
     use futures_util::{SinkExt, StreamExt};
@@ -462,5 +558,43 @@ mod on_futures {
         link.set(State::Broken);
         assert!(sink.send(line("o")).now_or_never().unwrap().is_err());
         assert!(sink.feed(line("p")).now_or_never().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_closed_sink_takes_nothing() {
+        let link = Link::new(State::Open(usize::MAX));
+        let mut sink = LineWriter::new(link.clone(), Rules::mcp());
+        let sender = sink.sender();
+        SinkExt::<Line>::close(&mut sink).now_or_never().unwrap().unwrap();
+        assert!(link.0.borrow().is_closed);
+        assert!(matches!(notify(&sender, "late"), Some(Err(SendError::Broken))));
+        assert!(sink.send(line("late")).now_or_never().unwrap().is_err());
+    }
+
+    /// Nobody knows how much of a line it has taken.
+    #[test]
+    fn a_target_that_panics_is_broken() {
+        struct Panics;
+
+        impl Target for Panics {
+            fn poll_write(&mut self, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+                panic!("on purpose")
+            }
+
+            fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+        }
+
+        common::quiet_panics_on_purpose();
+        let mut sink = LineWriter::new(Panics, Rules::mcp());
+        let sent = catch_unwind(AssertUnwindSafe(|| sink.send(line("a")).now_or_never()));
+        assert!(sent.is_err());
+        assert!(SinkExt::<Line>::flush(&mut sink).now_or_never().unwrap().is_err());
+        assert!(sink.send(line("b")).now_or_never().unwrap().is_err());
     }
 }

@@ -5,8 +5,9 @@
 //! [`Target`] itself.
 //!
 //! - A bad line is an item of the stream, and the stream goes on.
-//! - Everything is cancel-safe: a call that is dropped before it is done loses nothing and tears no line apart.
-//! - Whoever sends waits while too much is to be written.
+//! - Reading and sending are cancel-safe: a call that is dropped before it is done loses nothing and tears no line apart.
+//!   Only [`LineWriter::run`], which owns the stream, must be run to its end.
+//! - Whoever sends waits while too much is to be written, and those who wait take turns.
 //! - Frames borrow from the reader's buffer, and lines from several tasks leave in few large writes.
 //!
 //! A server that answers in tasks of their own:

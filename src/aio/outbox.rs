@@ -1,8 +1,10 @@
 //! Lines on their way from many tasks to one writer.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::mem;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -40,8 +42,9 @@ struct Queue {
     senders: usize,
     /// The task that writes, while it has nothing to write.
     writer: Option<Waker>,
-    /// Tasks that wait for room.
-    waiting: Vec<Waker>,
+    /// Tasks that wait for room, in their order.
+    waiting: BTreeMap<u64, Waker>,
+    next_number: u64,
 }
 
 impl Outbox {
@@ -57,18 +60,6 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An empty buffer to encode into, as soon as lines may be added.
-    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Result<BytesMut, SendError>> {
-        let mut queue = self.queue();
-        match queue.take_spare() {
-            Err(SendError::Full) => {
-                queue.wait(cx.waker());
-                Poll::Pending
-            }
-            room => Poll::Ready(room),
-        }
-    }
-
     /// Whether lines may be added.
     #[cfg(feature = "futures-io")]
     pub(super) fn has_room(&self) -> Result<bool, SendError> {
@@ -80,12 +71,11 @@ impl Outbox {
     }
 
     /// Adds lines to what is to be written.
-    pub(super) fn add(&self, lines: BytesMut) {
-        let writer = {
+    pub(super) fn add(&self, lines: BytesMut) -> Result<(), SendError> {
+        let woken = {
             let mut queue = self.queue();
-            if lines.is_empty() || queue.is_broken {
-                queue.keep(lines);
-                return;
+            if queue.is_broken {
+                return Err(SendError::Broken);
             }
             if queue.lines.is_empty() {
                 // The other way round they would be copied.
@@ -95,30 +85,31 @@ impl Outbox {
                 queue.lines.extend_from_slice(&lines);
                 queue.keep(lines);
             }
-            queue.writer.take()
+            queue.wake_after_adding()
         };
         // Not under the lock: nobody knows what a waker does.
-        writer.into_iter().for_each(Waker::wake);
+        woken.into_iter().flatten().for_each(Waker::wake);
+        Ok(())
     }
 
-    /// Adds an answer to what is to be written, and settles it; or hands it back, and wakes `waiting` when there is room.
-    pub(super) fn accept(&self, answer: Answer, waiting: Option<&Waker>) -> Result<(), Unsent> {
+    /// Adds an answer to what is to be written, and settles it. Otherwise the answer is in the error.
+    ///
+    /// `is_full` is whether there may be more than the backlog.
+    pub(super) fn accept(&self, answer: Answer, is_full: bool) -> Result<(), Unsent> {
         // Dropped after the lock: whoever waits for the last answer may want to send too.
         let mut wakes = Wakes::default();
-        let writer = {
+        let woken = {
             let mut queue = self.queue();
-            if let Err(error) = queue.check() {
-                if let (SendError::Full, Some(waker)) = (&error, waiting) {
-                    queue.wait(waker);
-                }
-                return Err(Unsent { error, answer: Some(answer) });
+            match queue.check() {
+                Err(SendError::Full) if is_full => {}
+                Err(error) => return Err(Unsent { error, answer: Some(answer) }),
+                Ok(()) => {}
             }
             // Under the lock: whoever finds that nothing is in flight any more must find the line here.
             answer.accept_quietly_into(&mut queue.lines, &mut wakes);
-            if queue.lines.is_empty() { None } else { queue.writer.take() }
+            queue.wake_after_adding()
         };
-        drop(wakes);
-        writer.into_iter().for_each(Waker::wake);
+        woken.into_iter().flatten().for_each(Waker::wake);
         Ok(())
     }
 
@@ -134,24 +125,25 @@ impl Outbox {
         !lines.is_empty()
     }
 
-    /// Notes how much of what was taken is not written yet, and wakes those who wait for room if there is some.
+    /// Notes how much of what was taken is not written yet, and wakes the first who waits for room if there is some.
     pub(super) fn has_written(&self, left: usize) {
-        let waiting = {
+        let next = {
             let mut queue = self.queue();
             queue.taken = left;
-            match queue.check() {
-                Err(SendError::Full) => Vec::new(),
-                _ => mem::take(&mut queue.waiting),
-            }
+            queue.next_waiting()
         };
-        waiting.into_iter().for_each(Waker::wake);
+        next.into_iter().for_each(Waker::wake);
     }
 
     /// Ready when there is something to write, or no more will come: whether there is something.
     pub(super) fn poll_lines(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        let waker = cx.waker().clone();
         let mut queue = self.queue();
         if queue.lines.is_empty() && queue.senders > 0 {
-            queue.writer = Some(cx.waker().clone());
+            let before = queue.writer.replace(waker);
+            // In this order: dropping a waker may drop a task, and with it a sender.
+            drop(queue);
+            drop(before);
             return Poll::Pending;
         }
         Poll::Ready(!queue.lines.is_empty())
@@ -164,7 +156,7 @@ impl Outbox {
             queue.is_broken = true;
             mem::take(&mut queue.waiting)
         };
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_values().for_each(Waker::wake);
     }
 }
 
@@ -178,11 +170,19 @@ impl Queue {
         }
     }
 
-    /// Has `waker` woken when there is room.
-    fn wait(&mut self, waker: &Waker) {
-        if !self.waiting.iter().any(|waiting| waiting.will_wake(waker)) {
-            self.waiting.push(waker.clone());
+    /// The first who waits for room, if there is some. Whoever is woken wakes the next, after adding something or giving
+    /// up.
+    fn next_waiting(&mut self) -> Option<Waker> {
+        match self.check() {
+            Err(SendError::Full) => None,
+            _ => self.waiting.pop_first().map(|(_, waker)| waker),
         }
+    }
+
+    /// Whom to wake when something was added: the writer, and the next who waits if there is still room.
+    fn wake_after_adding(&mut self) -> [Option<Waker>; 2] {
+        let writer = if self.lines.is_empty() { None } else { self.writer.take() };
+        [writer, self.next_waiting()]
     }
 
     fn take_spare(&mut self) -> Result<BytesMut, SendError> {
@@ -196,6 +196,66 @@ impl Queue {
         if (self.spare.capacity()..=KEPT).contains(&buffer.capacity()) {
             self.spare = buffer;
         }
+    }
+}
+
+/// Waits for its turn to add something.
+///
+/// Those who wait are woken one after the other, in their order. One who gives up after it was woken wakes the next.
+struct Turn<'o> {
+    outbox: &'o Outbox,
+    /// While it waits.
+    number: Option<u64>,
+}
+
+impl<'o> Turn<'o> {
+    fn new(outbox: &'o Outbox) -> Self {
+        Self { outbox, number: None }
+    }
+
+    /// Has `waker` woken when there is room.
+    fn wait(&mut self, waker: &Waker) {
+        let waker = waker.clone();
+        let mut queue = self.outbox.queue();
+        let number = *self.number.get_or_insert_with(|| {
+            queue.next_number += 1;
+            queue.next_number
+        });
+        let before = queue.waiting.insert(number, waker);
+        // There may be room since it was asked for.
+        let woken = queue.next_waiting();
+        drop(queue);
+        drop(before);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// An empty buffer to encode into, as soon as lines may be added.
+impl Future for Turn<'_> {
+    type Output = Result<BytesMut, SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let spare = self.outbox.queue().take_spare();
+        match spare {
+            Err(SendError::Full) => {
+                self.wait(cx.waker());
+                Poll::Pending
+            }
+            spare => Poll::Ready(spare),
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Some(number) = self.number else { return };
+        let mut queue = self.outbox.queue();
+        let waker = queue.waiting.remove(&number);
+        // It was woken, and somebody else may be able to use that.
+        let next = if waker.is_none() { queue.next_waiting() } else { None };
+        drop(queue);
+        drop(waker);
+        next.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -266,7 +326,7 @@ impl LineSender {
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<(), SendError> {
-        let room = self.room().await?;
+        let room = Turn::new(self.outbox()).await?;
         self.encode(room, write)
     }
 
@@ -289,10 +349,9 @@ impl LineSender {
     ///
     /// The writer has failed or is gone.
     pub async fn send_line(&self, line: &Line) -> Result<(), SendError> {
-        let mut room = self.room().await?;
+        let mut room = Turn::new(self.outbox()).await?;
         room.extend_from_slice(line.as_bytes());
-        self.outbox().add(room);
-        Ok(())
+        self.outbox().add(room)
     }
 
     /// Sends an answer, once there is room for it. From then on its request counts as answered.
@@ -304,12 +363,13 @@ impl LineSender {
     ///
     /// The writer has failed or is gone. The answer is in the error.
     pub async fn answer(&self, answer: Answer) -> Result<(), Unsent> {
-        let mut unsent = Some(answer);
+        let (mut unsent, mut turn) = (Some(answer), Turn::new(self.outbox()));
         poll_fn(|cx| {
             let Some(answer) = unsent.take() else { return Poll::Ready(Ok(())) };
-            match self.outbox().accept(answer, Some(cx.waker())) {
+            match self.outbox().accept(answer, false) {
                 Err(Unsent { error: SendError::Full, answer }) => {
                     unsent = answer;
+                    turn.wait(cx.waker());
                     Poll::Pending
                 }
                 done => Poll::Ready(done),
@@ -324,15 +384,11 @@ impl LineSender {
     ///
     /// The backlog is [full](SendError::Full), or the writer has failed or is gone. The answer is in the error.
     pub fn try_answer(&self, answer: Answer) -> Result<(), Unsent> {
-        self.outbox().accept(answer, None)
+        self.outbox().accept(answer, false)
     }
 
     fn outbox(&self) -> &Outbox {
         &self.shared.outbox
-    }
-
-    async fn room(&self) -> Result<BytesMut, SendError> {
-        poll_fn(|cx| self.outbox().poll_room(cx)).await
     }
 
     fn encode(
@@ -341,12 +397,13 @@ impl LineSender {
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<(), SendError> {
         // Not under the lock: whatever the caller does here, it may want to send too.
-        let encoded = write(&mut Encoder::append_to(&mut room, self.outbox().rules));
-        match encoded {
+        match write(&mut Encoder::append_to(&mut room, self.outbox().rules)) {
             Ok(()) => self.outbox().add(room),
-            Err(_) => self.outbox().queue().keep(room),
+            Err(error) => {
+                self.outbox().queue().keep(room);
+                Err(error.into())
+            }
         }
-        Ok(encoded?)
     }
 }
 

@@ -33,13 +33,15 @@ pub struct LineWriter<W> {
     written: usize,
     /// Whether something was written after the last flush.
     is_dirty: bool,
+    /// Whether the target is being called. If it panics, nobody knows how much it has taken.
+    is_calling: bool,
 }
 
 impl<W: Target> LineWriter<W> {
     /// Writes lines to `target` that pass `rules`.
     pub fn new(target: W, rules: Rules) -> Self {
         let outbox = Arc::new(Outbox::new(rules));
-        Self { target: Some(target), outbox, lines: BytesMut::new(), written: 0, is_dirty: false }
+        Self { target: Some(target), outbox, lines: BytesMut::new(), written: 0, is_dirty: false, is_calling: false }
     }
 
     /// Sets how many bytes may wait to be written. The default is 1 MiB. While more are waiting, senders wait.
@@ -57,6 +59,8 @@ impl<W: Target> LineWriter<W> {
 
     /// Writes until all senders are gone and everything is written and flushed, and gives back the target, which isn't
     /// closed.
+    ///
+    /// If the future is dropped before, so is the target, and with it whatever wasn't written.
     ///
     /// # Errors
     ///
@@ -77,6 +81,10 @@ impl<W: Target> LineWriter<W> {
 
     /// Ready when everything that was sent before is written and flushed.
     fn poll_flush_lines(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_calling {
+            self.target = None;
+            self.outbox.break_off();
+        }
         let Some(target) = &mut self.target else { return Poll::Ready(Err(ErrorKind::BrokenPipe.into())) };
         let done = loop {
             if self.written == self.lines.len() {
@@ -92,7 +100,10 @@ impl<W: Target> LineWriter<W> {
                     Err(error) => break Err(error),
                 }
             } else {
-                match ready!(target.poll_write(cx, &self.lines[self.written..])) {
+                self.is_calling = true;
+                let written = target.poll_write(cx, &self.lines[self.written..]);
+                self.is_calling = false;
+                match ready!(written) {
                     Ok(0) => break Err(ErrorKind::WriteZero.into()),
                     Ok(written) => {
                         self.written = (self.written + written).min(self.lines.len());
@@ -134,10 +145,12 @@ mod sink {
 
         fn poll_close_target(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
             ready!(self.poll_flush_lines(cx))?;
-            match &mut self.target {
-                Some(target) => target.poll_close(cx),
-                None => Poll::Ready(Ok(())),
-            }
+            let closed = match &mut self.target {
+                Some(target) => ready!(target.poll_close(cx)),
+                None => Ok(()),
+            };
+            self.outbox.break_off();
+            Poll::Ready(closed)
         }
     }
 
@@ -150,8 +163,7 @@ mod sink {
         }
 
         fn start_send(self: Pin<&mut Self>, line: Line) -> io::Result<()> {
-            self.outbox.add(BytesMut::from(line.as_bytes()));
-            Ok(())
+            Ok(self.outbox.add(BytesMut::from(line.as_bytes()))?)
         }
 
         fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -172,7 +184,8 @@ mod sink {
         }
 
         fn start_send(self: Pin<&mut Self>, answer: Answer) -> io::Result<()> {
-            Ok(self.outbox.accept(answer, None)?)
+            // There was room when it was asked for.
+            Ok(self.outbox.accept(answer, true)?)
         }
 
         fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
