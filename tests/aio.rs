@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -480,6 +479,7 @@ mod on_tokio {
 /// Streams with the traits of futures-io, `Stream` and `Sink`.
 #[cfg(feature = "futures-io")]
 mod on_futures {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::pin::Pin;
 
     use futures_util::{SinkExt, StreamExt};
