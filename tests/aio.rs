@@ -444,7 +444,12 @@ fn block_on<F: Future>(future: F) -> F::Output {
 /// Streams with tokio's traits.
 #[cfg(feature = "tokio")]
 mod on_tokio {
+    use std::time::Duration;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::Barrier;
+    use tokio::time::{sleep, timeout};
     use wireline::aio::Tokio;
 
     use super::*;
@@ -473,6 +478,104 @@ mod on_tokio {
         client.shutdown().await.unwrap();
         drop(client);
         serve.await.unwrap();
+    }
+
+    /// A server that answers each request in a task of its own, and whose reads are cancelled now and then.
+    async fn answer(socket: TcpStream) {
+        let rules = Rules::json_rpc();
+        let (reader, writer) = socket.into_split();
+        let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
+        let writer = LineWriter::new(Tokio(writer), rules).backlog(2000);
+        let sender = writer.sender();
+        let writing = tokio::spawn(writer.run());
+        let mut random = common::Random::new(1);
+        loop {
+            let is_impatient = random.below(4) == 0;
+            let frame = tokio::select! {
+                biased;
+                // A read that is given up half-way loses nothing.
+                () = tokio::task::yield_now(), if is_impatient => continue,
+                frame = frames.next_frame() => frame.unwrap(),
+            };
+            let answer = match frame {
+                None => break,
+                Some(Ok(Frame::Message(Message::Request(request)))) => {
+                    let ticket = owed.admit(&request).unwrap();
+                    let (request, sender) = (request.into_owned(), sender.clone());
+                    tokio::spawn(async move { sender.answer(ticket.respond(&request.params())).await.unwrap() });
+                    continue;
+                }
+                Some(Ok(other)) => panic!("{other:?}"),
+                Some(Err(fault)) => owed.reply(&fault.reply().unwrap()),
+            };
+            // A send that is given up is made again.
+            let mut answer = Some(answer);
+            while let Some(unsent) = answer.take() {
+                answer = sender.try_answer(unsent).err().and_then(|unsent| unsent.answer);
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(sender);
+        writing.await.unwrap().map(drop).unwrap();
+        assert_eq!((owed.in_flight(), owed.dropped().count()), (0, 0));
+    }
+
+    /// Some of the clients don't read until they have sent everything.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_thousand_connections_lose_nothing() {
+        const CONNECTIONS: usize = 1000;
+        const REQUESTS: usize = 100;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let start = Arc::new(Barrier::new(CONNECTIONS));
+        let client = |connection: usize, socket: TcpStream, start: Arc<Barrier>| async move {
+            start.wait().await;
+            let (mut reader, mut writer) = socket.into_split();
+            let write = async {
+                for i in 0..REQUESTS {
+                    let params = format!("[{connection},{i}]");
+                    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{i},\"method\":\"m\",\"params\":{params}}}\n");
+                    // Each in two pieces, and noise now and then.
+                    let (one, two) = line.split_at(i * 7 % line.len());
+                    writer.write_all(one.as_bytes()).await.unwrap();
+                    writer.write_all(two.as_bytes()).await.unwrap();
+                    if i % 10 == 0 {
+                        writer.write_all(b"noise\n").await.unwrap();
+                    }
+                }
+                writer.shutdown().await.unwrap();
+            };
+            let mut said = Vec::new();
+            let read = reader.read_to_end(&mut said);
+            if connection % 100 == 0 {
+                write.await;
+                sleep(Duration::from_millis(100)).await;
+                read.await.unwrap();
+            } else {
+                tokio::join!(write, async { read.await.unwrap() });
+            }
+            let mut answers: HashSet<String> = (0..REQUESTS)
+                .map(|i| format!("{{\"jsonrpc\":\"2.0\",\"id\":{i},\"result\":[{connection},{i}]}}"))
+                .collect();
+            let mut faults = 0;
+            for line in String::from_utf8(said).unwrap().lines() {
+                if !answers.remove(line) {
+                    assert!(line.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700"#), "{line}");
+                    faults += 1;
+                }
+            }
+            assert_eq!((answers.len(), faults), (0, REQUESTS / 10));
+        };
+        let mut clients = Vec::new();
+        for connection in 0..CONNECTIONS {
+            // One after the other, for the listener's backlog.
+            let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
+            tokio::spawn(answer(far.unwrap().0));
+            clients.push(tokio::spawn(client(connection, near.unwrap(), Arc::clone(&start))));
+        }
+        for client in clients {
+            timeout(Duration::from_secs(120), client).await.unwrap().unwrap();
+        }
     }
 }
 
