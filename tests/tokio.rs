@@ -128,45 +128,42 @@ async fn a_thousand_connections_lose_nothing() {
     const REQUESTS: usize = 20;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(echo(socket));
-        }
-    });
-    let clients: Vec<_> = (0..CONNECTIONS)
-        .map(|connection| {
-            tokio::spawn(async move {
-                // Not all at once, for the listener's backlog.
-                sleep(Duration::from_millis(connection as u64 / 4)).await;
-                let socket = TcpStream::connect(address).await.unwrap();
-                let (read, mut write) = socket.into_split();
-                let writer = tokio::spawn(async move {
-                    for i in 0..REQUESTS {
-                        // Each in two pieces, and noise in between.
-                        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{i},\"method\":\"echo\",\"params\":[{connection},{i}]}}\nnoise\n");
-                        let (one, two) = line.split_at(i * 7 % line.len());
-                        write.write_all(one.as_bytes()).await.unwrap();
-                        write.flush().await.unwrap();
-                        write.write_all(two.as_bytes()).await.unwrap();
-                    }
-                    write
-                });
-                let mut frames = FramedRead::new(read, Codec::new(Rules::json_rpc()));
-                let mut answers = HashSet::new();
-                let mut faults = 0;
-                while answers.len() + faults < 2 * REQUESTS {
-                    match describe(&frames.next().await.unwrap().unwrap()) {
-                        answer if answer.starts_with("error null -32700") => faults += 1,
-                        answer => assert!(answers.insert(answer)),
-                    }
+    let mut clients = Vec::new();
+    for connection in 0..CONNECTIONS {
+        // One after the other, for the listener's backlog.
+        let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (socket, (far, _)) = (near.unwrap(), far.unwrap());
+        tokio::spawn(echo(far));
+        clients.push(tokio::spawn(async move {
+            let (read, mut write) = socket.into_split();
+            let writer = tokio::spawn(async move {
+                for i in 0..REQUESTS {
+                    // Each in two pieces, and noise in between.
+                    let line = format!(
+                        "{{\"jsonrpc\":\"2.0\",\"id\":{i},\"method\":\"echo\",\"params\":[{connection},{i}]}}\nnoise\n"
+                    );
+                    let (one, two) = line.split_at(i * 7 % line.len());
+                    write.write_all(one.as_bytes()).await.unwrap();
+                    write.flush().await.unwrap();
+                    write.write_all(two.as_bytes()).await.unwrap();
                 }
-                let expected: HashSet<_> = (0..REQUESTS).map(|i| format!("result {i} [{connection},{i}]")).collect();
-                assert_eq!(answers, expected);
-                assert_eq!(faults, REQUESTS);
-                drop(writer.await.unwrap());
-            })
-        })
-        .collect();
+                write
+            });
+            let mut frames = FramedRead::new(read, Codec::new(Rules::json_rpc()));
+            let mut answers = HashSet::new();
+            let mut faults = 0;
+            while answers.len() + faults < 2 * REQUESTS {
+                match describe(&frames.next().await.unwrap().unwrap()) {
+                    answer if answer.starts_with("error null -32700") => faults += 1,
+                    answer => assert!(answers.insert(answer)),
+                }
+            }
+            let expected: HashSet<_> = (0..REQUESTS).map(|i| format!("result {i} [{connection},{i}]")).collect();
+            assert_eq!(answers, expected);
+            assert_eq!(faults, REQUESTS);
+            drop(writer.await.unwrap());
+        }));
+    }
     for client in clients {
         timeout(Duration::from_secs(60), client).await.unwrap().unwrap();
     }
