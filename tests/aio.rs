@@ -547,7 +547,7 @@ mod on_tokio {
             };
             let mut said = Vec::new();
             let read = reader.read_to_end(&mut said);
-            if connection % 100 == 0 {
+            if connection.is_multiple_of(100) {
                 write.await;
                 sleep(Duration::from_millis(100)).await;
                 read.await.unwrap();
