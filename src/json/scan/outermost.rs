@@ -74,8 +74,7 @@ impl Outermost {
         if tokens.open & first == 0 {
             return Ok(0);
         }
-        // The first token comes from the first block.
-        let (at, place) = places(first).next().unwrap_or_default();
+        let (at, place) = places(first).find(|&(_, place)| place != 0).unwrap_or_default();
         self.open((at + place.trailing_zeros()) as usize, tokens.curly & first != 0, nesting, max_depth)?;
         Ok(first)
     }

@@ -67,20 +67,16 @@ impl<'a> Text<'a> {
         self.controls != 0
     }
 
-    /// The next block. A last block of fewer than 64 bytes is copied to `padded` and filled up with spaces.
+    /// The next block, if the text goes on. A last block of fewer than 64 bytes is copied to `padded` and filled up with
+    /// spaces.
     #[inline(always)]
-    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> &'b Block
+    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
         'a: 'b,
     {
-        let rest = &self.text[self.at..];
-        match rest.first_chunk() {
-            Some(block) => block,
-            None => {
-                let padded = padded.insert([b' '; BLOCK]);
-                padded[..rest.len()].copy_from_slice(rest);
-                padded
-            }
+        match self.text.get(self.at..self.at + BLOCK).and_then(<[u8]>::first_chunk) {
+            Some(block) => Some(block),
+            None => pad(self.text.get(self.at..)?, padded),
         }
     }
 
@@ -164,4 +160,15 @@ impl<'a> Text<'a> {
         let (from, to) = self.beyond_ascii;
         if to == 0 || cpu.is_utf8(&self.text[from..to.min(self.text.len())]) { Ok(()) } else { Err(Rejected) }
     }
+}
+
+/// `rest`, filled up with spaces, if there is any.
+#[inline(always)]
+fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {
+    if rest.is_empty() {
+        return None;
+    }
+    let padded = padded.insert([b' '; BLOCK]);
+    padded[..rest.len()].copy_from_slice(rest);
+    Some(padded)
 }

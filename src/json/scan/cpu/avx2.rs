@@ -336,8 +336,8 @@ unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
         KindMasks {
-            bracket: join(low, high),
-            after: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
+            bracket: super::registers::general(join(low, high)),
+            after: super::registers::general(join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high))),
             kind: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
         }
     }

@@ -31,9 +31,6 @@ pub(super) trait Group<C: Masks> {
     /// Whether the group must be checked before the next block is appended.
     fn is_full(&self) -> bool;
 
-    /// Whether the tokens that did not fit in the previous group fill this one.
-    fn overflows(&self) -> bool;
-
     /// Whether there are no tokens to check.
     fn is_empty(&self) -> bool;
 

@@ -59,12 +59,7 @@ impl<C: Masks> Group<C> for Single {
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn overflows(&self) -> bool {
-        false
+        !self.is_empty
     }
 
     #[inline(always)]
