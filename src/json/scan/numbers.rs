@@ -52,6 +52,12 @@ impl Numbers {
         Ok(start)
     }
 
+    /// Nonzero if the previous block ended in a number or literal, which must be checked even if it does not go on.
+    #[inline(always)]
+    pub(super) fn continue_here(&self) -> u64 {
+        self.scalar
+    }
+
     /// Whether a text that ends here ends too early.
     #[inline(always)]
     pub(super) fn await_more(&self) -> bool {

@@ -72,11 +72,16 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
                 continue;
             }
             let inside = strings.inside(cpu, quote);
-            let (visible, blank) = text.outside(cpu, block, masks, inside, quote)?;
+            let outside = text.outside(cpu, block, masks, inside, quote)?;
             let (structural, shapes) = G::structure(cpu, block);
-            let scalar = numbers.starts(cpu, block, visible & !structural, &text)?;
+            let others = outside & !structural;
+            let (mut blank, mut scalar) = (0, 0);
+            if others | numbers.continue_here() != 0 {
+                blank = text.blanks(cpu, block, masks, others);
+                scalar = numbers.starts(cpu, block, others ^ blank, &text)?;
+            }
             let string = quote & inside;
-            let tokens = (structural & visible) | string | scalar;
+            let tokens = (structural & outside) | string | scalar;
             let found = Found { tokens, string, scalar, inside, blank };
             group.append(cpu, block, shapes, found, text.step(), &mut origins);
             if group.is_full() {

@@ -112,7 +112,8 @@ impl<'a> Text<'a> {
         masks
     }
 
-    /// Splits the bytes of the next block that are outside strings into those that belong to tokens, and white space.
+    /// The bytes of the next block that are outside strings. Control characters and bytes beyond ASCII among them are white
+    /// space.
     #[inline(always)]
     pub(super) fn outside<C: Masks>(
         &mut self,
@@ -121,11 +122,8 @@ impl<'a> Text<'a> {
         masks: TextMasks,
         inside: u64,
         quote: u64,
-    ) -> Result<(u64, u64), Rejected> {
+    ) -> Result<u64, Rejected> {
         let outside = !(inside | quote) & masks.within;
-        // Control characters and bytes beyond ASCII count as blank here. They are rejected below unless they are.
-        let blank = (cpu.spaces(block) | masks.odd) & outside;
-        self.blanks |= blank;
         if masks.odd != 0 {
             let odd = masks.odd & outside;
             if (masks.control & inside) | (odd & !cpu.white(block)) != 0 {
@@ -133,7 +131,15 @@ impl<'a> Text<'a> {
             }
             self.controls |= odd;
         }
-        Ok((outside ^ blank, blank))
+        Ok(outside)
+    }
+
+    /// Which of `others`, bytes outside strings, are white space.
+    #[inline(always)]
+    pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks, others: u64) -> u64 {
+        let blank = (cpu.spaces(block) | masks.odd) & others;
+        self.blanks |= blank;
+        blank
     }
 
     /// Continues at `to`. The bytes before it are inside a string; `high` tells whether some are beyond ASCII.
