@@ -129,10 +129,11 @@ impl Outermost {
                     separators &= separators.wrapping_sub(1);
                 }
             }
-            self.len += count.min(STEP);
             if count <= STEP {
+                self.len += count;
                 return;
             }
+            self.len += STEP;
             count -= STEP;
         }
     }

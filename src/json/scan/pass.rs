@@ -83,8 +83,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
             let string = quote & inside;
             let tokens = (structural & outside) | string | scalar;
             let found = Found { tokens, string, scalar, inside, blank };
-            group.append(cpu, block, shapes, found, text.step(), &mut origins);
-            if group.is_full() {
+            if group.append(cpu, block, shapes, found, text.step(), &mut origins) {
                 break;
             }
         }

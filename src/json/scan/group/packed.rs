@@ -116,13 +116,15 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
         found: Found,
         at: usize,
         origins: &mut Self::Origins,
-    ) {
+    ) -> bool {
         let gathered = P::gather(cpu, block, shapes, found.tokens, found.string);
         self.pack.append(cpu, gathered, self.count);
         let room = TOKENS - self.count;
-        if !self.count_in(cpu, found.tokens, at as u32, origins) {
+        if self.count_in(cpu, found.tokens, at as u32, origins) {
             self.pack.set_aside(cpu, gathered, room);
+            return true;
         }
+        self.blocks == BLOCKS
     }
 
     #[inline(always)]
@@ -166,19 +168,20 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 }
 
 impl<P> Packed<P> {
-    /// Records where the tokens just appended came from, and which of them did not fit. Returns whether all did.
+    /// Records where the tokens just appended came from, and which of them did not fit. Returns whether there is no room for
+    /// more.
     #[inline(always)]
     fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) -> bool {
         origins[self.blocks % BLOCKS] = Origin { tokens, at, before: self.count };
         self.blocks += 1;
         let room = TOKENS - self.count;
         self.count += tokens.count_ones();
-        if self.count <= TOKENS {
-            return true;
+        if self.count < TOKENS {
+            return false;
         }
         self.count = TOKENS;
         self.rest = Origin { tokens: cpu.scatter(!0 << room, tokens), at, before: 0 };
-        false
+        true
     }
 }
 
@@ -232,7 +235,8 @@ mod tests {
                 let found = Found { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
                 let (structural, shapes) = <Packed<P> as Group<C>>::structure(cpu, &block);
                 assert_eq!(structural & tokens, b"{}[]:,".iter().fold(0, |all, &mark| all | is(mark)));
-                group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
+                let is_full = group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
+                assert_eq!(is_full, group.is_full());
                 let places = (0..BLOCK).filter(|&at| tokens >> at & 1 != 0);
                 model.extend(places.map(|at| (block[at], i * BLOCK + at)));
                 in_group += 1;
