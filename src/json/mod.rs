@@ -21,7 +21,7 @@ pub(crate) mod kernel;
 pub(crate) mod number;
 pub(crate) mod scan;
 pub(crate) mod string;
-mod swar;
+pub(crate) mod swar;
 pub(crate) mod text;
 pub(crate) mod walk;
 

@@ -6,9 +6,9 @@
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOP_BITS: u64 = 0x80 * ONES;
 
-/// The first eight bytes. If there are fewer, zeros follow, which neither a string nor a number contains.
+/// The first eight bytes. If there are fewer, zeros follow, which are in no JSON text.
 #[inline(always)]
-pub(super) fn eight(text: &[u8]) -> [u8; 8] {
+pub(crate) fn eight(text: &[u8]) -> [u8; 8] {
     #[cold]
     fn padded(text: &[u8]) -> [u8; 8] {
         let mut eight = [0; 8];

@@ -3,7 +3,7 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use crate::json::{self, Accepted, Decimal, Input, Members, Opening, Root, Scanned, Span, string, walk};
+use crate::json::{self, Accepted, Decimal, Input, Members, Opening, Root, Scanned, Span, string, swar, walk};
 
 use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;
@@ -174,15 +174,7 @@ impl Name {
     #[inline(always)]
     fn slot_of(text: &[u8], start: usize) -> Option<usize> {
         // Past the opening quote. At least a colon, a value and a bracket follow a key.
-        let rest = &text[start + 1..];
-        let word = match rest.first_chunk() {
-            Some(eight) => u64::from_le_bytes(*eight),
-            None => {
-                let mut eight = [0; 8];
-                eight[..rest.len()].copy_from_slice(rest);
-                u64::from_le_bytes(eight)
-            }
-        };
+        let word = u64::from_le_bytes(swar::eight(&text[start + 1..]));
         let slot = (word >> 1 & 7) as usize;
         let (spelling, mask) = Self::SPELLED[slot];
         (word & mask == spelling).then_some(slot)
@@ -395,6 +387,7 @@ fn is_error_object(json: &str) -> bool {
     const NAMES: [&str; 3] = ["code", "message", "data"];
 
     let (mut seen, rest) = match after_code_and_message(json) {
+        Some("}") => return true,
         Some(rest) => ([true, true, false], rest),
         None => ([false; NAMES.len()], json),
     };

@@ -9,7 +9,6 @@ use super::super::group::planes::{KindMasks, Kinds, Planes};
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::registers::general;
 use super::{
     BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
 };
@@ -337,8 +336,8 @@ unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
         KindMasks {
-            bracket: general(join(low, high)),
-            after: general(join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high))),
+            bracket: join(low, high),
+            after: join(_mm256_slli_epi16::<1>(low), _mm256_slli_epi16::<1>(high)),
             kind: join(_mm256_slli_epi16::<2>(low), _mm256_slli_epi16::<2>(high)),
         }
     }

@@ -12,8 +12,6 @@ pub(super) mod avx512;
 pub(super) mod neon;
 pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
-mod registers;
-#[cfg(target_arch = "x86_64")]
 mod utf8;
 
 /// The unit of work.
