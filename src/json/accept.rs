@@ -14,18 +14,13 @@ pub(crate) struct Accepted<'a> {
 /// Scans `input` and reports each member of the outermost object to `members`. `None` if it isn't JSON, or nested
 /// deeper than `max_depth`.
 #[inline(always)]
-pub(crate) fn accept<'a, M: Members>(
-    input: impl Into<Input<'a>>,
-    max_depth: u32,
-    members: &mut M,
-) -> Option<Accepted<'a>> {
-    let input = input.into();
+pub(crate) fn accept<'a, M: Members>(input: Input<'a>, max_depth: u32, members: &mut M) -> Option<Accepted<'a>> {
     let scanned = kernel::current().scan(input, max_depth, members)?;
     let bytes = input.first_bytes(scanned.len);
     debug_assert!(std::str::from_utf8(bytes).is_ok(), "the scanner accepted what isn't UTF-8");
     // SAFETY: the scanner accepts nothing but UTF-8: every block with a byte beyond ASCII is in the range that it has
-    // checked, and what `Input::after` lets it skip is compared with an ASCII literal. `scan/tests.rs` and the fuzz
-    // target `differential` hold it to `str::from_utf8` on each kernel.
+    // checked, and an `Opening`, which it skips, is ASCII. `scan/tests.rs` and the fuzz target `differential` hold it to
+    // `str::from_utf8` on each kernel.
     let text = unsafe { std::str::from_utf8_unchecked(bytes) };
     Some(Accepted { text, scanned })
 }

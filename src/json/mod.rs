@@ -8,6 +8,7 @@
 //! | `escape/` | which bytes of a string must be escaped? And where to write them, 64 bytes at a time |
 //! | `fragment` | how does a text get through serde as it is spelled? |
 //! | `kernel` | which CPU-specific implementation runs? |
+//! | `swar` | the same for a few bytes, eight at a time: where does a short string or number end? |
 //! | `text` | who owns a valid text: a line, a buffer, or the value itself? |
 //! | `typed/` | what is a valid text worth, as a value of some type? |
 //! | `walk` | where are the members and elements of a valid text? |
@@ -21,6 +22,7 @@ pub(crate) mod kernel;
 pub(crate) mod number;
 pub(crate) mod scan;
 pub(crate) mod string;
+pub(crate) mod swar;
 pub(crate) mod text;
 pub(crate) mod typed;
 pub(crate) mod walk;
@@ -29,7 +31,7 @@ pub(crate) use accept::{Accepted, accept};
 pub(crate) use explain::{Flaw, explain};
 pub(crate) use fragment::{RAW_FRAGMENT, ask_for_fragment, fragment_was_asked};
 pub(crate) use number::Decimal;
-pub(crate) use scan::{DEEPEST, Input, Members, Root, Scanned, Span};
+pub(crate) use scan::{DEEPEST, Input, Members, Opening, Root, Scanned, Span};
 pub(crate) use text::{ShortText, Text};
 
 /// Space, tab, line feed and carriage return: what JSON allows between tokens.

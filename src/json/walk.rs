@@ -3,7 +3,7 @@
 //! Nothing is checked here: on a text that the scanner didn't accept the answers would be nonsense, though never out of
 //! bounds.
 
-use super::is_blank;
+use super::{is_blank, swar};
 
 /// The members of an object: each key, as a string literal, and the text of its value.
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
 
     fn skip_string(&mut self) {
         self.at += 1;
-        while let Some(special) = memchr::memchr2(b'"', b'\\', &self.text.as_bytes()[self.at..]) {
+        while let Some(special) = quote_or_backslash(&self.text.as_bytes()[self.at..]) {
             self.at += special + 1;
             if self.text.as_bytes()[self.at - 1] == b'"' {
                 return;
@@ -130,6 +130,22 @@ impl<'a> Cursor<'a> {
         let end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || is_blank(*byte);
         self.at += rest.iter().position(end).unwrap_or(rest.len());
     }
+}
+
+/// Where the first quote or backslash is. Most are so near that a call to `memchr2` costs more than it saves.
+#[inline]
+fn quote_or_backslash(text: &[u8]) -> Option<usize> {
+    let (near, _) = text[..text.len().min(32)].as_chunks();
+    let mut at = 0;
+    for &eight in near {
+        match swar::special(eight) {
+            Some(special) if matches!(eight[special], b'"' | b'\\') => return Some(at + special),
+            // Beyond ASCII there may be more such bytes.
+            Some(_) => break,
+            None => at += 8,
+        }
+    }
+    memchr::memchr2(b'"', b'\\', &text[at..]).map(|found| at + found)
 }
 
 #[cfg(test)]

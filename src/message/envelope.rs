@@ -3,7 +3,7 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use crate::json::{self, Accepted, Decimal, Input, Members, Root, Scanned, Span, string, walk};
+use crate::json::{self, Accepted, Decimal, Input, Members, Opening, Root, Scanned, Span, string, swar, walk};
 
 use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;
@@ -65,7 +65,7 @@ impl Violation {
 #[inline]
 pub(crate) fn read_line<'a>(line: &'a [u8], rules: &Rules) -> Result<(&'a str, Contents), Violation> {
     let mut outline = Outline::default();
-    let Some(Accepted { text, scanned }) = json::accept(line, rules.max_depth_u32(), &mut outline) else {
+    let Some(Accepted { text, scanned }) = json::accept(line.into(), rules.max_depth_u32(), &mut outline) else {
         return Err(Violation::of_broken(line, rules));
     };
     let contents = match scanned.root {
@@ -87,14 +87,7 @@ pub(crate) fn read_line<'a>(line: &'a [u8], rules: &Rules) -> Result<(&'a str, C
 #[inline(always)]
 pub(crate) fn read_message<'a>(input: Input<'a>, rules: &Rules) -> Option<(&'a str, Envelope)> {
     let mut outline = Outline::default();
-    // How about half of all peers start every message.
-    let input = match input.after(br#"{"jsonrpc":"2.0","#) {
-        Some(rest) => {
-            outline.values[Name::Jsonrpc as usize] = Span::new(11, 16);
-            rest
-        }
-        None => input,
-    };
+    let input = outline.opening(input);
     let Accepted { text, scanned } = json::accept(input, rules.max_depth_u32(), &mut outline)?;
     if scanned.root != Root::Object {
         return None;
@@ -106,7 +99,7 @@ pub(crate) fn read_message<'a>(input: Input<'a>, rules: &Rules) -> Option<(&'a s
 /// Reads an entry of a batch.
 pub(crate) fn read_entry(entry: &[u8], rules: &Rules) -> Result<Envelope, Violation> {
     let mut outline = Outline::default();
-    match json::accept(entry, rules.max_depth_u32(), &mut outline) {
+    match json::accept(entry.into(), rules.max_depth_u32(), &mut outline) {
         Some(Accepted { text, scanned }) if scanned.root == Root::Object => outline.envelope(text, scanned, rules),
         Some(Accepted { text, .. }) => Err(Violation::of_whole(FaultKind::NotAnObject, text)),
         None => Err(Violation::of_broken(entry, rules)),
@@ -124,22 +117,29 @@ pub(crate) fn check_all(line: &[u8], rules: &Rules) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The members of the envelope.
+/// The members of the envelope, each with its [slot](Name::slot) as a number.
 #[derive(Clone, Copy)]
 enum Name {
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
+    Jsonrpc = Self::slot(b'j'),
+    Id = Self::slot(b'i'),
+    Method = Self::slot(b'm'),
+    Params = Self::slot(b'p'),
+    Result = Self::slot(b'r'),
+    Error = Self::slot(b'e'),
 }
 
 impl Name {
-    /// Each name and its closing quote as eight bytes, with a mask of those that count. The slot is bits 1 to 3 of the
-    /// name's first letter, which differ for all six.
-    const SPELLED: [(u64, u64, Option<Self>); 8] = {
-        let mut table = [(0, 0, None); 8];
+    const SLOTS: usize = 8;
+
+    /// Bits 1 to 3 of a name's first letter, which differ for all six.
+    const fn slot(first_letter: u8) -> isize {
+        (first_letter >> 1 & 7) as isize
+    }
+
+    /// The name in each slot and its closing quote, as eight bytes, with a mask of those that count. An empty slot has a bit
+    /// outside its mask, so nothing equals it.
+    const SPELLED: [(u64, u64); Self::SLOTS] = {
+        let mut table = [(1, 0); Self::SLOTS];
         let mut i = 0;
         while i < Self::ALL.len() {
             let (name, spelling) = Self::ALL[i];
@@ -154,9 +154,8 @@ impl Name {
             }
             bytes[at] = b'"';
             mask[at] = 0xff;
-            let slot = (spelling[0] >> 1 & 7) as usize;
-            assert!(table[slot].2.is_none());
-            table[slot] = (u64::from_le_bytes(bytes), u64::from_le_bytes(mask), Some(name));
+            assert!(name as isize == Self::slot(spelling[0]) && table[name as usize].0 == 1);
+            table[name as usize] = (u64::from_le_bytes(bytes), u64::from_le_bytes(mask));
             i += 1;
         }
         table
@@ -171,21 +170,14 @@ impl Name {
         (Self::Error, "error"),
     ];
 
-    /// The name of the key that starts at `start`, if it is spelled without escapes.
+    /// The slot of the key that starts at `start`, if it is one of the names, spelled without escapes.
     #[inline(always)]
-    fn of(text: &[u8], start: usize) -> Option<Self> {
+    fn slot_of(text: &[u8], start: usize) -> Option<usize> {
         // Past the opening quote. At least a colon, a value and a bracket follow a key.
-        let rest = &text[start + 1..];
-        let word = match rest.first_chunk() {
-            Some(eight) => u64::from_le_bytes(*eight),
-            None => {
-                let mut eight = [0; 8];
-                eight[..rest.len()].copy_from_slice(rest);
-                u64::from_le_bytes(eight)
-            }
-        };
-        let (spelling, mask, name) = Self::SPELLED[(word >> 1 & 7) as usize];
-        if word & mask == spelling { name } else { None }
+        let word = u64::from_le_bytes(swar::eight(&text[start + 1..]));
+        let slot = (word >> 1 & 7) as usize;
+        let (spelling, mask) = Self::SPELLED[slot];
+        (word & mask == spelling).then_some(slot)
     }
 
     #[cold]
@@ -194,26 +186,30 @@ impl Name {
     }
 }
 
-/// The values of the envelope's members, empty where there is none, and the first thing wrong with a name.
+/// The values of the envelope's members, and the first thing wrong with a name.
 #[derive(Default)]
 struct Outline {
-    values: [Span; 6],
+    /// By slot. Empty where there is none.
+    values: [Span; Name::SLOTS],
+    /// Which slots have a value, a bit each.
+    seen: u32,
+    /// Whether the version is certainly `"2.0"`.
+    is_version_2: bool,
     wrong_name: Option<Violation>,
 }
 
 impl Members for Outline {
     #[inline(always)]
     fn member(&mut self, text: &[u8], key: Span, value: Span) {
-        let name = match Name::of(text, key.start()) {
-            Some(name) => name,
+        let slot = match Name::slot_of(text, key.start()) {
+            Some(slot) => slot,
             None => match self.unusual_name(text, key) {
-                Some(name) => name,
+                Some(name) => name as usize,
                 None => return,
             },
         };
-        let slot = &mut self.values[name as usize];
-        if slot.is_empty() {
-            *slot = value;
+        if self.seen >> slot & 1 == 0 {
+            self.set(slot, value);
         } else {
             self.wrong_name.get_or_insert(Violation { kind: FaultKind::DuplicateMember, at: key.start() });
         }
@@ -221,6 +217,33 @@ impl Members for Outline {
 }
 
 impl Outline {
+    /// Reads the members that most messages begin with, as most peers spell them: the version, the id and the method.
+    #[inline(always)]
+    fn opening<'a>(&mut self, input: Input<'a>) -> Input<'a> {
+        let mut known = Opening::of(input);
+        let mut next = known;
+        if let Some(after) = next.literal(r#"{"jsonrpc":"2.0","#) {
+            self.set(Name::Jsonrpc as usize, Span::new(11, 16));
+            self.is_version_2 = true;
+            (known, next) = (after, after);
+        } else if let Some(after) = next.literal("{") {
+            next = after;
+        }
+        if let Some((id, after)) = next.literal(r#""id":"#).and_then(Opening::natural)
+            && let Some(after) = after.literal(",")
+        {
+            self.set(Name::Id as usize, id);
+            (known, next) = (after, after);
+        }
+        if let Some((method, after)) = next.literal(r#""method":"#).and_then(Opening::string)
+            && let Some(after) = after.literal(",")
+        {
+            self.set(Name::Method as usize, method);
+            known = after;
+        }
+        known.into_input()
+    }
+
     /// The name of a key that is another one, or is spelled with escapes.
     #[inline(never)]
     fn unusual_name(&mut self, text: &[u8], key: Span) -> Option<Name> {
@@ -236,13 +259,19 @@ impl Outline {
     }
 
     #[inline(always)]
+    fn set(&mut self, slot: usize, value: Span) {
+        self.values[slot % Name::SLOTS] = value;
+        self.seen |= 1 << slot;
+    }
+
+    #[inline(always)]
     fn value(&self, name: Name) -> Span {
         self.values[name as usize]
     }
 
     #[inline(always)]
     fn has(&self, name: Name) -> bool {
-        !self.value(name).is_empty()
+        self.seen >> name as u32 & 1 != 0
     }
 
     #[inline(always)]
@@ -259,7 +288,8 @@ impl Outline {
         // Bytes, because slices of a `str` are checked for being whole characters, which these always are.
         let bytes = text.as_bytes();
         let version = self.value(Name::Jsonrpc);
-        if version.of(bytes) != b"\"2.0\"" && !string::says(version.in_str(text), "2.0") {
+        let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::says(version.in_str(text), "2.0");
+        if !self.is_version_2 && !is_version_2() {
             return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
         }
 
@@ -356,9 +386,13 @@ fn has_permitted_type(json: &[u8], kind: Kind, permits: Permits) -> bool {
 fn is_error_object(json: &str) -> bool {
     const NAMES: [&str; 3] = ["code", "message", "data"];
 
-    let mut seen = [false; NAMES.len()];
+    let (mut seen, rest) = match after_code_and_message(json) {
+        Some("}") => return true,
+        Some(rest) => ([true, true, false], rest),
+        None => ([false; NAMES.len()], json),
+    };
     let fine = json.starts_with('{')
-        && walk::members(json).all(|(key, value)| {
+        && walk::members(rest).all(|(key, value)| {
             let name = match key {
                 "\"code\"" => Some(0),
                 "\"message\"" => Some(1),
@@ -377,6 +411,15 @@ fn is_error_object(json: &str) -> bool {
     fine && seen[0] && seen[1]
 }
 
+/// What comes after `code` and `message`, if an object starts with these two, spelled as most peers do.
+fn after_code_and_message(json: &str) -> Option<&str> {
+    let opening = Opening::of(json.as_bytes().into()).literal(r#"{"code":"#)?;
+    let (_, opening) = opening.literal("-").unwrap_or(opening).natural()?;
+    // A number may go on after its digits, but not with a comma.
+    let (message, _) = opening.literal(r#","message":"#)?.string()?;
+    json.get(message.end()..)
+}
+
 /// Whether `json`, a JSON text, is a number without a fraction, by value.
 #[inline]
 fn is_integer(json: &[u8]) -> bool {
@@ -384,5 +427,166 @@ fn is_integer(json: &[u8]) -> bool {
         [b'-', digits @ ..] | digits if digits.iter().all(u8::is_ascii_digit) => true,
         [b'-' | b'0'..=b'9', ..] => Decimal::new(json).is_integer(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which members are read before the scan.
+    fn read_ahead(line: &str) -> String {
+        let mut outline = Outline::default();
+        outline.opening(line.as_bytes().into());
+        let names = [(Name::Jsonrpc, 'v'), (Name::Id, 'i'), (Name::Method, 'm')];
+        names.iter().filter(|(name, _)| outline.has(*name)).map(|(_, letter)| letter).collect()
+    }
+
+    #[test]
+    fn the_usual_opening_is_read_ahead() {
+        for (line, expected) in [
+            (r#"{"jsonrpc":"2.0","id":17,"method":"a/b","params":{}}"#, "vim"),
+            (r#"{"jsonrpc":"2.0","id":17,"result":{}}"#, "vi"),
+            (r#"{"jsonrpc":"2.0","method":"a/b","params":{}}"#, "vm"),
+            (r#"{"method":"a/b","params":{},"jsonrpc":"2.0","id":17}"#, "m"),
+            (r#"{"id":17,"method":"a/b","jsonrpc":"2.0"}"#, "im"),
+            (r#"{"result":{},"jsonrpc":"2.0","id":17}"#, ""),
+            // Not followed by a comma.
+            (r#"{"jsonrpc":"2.0","method":"a/b"}"#, "v"),
+            (r#"{"jsonrpc":"2.0","method":"a/b" ,"id":1}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":17 ,"method":"a/b"}"#, "v"),
+            (r#"{"jsonrpc":"2.0","method":"a/b","id":17}"#, "vm"),
+            (r#"{"jsonrpc":"2.0"}"#, ""),
+            // Spelled otherwise.
+            (r#"{"jsonrpc": "2.0","id":17,"method":"a/b","params":{}}"#, ""),
+            (r#"{ "jsonrpc":"2.0","id":17,"method":"a/b","params":{}}"#, ""),
+            (r#"{"jsonrpc":"2.0", "id":17,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id": 17,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","\u0069d":17,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":17,"method":"a\/b","params":{}}"#, "vi"),
+            (r#"{"jsonrpc":"2.0","id":17,"method":"é","params":{}}"#, "vi"),
+            (r#"{"jsonrpc":"2.0","id":"17","method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":-17,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":1e1,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":1.0,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":01,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.0","id":12345678,"method":"a/b","params":{}}"#, "v"),
+            (r#"{"jsonrpc":"2.1","id":17,"method":"a/b","params":{}}"#, ""),
+            (r#"["id":17,"method":"a/b","params":{}]"#, ""),
+        ] {
+            assert_eq!(read_ahead(line), expected, "{line}");
+        }
+    }
+
+    /// Members read ahead or not, the message is the same, and so is the rule that a line breaks.
+    #[test]
+    fn reading_ahead_makes_no_difference() {
+        let version = [r#""jsonrpc":"2.0""#, r#""jsonrpc":"2.1""#, r#""jsonrp\u0063":"2.0""#];
+        let ids = [
+            "0",
+            "7",
+            "1234567",
+            "12345678",
+            "123456789",
+            "00",
+            "01",
+            "-1",
+            "1.0",
+            "1.5",
+            "1e2",
+            "1e",
+            "1,",
+            "\"\"",
+            "\"a\"",
+            "\"a\\n\"",
+            "\"\\ud800\"",
+            "null",
+            "true",
+            "[]",
+            "",
+        ];
+        let methods = ["\"m\"", "\"tools/call\"", "\"a\\/b\"", "\"\\udc00\"", "\"é\"", "\"\u{1}\"", "\"", "1", ""];
+        let ends = [r#""params":{}"#, r#""result":{}"#, r#""id":1"#, r#""method":"n""#, r#""jsonrpc":"2.0""#, "1", ""];
+        let mut members = vec![];
+        for version in version {
+            for id in ids {
+                members.push(vec![version.to_owned(), format!("\"id\":{id}"), "\"method\":\"m\"".to_owned()]);
+                members.push(vec![version.to_owned(), format!("\"i\\u0064\":{id}")]);
+            }
+            for method in methods {
+                members.push(vec![version.to_owned(), "\"id\":1".to_owned(), format!("\"method\":{method}")]);
+            }
+        }
+        for rules in [Rules::json_rpc(), Rules::mcp(), Rules::mcp().max_id_len(7), Rules::json_rpc().max_id_len(0)] {
+            for members in &members {
+                for order in [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [2, 1, 0], [0, 2, 1]] {
+                    for end in ends {
+                        for comma in [",", ", ", " ,"] {
+                            let mut parts: Vec<_> = order.iter().filter_map(|&i| members.get(i)).cloned().collect();
+                            parts.push(end.to_owned());
+                            compare(&format!("{{{}}}", parts.join(comma)), &rules);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn compare(line: &str, rules: &Rules) {
+        let buffer = [line, "\n{\"jsonrpc\":\"2.0\",\"id\":1}\n"].concat();
+        let ahead = read_message(Input::first_line(buffer.as_bytes()), rules).map(|(text, envelope)| {
+            assert_eq!(text, line);
+            format!("{envelope:?}")
+        });
+        let whole = match read_line(line.as_bytes(), rules) {
+            Ok((_, Contents::Message(envelope))) => Some(format!("{envelope:?}")),
+            _ => None,
+        };
+        assert_eq!(ahead, whole, "{line}");
+    }
+
+    #[test]
+    fn error_objects() {
+        let [code, message, data] = [r#""code":-32600"#, r#""message":"no such tool""#, r#""data":{"code":"x"}"#];
+        for (members, expected) in [
+            (&[code, message][..], true),
+            (&[code, message, data], true),
+            (&[message, code], true),
+            (&[data, message, code], true),
+            (&[r#""code":0"#, message], true),
+            (&[r#""code":12345678"#, message], true),
+            (&[r#""code":1.0"#, message], true),
+            (&[r#""code":1e3"#, message], true),
+            (&[code, r#""message":"""#], true),
+            (&[code, r#""message":"é\n""#], true),
+            (&[code, r#""message":"\ud800""#], true),
+            (&[code, message, r#""other":1"#], true),
+            (&[code, message, r#""other\n":[1,{}]"#, data], true),
+            (&[r#""c\u006fde":1"#, message], true),
+            (&[code], false),
+            (&[message], false),
+            (&[], false),
+            (&[code, message, code], false),
+            (&[code, message, message], false),
+            (&[code, message, data, data], false),
+            (&[code, message, r#""c\u006fde":1"#], false),
+            (&[code, message, r#""\ud800":1"#], false),
+            (&[r#""code":1.5"#, message], false),
+            (&[r#""code":-1.5"#, message], false),
+            (&[r#""code":1e-3"#, message], false),
+            (&[r#""code":"1""#, message], false),
+            (&[code, r#""message":1"#], false),
+            (&[code, r#""message":null"#], false),
+        ] {
+            for (comma, colon) in [(",", ":"), (", ", ": "), (" ,", " :")] {
+                let json = format!("{{{}}}", members.join(comma));
+                let json = if colon == ":" { json } else { json.replace("\":", &format!("\"{colon}")) };
+                assert_eq!(is_error_object(&json), expected, "{json}");
+            }
+        }
+        for json in ["[]", "1", "\"code\"", "null"] {
+            assert!(!is_error_object(json), "{json}");
+        }
     }
 }

@@ -243,7 +243,7 @@ fn check(text: &[u8]) -> Result<&str, InvalidJson> {
     if u32::try_from(text.len()).is_err() {
         return Err(InvalidJson { kind: FaultKind::LineTooLong, offset: u32::MAX as usize });
     }
-    match json::accept(text, DEEPEST, &mut ()) {
+    match json::accept(text.into(), DEEPEST, &mut ()) {
         Some(accepted) => Ok(accepted.text.trim_ascii()),
         None => {
             let defect = json::explain(text, DEEPEST);

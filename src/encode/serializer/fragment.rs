@@ -114,7 +114,7 @@ impl Writer<'_> {
             return Err(self.fail(Cause::TooLong, "longer than the limit"));
         }
         let depth = self.depth.min(DEEPEST);
-        let Some(scanned) = kernel::current().scan(bytes, depth, &mut ()) else {
+        let Some(scanned) = kernel::current().scan(bytes.into(), depth, &mut ()) else {
             let defect = explain(bytes, depth).unwrap_or(Defect { flaw: Flaw::UnexpectedByte, at: 0 });
             return Err(self.fail_at(defect.at, Cause::Defect(defect), "expected a raw value to be JSON"));
         };

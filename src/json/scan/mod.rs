@@ -12,6 +12,7 @@ mod grammar;
 mod group;
 pub(super) mod nesting;
 mod numbers;
+mod opening;
 mod outermost;
 mod pairs;
 mod pass;
@@ -19,6 +20,7 @@ mod strings;
 mod text;
 
 pub(crate) use nesting::DEEPEST;
+pub(crate) use opening::Opening;
 
 #[cfg(test)]
 mod tests;
@@ -105,13 +107,6 @@ impl<'a> Input<'a> {
     #[inline(always)]
     pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
         Self { buffer, ends_at_line_feed: true, known: 0 }
-    }
-
-    /// The same text, if it starts with `members`: a `{`, members of an object, and a comma. They are not scanned or
-    /// reported.
-    #[inline(always)]
-    pub(crate) fn after(self, members: &[u8]) -> Option<Self> {
-        self.buffer.starts_with(members).then_some(Self { known: members.len(), ..self })
     }
 
     /// The text, given how long it is.
@@ -203,14 +198,8 @@ impl Scanner {
     /// Scans `input`, which is at most 4 GiB long, and reports each member of the outermost object to `members`. `None` if
     /// it isn't JSON, or is nested deeper than `max_depth`, which is at most [`DEEPEST`].
     #[inline]
-    pub(crate) fn scan<'a, M: Members>(
-        self,
-        input: impl Into<Input<'a>>,
-        max_depth: u32,
-        members: &mut M,
-    ) -> Option<Scanned> {
+    pub(crate) fn scan<M: Members>(self, input: Input<'_>, max_depth: u32, members: &mut M) -> Option<Scanned> {
         debug_assert!(max_depth <= DEEPEST);
-        let input = input.into();
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512.scan(input, max_depth, members),

@@ -12,6 +12,7 @@
 use super::carry::Carry;
 use super::cpu::{Block, DigitMasks, ExponentMasks, Masks};
 use super::pass::Rejected;
+use super::text::Text;
 
 /// What a number that goes on into the next block has been so far: most are 0 or 1, of the last byte.
 #[derive(Default)]
@@ -34,21 +35,27 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Checks the runs of `scalar`, and returns where they begin. `rest` is the text from this block on.
+    /// Checks the runs of `scalar`, and returns where they begin. `block` is the next block of `text`.
     #[inline(always)]
     pub(super) fn starts<C: Masks>(
         &mut self,
         cpu: C,
         block: &Block,
         scalar: u64,
-        rest: &[u8],
+        text: &Text<'_>,
     ) -> Result<u64, Rejected> {
         let goes_on = self.scalar;
         let start = scalar & !after(scalar, &mut self.scalar);
-        if scalar | goes_on != 0 && self.wrong(cpu, block, scalar, start, rest) != 0 {
+        if scalar | goes_on != 0 && self.wrong(cpu, block, scalar, start, text) != 0 {
             return Err(Rejected);
         }
         Ok(start)
+    }
+
+    /// Nonzero if the previous block ended in a number or literal, which must be checked even if it does not go on.
+    #[inline(always)]
+    pub(super) fn continue_here(&self) -> u64 {
+        self.scalar
     }
 
     /// Whether a text that ends here ends too early.
@@ -59,7 +66,7 @@ impl Numbers {
 
     /// The bytes of `scalar` that are wrong. Tries the common cases first: natural numbers, words, decimals.
     #[inline(always)]
-    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, scalar: u64, scalar_start: u64, rest: &[u8]) -> u64 {
+    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, scalar: u64, scalar_start: u64, text: &Text<'_>) -> u64 {
         let DigitMasks { digit, zero } = cpu.digits(block);
         if (scalar & !digit) | self.unlike_digits == 0 {
             // Only natural numbers, as ids and counters are.
@@ -68,7 +75,7 @@ impl Numbers {
             return after_leading_zero & scalar;
         }
         let was_unlike_digits = self.unlike_digits;
-        let run = scalar & !self.words(scalar_start & cpu.alpha(block), rest);
+        let run = scalar & !self.words(scalar_start & cpu.alpha(block), text.rest());
         self.unlike_digits = (scalar >> 63) | self.word;
         if (run & !digit) | was_unlike_digits == 0 {
             // Words, and natural numbers again. These do not begin right after a word: `true1`.
@@ -85,7 +92,7 @@ impl Numbers {
         self.numbers(cpu.exponents(block), digit, zero, minus, dot, run, scalar_start)
     }
 
-    /// The bytes of the literals that begin at `starts`.
+    /// The bytes of the literals that begin at `starts`, given the text from this block on.
     #[inline(always)]
     fn words(&mut self, mut starts: u64, rest: &[u8]) -> u64 {
         let mut words = self.word;

@@ -74,8 +74,7 @@ impl Outermost {
         if tokens.open & first == 0 {
             return Ok(0);
         }
-        // The first token comes from the first block.
-        let (at, place) = places(first).next().unwrap_or_default();
+        let (at, place) = places(first).find(|&(_, place)| place != 0).unwrap_or_default();
         self.open((at + place.trailing_zeros()) as usize, tokens.curly & first != 0, nesting, max_depth)?;
         Ok(first)
     }
@@ -122,7 +121,7 @@ impl Outermost {
         let mut count = separators.count_ones() as usize;
         loop {
             if self.len > 2 * MEMBERS {
-                self.deliver(text, members);
+                self.deliver_some(text.as_bytes(), text.has_blanks(), members);
             }
             if let Some(step) = self.positions[self.len..].first_chunk_mut::<STEP>() {
                 for position in step {
@@ -130,27 +129,42 @@ impl Outermost {
                     separators &= separators.wrapping_sub(1);
                 }
             }
-            self.len += count.min(STEP);
             if count <= STEP {
+                self.len += count;
                 return;
             }
+            self.len += STEP;
             count -= STEP;
         }
     }
 
-    /// Passes on the members that are complete.
+    /// Passes on the members that have not been delivered, at the end of the text.
     #[inline(always)]
     pub(super) fn deliver<M: Members>(&mut self, text: &Text<'_>, members: &mut M) {
-        let (bytes, has_blanks) = (text.as_bytes(), text.has_blanks());
+        if text.has_blanks() {
+            return self.deliver_some(text.as_bytes(), true, members);
+        }
+        let mut start = self.start;
+        // An empty object has no pair, just its end.
+        for &[colon, end] in self.positions[..self.len].as_chunks().0 {
+            let (colon, end) = (colon as usize, end as usize);
+            members.member(text.as_bytes(), Span::new(start, colon), Span::new(colon + 1, end));
+            start = end + 1;
+        }
+    }
+
+    /// Passes on the members that are complete, to make room for others.
+    #[inline(never)]
+    fn deliver_some<M: Members>(&mut self, text: &[u8], has_blanks: bool, members: &mut M) {
         let (pairs, rest) = self.positions[..self.len].as_chunks();
-        for [colon, end] in pairs {
-            let (colon, end) = (*colon as usize, *end as usize);
+        for &[colon, end] in pairs {
+            let (colon, end) = (colon as usize, end as usize);
             let (key, value) = if has_blanks {
-                (trimmed(bytes, self.start, colon), trimmed(bytes, colon + 1, end))
+                (trimmed(text, self.start, colon), trimmed(text, colon + 1, end))
             } else {
                 (Span::new(self.start, colon), Span::new(colon + 1, end))
             };
-            members.member(bytes, key, value);
+            members.member(text, key, value);
             self.start = end + 1;
         }
         // What remains is a colon whose value has not ended yet, or the end of an empty object.
@@ -161,7 +175,6 @@ impl Outermost {
 }
 
 /// The span from `start` to `end`, which is not all blank, without the blanks at both ends.
-#[inline(never)]
 fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
     let item = text[start..end].trim_ascii_start();
     let start = end - item.len();

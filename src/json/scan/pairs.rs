@@ -65,6 +65,9 @@ impl Unpaired {
         // With the brackets side by side, a pair is a bracket that is not closing, followed by one that is.
         let closing = cpu.gather(self.brackets.close, brackets);
         let pairs = !closing & closing >> 1;
+        if pairs == 0 {
+            return false;
+        }
         let (open, close) = (cpu.scatter(pairs, brackets), cpu.scatter(pairs << 1, brackets));
         // One run of ones per pair. The closing bracket's own bit separates it from the next run.
         let within = close.wrapping_sub(open);
@@ -73,7 +76,7 @@ impl Unpaired {
         self.within_pairs |= within;
         self.brackets.open ^= open;
         self.brackets.close ^= close;
-        close != 0
+        true
     }
 }
 

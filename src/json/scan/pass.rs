@@ -63,9 +63,8 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
         outermost.open(input.known - 1, true, &mut nesting, max_depth)?;
     }
 
-    loop {
-        while !group.overflows() && text.has_more() {
-            let block = text.block(&mut padded);
+    'text: loop {
+        while let Some(block) = text.block(&mut padded) {
             let masks = text.string_masks(cpu, block);
             let quote = strings.quotes(cpu, block, masks)?;
             if strings.fill_block(quote) {
@@ -73,37 +72,47 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
                 continue;
             }
             let inside = strings.inside(cpu, quote);
-            let (visible, blank) = text.outside(cpu, block, masks, inside, quote)?;
+            let outside = text.outside(cpu, block, masks, inside, quote)?;
             let (structural, shapes) = G::structure(cpu, block);
-            let scalar = numbers.starts(cpu, block, visible & !structural, text.rest())?;
+            let others = outside & !structural;
+            let (mut blank, mut scalar) = (0, 0);
+            if others | numbers.continue_here() != 0 {
+                blank = text.blanks(cpu, block, masks, others);
+                scalar = numbers.starts(cpu, block, others ^ blank, &text)?;
+            }
             let string = quote & inside;
-            let tokens = (structural & visible) | string | scalar;
+            let tokens = (structural & outside) | string | scalar;
             let found = Found { tokens, string, scalar, inside, blank };
-            group.append(cpu, block, shapes, found, text.step(), &mut origins);
-            if group.is_full() {
+            if group.append(cpu, block, shapes, found, text.step(), &mut origins) {
                 break;
             }
         }
-        if group.is_empty() {
+        if group.is_empty() && !text.has_more() {
             break;
         }
 
-        let tokens = group.tokens(cpu);
-        let claims = group.read(tokens)?;
-        let places = |tokens| group.places(cpu, tokens, &origins);
-        let entered = outermost.enter(tokens, places, &mut nesting, max_depth)?;
-        let brackets = claims.brackets(tokens, entered);
-        let in_object = nesting.in_object();
-        let levels = match nesting.may_be_deep(brackets, max_depth) {
-            false => G::nest(cpu, brackets, &mut nesting)?,
-            true => nesting.walk(brackets, max_depth)?,
-        };
-        grammar::check_containers(cpu, tokens, claims, brackets, levels, in_object)?;
-        outermost.separators(tokens, claims, levels, places, &text, members)?;
-        if group.all_fit() && !text.has_more() {
-            break;
+        loop {
+            let tokens = group.tokens(cpu);
+            let claims = group.read(tokens)?;
+            let places = |tokens| group.places(cpu, tokens, &origins);
+            let entered = outermost.enter(tokens, places, &mut nesting, max_depth)?;
+            let brackets = claims.brackets(tokens, entered);
+            let in_object = nesting.in_object();
+            let levels = match nesting.may_be_deep(brackets, max_depth) {
+                false => G::nest(cpu, brackets, &mut nesting)?,
+                true => nesting.walk(brackets, max_depth)?,
+            };
+            grammar::check_containers(cpu, tokens, claims, brackets, levels, in_object)?;
+            outermost.separators(tokens, claims, levels, places, &text, members)?;
+            if group.all_fit() && !text.has_more() {
+                break 'text;
+            }
+            group.restart(cpu, &mut origins);
+            // The tokens that did not fit may fill the next group.
+            if !group.is_full() {
+                break;
+            }
         }
-        group.restart(cpu, &mut origins);
     }
 
     if strings.is_inside() || numbers.await_more() || nesting.depth() > 0 || !outermost.has_begun() {

@@ -118,7 +118,7 @@ impl Escapes {
     /// bytes beyond ASCII.
     #[inline(always)]
     fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
-        let mut high = false;
+        let mut high = 0;
         loop {
             let mut is_plain = false;
             for block in text.get(at..).unwrap_or_default().as_chunks().0 {
@@ -131,11 +131,11 @@ impl Escapes {
                 }
             }
             if !is_plain {
-                return (at, high);
+                return (at, high != 0);
             }
             let (to, high_there) = cpu.skip_plain(text, at);
             at = to;
-            high |= high_there;
+            high |= u64::from(high_there);
         }
     }
 
@@ -143,11 +143,8 @@ impl Escapes {
     #[inline(always)]
     fn skip_block<C: Masks>(&mut self, cpu: C, block: &Block) -> Option<Skipped> {
         let masks = cpu.strings(block);
-        let (mut control, mut high) = (masks.odd, 0);
-        if masks.odd != 0 {
-            high = cpu.high(block);
-            control &= !high;
-        }
+        // Either control characters or bytes beyond ASCII. Most blocks have none.
+        let control = if masks.odd == 0 { 0 } else { masks.odd & !cpu.high(block) };
         let (mut quote, mut wrong) = (masks.quote, 0);
         let mut after = *self;
         if masks.backslash | self.pending() != 0 {
@@ -159,14 +156,14 @@ impl Escapes {
             return None;
         }
         *self = after;
-        Some(Skipped { high: high != 0, is_plain: masks.backslash | after.pending() == 0 })
+        Some(Skipped { high: masks.odd, is_plain: masks.backslash | after.pending() == 0 })
     }
 }
 
 /// A block inside a string.
 struct Skipped {
-    /// Whether it has bytes beyond ASCII.
-    high: bool,
+    /// Its bytes beyond ASCII.
+    high: u64,
     /// Whether it has no backslash, and no escape sequence continues after it.
     is_plain: bool,
 }

@@ -67,20 +67,16 @@ impl<'a> Text<'a> {
         self.controls != 0
     }
 
-    /// The next block. A last block of fewer than 64 bytes is copied to `padded` and filled up with spaces.
+    /// The next block, if the text goes on. A last block of fewer than 64 bytes is copied to `padded` and filled up with
+    /// spaces.
     #[inline(always)]
-    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> &'b Block
+    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
         'a: 'b,
     {
-        let rest = &self.text[self.at..];
-        match rest.first_chunk() {
-            Some(block) => block,
-            None => {
-                let padded = padded.insert([b' '; BLOCK]);
-                padded[..rest.len()].copy_from_slice(rest);
-                padded
-            }
+        match self.text.get(self.at..self.at + BLOCK).and_then(<[u8]>::first_chunk) {
+            Some(block) => Some(block),
+            None => pad(self.text.get(self.at..)?, padded),
         }
     }
 
@@ -116,7 +112,8 @@ impl<'a> Text<'a> {
         masks
     }
 
-    /// Splits the bytes of the next block that are outside strings into those that belong to tokens, and white space.
+    /// The bytes of the next block that are outside strings. Control characters and bytes beyond ASCII among them are white
+    /// space.
     #[inline(always)]
     pub(super) fn outside<C: Masks>(
         &mut self,
@@ -125,11 +122,8 @@ impl<'a> Text<'a> {
         masks: TextMasks,
         inside: u64,
         quote: u64,
-    ) -> Result<(u64, u64), Rejected> {
+    ) -> Result<u64, Rejected> {
         let outside = !(inside | quote) & masks.within;
-        // Control characters and bytes beyond ASCII count as blank here. They are rejected below unless they are.
-        let blank = (cpu.spaces(block) | masks.odd) & outside;
-        self.blanks |= blank;
         if masks.odd != 0 {
             let odd = masks.odd & outside;
             if (masks.control & inside) | (odd & !cpu.white(block)) != 0 {
@@ -137,7 +131,15 @@ impl<'a> Text<'a> {
             }
             self.controls |= odd;
         }
-        Ok((outside ^ blank, blank))
+        Ok(outside)
+    }
+
+    /// Which of `others`, bytes outside strings, are white space.
+    #[inline(always)]
+    pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks, others: u64) -> u64 {
+        let blank = (cpu.spaces(block) | masks.odd) & others;
+        self.blanks |= blank;
+        blank
     }
 
     /// Continues at `to`. The bytes before it are inside a string; `high` tells whether some are beyond ASCII.
@@ -164,4 +166,15 @@ impl<'a> Text<'a> {
         let (from, to) = self.beyond_ascii;
         if to == 0 || cpu.is_utf8(&self.text[from..to.min(self.text.len())]) { Ok(()) } else { Err(Rejected) }
     }
+}
+
+/// `rest`, filled up with spaces, if there is any.
+#[inline(always)]
+fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {
+    if rest.is_empty() {
+        return None;
+    }
+    let padded = padded.insert([b' '; BLOCK]);
+    padded[..rest.len()].copy_from_slice(rest);
+    Some(padded)
 }

@@ -196,6 +196,7 @@ pub(in crate::json::scan) struct Register {
 
 impl Pack<Avx512> for Register {
     type Shapes = ();
+    type Gathered = __m512i;
 
     #[inline(always)]
     fn new(_: Avx512, after_comma: bool) -> Self {
@@ -216,14 +217,18 @@ impl Pack<Avx512> for Register {
     }
 
     #[inline(always)]
-    fn append(&mut self, _: Avx512, block: &Block, (): (), tokens: u64, _: u64, count: u32) {
-        with_avx512!({
-            let gathered = _mm512_maskz_compress_epi8(tokens, load(block));
-            self.tokens = _mm512_mask_expand_epi8(self.tokens, !0 << (count & 63), gathered);
-            if count + tokens.count_ones() > TOKENS {
-                self.rest = _mm512_maskz_compress_epi8(!0 << ((TOKENS - count) & 63), gathered);
-            }
-        });
+    fn gather(_: Avx512, block: &Block, (): (), tokens: u64, _: u64) -> __m512i {
+        with_avx512!(_mm512_maskz_compress_epi8(tokens, load(block)))
+    }
+
+    #[inline(always)]
+    fn append(&mut self, _: Avx512, gathered: __m512i, count: u32) {
+        with_avx512!(self.tokens = _mm512_mask_expand_epi8(self.tokens, !0 << (count & 63), gathered));
+    }
+
+    #[inline(always)]
+    fn set_aside(&mut self, _: Avx512, gathered: __m512i, room: u32) {
+        with_avx512!(self.rest = _mm512_maskz_compress_epi8(!0 << (room & 63), gathered));
     }
 
     #[inline(always)]

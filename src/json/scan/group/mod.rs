@@ -31,16 +31,13 @@ pub(super) trait Group<C: Masks> {
     /// Whether the group must be checked before the next block is appended.
     fn is_full(&self) -> bool;
 
-    /// Whether the tokens that did not fit in the previous group fill this one.
-    fn overflows(&self) -> bool;
-
     /// Whether there are no tokens to check.
     fn is_empty(&self) -> bool;
 
     /// The brackets, colons and commas of a block, both inside and outside strings. May include control characters.
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// Appends the tokens of the block at `at`. The group must not be full.
+    /// Appends the tokens of the block at `at`. The group must not be full; returns whether it is now.
     fn append(
         &mut self,
         cpu: C,
@@ -49,7 +46,7 @@ pub(super) trait Group<C: Masks> {
         found: Found,
         at: usize,
         origins: &mut Self::Origins,
-    );
+    ) -> bool;
 
     /// The tokens of the group.
     fn tokens(&self, cpu: C) -> Tokens;

@@ -36,6 +36,9 @@ const BLOCKS: usize = 8;
 pub(in super::super) trait Pack<C: Gather> {
     type Shapes: Copy;
 
+    /// Tokens of one block.
+    type Gathered: Copy;
+
     /// Stand-ins for the [`JUDGED`] tokens before the first group. The last one is a comma, or a colon, after which a value
     /// comes as at the beginning of a text.
     fn new(cpu: C, after_comma: bool) -> Self;
@@ -43,9 +46,14 @@ pub(in super::super) trait Pack<C: Gather> {
     /// See [`Group::structure`].
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// Appends the bytes of `block` in `tokens` to the `count` tokens already there, fewer than 64. `strings` are the opening
-    /// quotes among them.
-    fn append(&mut self, cpu: C, block: &Block, shapes: Self::Shapes, tokens: u64, strings: u64, count: u32);
+    /// The bytes of `block` in `tokens`, moved together. `strings` are the opening quotes among them.
+    fn gather(cpu: C, block: &Block, shapes: Self::Shapes, tokens: u64, strings: u64) -> Self::Gathered;
+
+    /// Appends tokens to the `count` already there, fewer than 64, as far as they fit.
+    fn append(&mut self, cpu: C, gathered: Self::Gathered, count: u32);
+
+    /// Sets aside those that did not fit: all but the first `room`, fewer than 64.
+    fn set_aside(&mut self, cpu: C, gathered: Self::Gathered, room: u32);
 
     /// The first `count` tokens.
     fn tokens(&self, cpu: C, count: u32) -> Tokens;
@@ -89,11 +97,6 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     }
 
     #[inline(always)]
-    fn overflows(&self) -> bool {
-        self.count == TOKENS
-    }
-
-    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.count == JUDGED
     }
@@ -113,9 +116,15 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
         found: Found,
         at: usize,
         origins: &mut Self::Origins,
-    ) {
-        self.pack.append(cpu, block, shapes, found.tokens, found.string, self.count);
-        self.count_in(cpu, found.tokens, at as u32, origins);
+    ) -> bool {
+        let gathered = P::gather(cpu, block, shapes, found.tokens, found.string);
+        self.pack.append(cpu, gathered, self.count);
+        let room = TOKENS - self.count;
+        if self.count_in(cpu, found.tokens, at as u32, origins) {
+            self.pack.set_aside(cpu, gathered, room);
+            return true;
+        }
+        self.blocks == BLOCKS
     }
 
     #[inline(always)]
@@ -147,7 +156,9 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
         self.pack.restart(cpu, self.count);
         let Origin { tokens, at, .. } = self.rest;
         (self.count, self.blocks, self.rest) = (JUDGED, 0, Origin::default());
-        self.count_in(cpu, tokens, at, origins);
+        if tokens != 0 {
+            self.count_in(cpu, tokens, at, origins);
+        }
     }
 
     #[inline(always)]
@@ -157,17 +168,20 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 }
 
 impl<P> Packed<P> {
-    /// Records where the tokens just appended came from, and which of them did not fit.
+    /// Records where the tokens just appended came from, and which of them did not fit. Returns whether there is no room for
+    /// more.
     #[inline(always)]
-    fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) {
+    fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) -> bool {
         origins[self.blocks % BLOCKS] = Origin { tokens, at, before: self.count };
-        self.blocks += usize::from(tokens != 0);
+        self.blocks += 1;
         let room = TOKENS - self.count;
         self.count += tokens.count_ones();
-        if self.count > TOKENS {
-            self.count = TOKENS;
-            self.rest = Origin { tokens: cpu.scatter(!0 << room, tokens), at, before: 0 };
+        if self.count < TOKENS {
+            return false;
         }
+        self.count = TOKENS;
+        self.rest = Origin { tokens: cpu.scatter(!0 << room, tokens), at, before: 0 };
+        true
     }
 }
 
@@ -214,20 +228,18 @@ mod tests {
         let mut blocks = blocks.iter().enumerate();
         let mut in_group = 0;
         loop {
-            while !group.overflows()
+            while !group.is_full()
                 && let Some((i, &(block, tokens))) = blocks.next()
             {
                 let is = |byte| (0..BLOCK).fold(0, |mask, i| mask | u64::from(block[i] == byte) << i) & tokens;
                 let found = Found { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
                 let (structural, shapes) = <Packed<P> as Group<C>>::structure(cpu, &block);
                 assert_eq!(structural & tokens, b"{}[]:,".iter().fold(0, |all, &mark| all | is(mark)));
-                group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
+                let is_full = group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
+                assert_eq!(is_full, group.is_full());
                 let places = (0..BLOCK).filter(|&at| tokens >> at & 1 != 0);
                 model.extend(places.map(|at| (block[at], i * BLOCK + at)));
-                in_group += usize::from(tokens != 0);
-                if group.is_full() {
-                    break;
-                }
+                in_group += 1;
             }
             let end = model.len().min(judged - JUDGED as usize + TOKENS as usize);
             assert_eq!(group.is_empty(), end == judged);

@@ -49,6 +49,7 @@ pub(in super::super) struct Planes {
 
 impl<C: Kinds> Pack<C> for Planes {
     type Shapes = KindMasks;
+    type Gathered = KindMasks;
 
     #[inline(always)]
     fn new(_: C, after_comma: bool) -> Self {
@@ -64,13 +65,18 @@ impl<C: Kinds> Pack<C> for Planes {
     }
 
     #[inline(always)]
-    fn append(&mut self, cpu: C, _: &Block, kinds: KindMasks, tokens: u64, strings: u64, count: u32) {
-        let kinds = KindMasks { kind: kinds.kind | strings, ..kinds };
-        let gathered = kinds.each(|bits| cpu.gather(bits, tokens));
+    fn gather(cpu: C, _: &Block, kinds: KindMasks, tokens: u64, strings: u64) -> KindMasks {
+        KindMasks { kind: kinds.kind | strings, ..kinds }.each(|bits| cpu.gather(bits, tokens))
+    }
+
+    #[inline(always)]
+    fn append(&mut self, _: C, gathered: KindMasks, count: u32) {
         self.tokens = self.tokens.or(gathered.each(|bits| bits << (count % TOKENS)));
-        if count + tokens.count_ones() > TOKENS {
-            self.rest = gathered.each(|bits| bits >> ((TOKENS - count) % TOKENS));
-        }
+    }
+
+    #[inline(always)]
+    fn set_aside(&mut self, _: C, gathered: KindMasks, room: u32) {
+        self.rest = gathered.each(|bits| bits >> (room % TOKENS));
     }
 
     #[inline(always)]

@@ -59,12 +59,7 @@ impl<C: Masks> Group<C> for Single {
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn overflows(&self) -> bool {
-        false
+        !self.is_empty
     }
 
     #[inline(always)]
@@ -80,7 +75,7 @@ impl<C: Masks> Group<C> for Single {
 
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "no text is longer than a span can say")]
-    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: Found, at: usize, (): &mut ()) {
+    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: Found, at: usize, (): &mut ()) -> bool {
         let Found { tokens, string, scalar, inside, blank } = found;
         let StructureMasks { open, close, curly, comma, colon } = masks;
         self.tokens = Tokens {
@@ -94,6 +89,7 @@ impl<C: Masks> Group<C> for Single {
             scalar,
         };
         (self.is_empty, self.at, self.inside, self.blank) = (false, at as u32, inside, blank);
+        true
     }
 
     #[inline(always)]
