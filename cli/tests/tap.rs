@@ -48,13 +48,14 @@ fn a_server_behaves_the_same_with_and_without_a_tap() {
     let server = tapping::server();
     let lines = std::fs::read(SESSION).unwrap();
     let mut direct = Command::new(&server);
-    let mut direct = direct.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut direct = direct.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     direct.stdin.take().unwrap().write_all(&lines).unwrap();
     let direct = direct.wait_with_output().unwrap();
     let tapped = session(&["-qq"], &[&server], &lines);
     assert_eq!(text(&tapped.stdout), text(&direct.stdout));
     // Standard error is the server's alone.
-    assert_eq!(text(&tapped.stderr), "tap_server: ready\n");
+    assert!(text(&direct.stderr).starts_with("tap_server: ready\nwireline: line 2, "));
+    assert_eq!(text(&tapped.stderr), text(&direct.stderr));
 }
 
 #[test]
