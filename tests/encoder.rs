@@ -225,6 +225,31 @@ fn line_text(
     to_line(rules, write).map(wireline::Line::into_text)
 }
 
+/// 1,000 random responses in one stream come back as 1,000 equal ones.
+#[test]
+fn a_thousand_responses_split_cleanly() {
+    let (mut g, mut encoder) = (Gen::new(20), Encoder::new(Rules::json_rpc()));
+    let mut expected = Vec::new();
+    while expected.len() < 1000 {
+        let message = Sent::arbitrary(&mut g);
+        if matches!(message, Sent::Result { .. } | Sent::Error { .. }) {
+            message.encode(&mut encoder).unwrap();
+            expected.push(message.expected());
+        }
+    }
+    let stream = encoder.take();
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    let mut found = Vec::new();
+    for piece in stream.chunks(977) {
+        decoder.feed(piece);
+        while let Some(frame) = decoder.next_frame() {
+            found.push(common::describe(&frame));
+        }
+    }
+    assert_eq!(stream.iter().filter(|&&byte| byte == b'\n').count(), 1000);
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn integrity() {
     fn property(messages: Vec<Sent>, sizes: Vec<u8>) -> bool {
