@@ -127,7 +127,8 @@
 //! # Versions and platforms
 //!
 //! The minimum supported Rust version is 1.89. CPU features are detected at run time, so nothing depends on `target-cpu`.
-//! `unsafe` is confined to the scanner's CPU-specific files, and to the two that turn its verdict into a `&str`.
+//! `unsafe` is confined to the CPU-specific files that scan and escape text, to the buffer that escaped text is written
+//! into, and to the two files that turn the scanner's verdict into a `&str`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The crate page links to modules that a feature may leave out.

@@ -94,14 +94,14 @@ impl Outbox {
 
     /// Adds an answer to what is to be written, and settles it. Otherwise the answer is in the error.
     ///
-    /// `is_full` is whether there may be more than the backlog.
-    pub(super) fn accept(&self, answer: Answer, is_full: bool) -> Result<(), Unsent> {
+    /// `anyway` is whether it may exceed the backlog.
+    pub(super) fn accept(&self, answer: Answer, anyway: bool) -> Result<(), Unsent> {
         // Dropped after the lock: whoever waits for the last answer may want to send too.
         let mut wakes = Wakes::default();
         let woken = {
             let mut queue = self.queue();
             match queue.check() {
-                Err(SendError::Full) if is_full => {}
+                Err(SendError::Full) if anyway => {}
                 Err(error) => return Err(Unsent { error, answer: Some(answer) }),
                 Ok(()) => {}
             }
