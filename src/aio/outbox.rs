@@ -11,15 +11,9 @@ use std::task::{Context, Poll, Waker};
 use bytes::BytesMut;
 
 use crate::encode::{EncodeError, Encoder, Line};
-use crate::io::{SendError, Unsent};
+use crate::io::{Pending, SendError, Unsent};
 use crate::ledger::{Answer, Wakes};
 use crate::message::Rules;
-
-/// How many bytes may wait to be written, unless set.
-pub(super) const BACKLOG: usize = 1 << 20;
-
-/// Buffers larger than this are given back when they are empty.
-const KEPT: usize = 64 << 10;
 
 /// What senders and the writer share.
 pub(super) struct Outbox {
@@ -29,15 +23,7 @@ pub(super) struct Outbox {
 
 #[derive(Default)]
 struct Queue {
-    /// Whole lines that are to be written after those that the writer has taken.
-    lines: BytesMut,
-    /// How much the writer has taken and not written.
-    taken: usize,
-    /// Empty, for encoding.
-    spare: BytesMut,
-    backlog: usize,
-    /// The writer failed, or is gone.
-    is_broken: bool,
+    pending: Pending,
     /// Senders that aren't clones of each other.
     senders: usize,
     /// The task that writes, while it has nothing to write.
@@ -49,11 +35,11 @@ struct Queue {
 
 impl Outbox {
     pub(super) fn new(rules: Rules) -> Self {
-        Self { rules, queue: Mutex::new(Queue { backlog: BACKLOG, ..Queue::default() }) }
+        Self { rules, queue: Mutex::default() }
     }
 
     pub(super) fn set_backlog(&self, bytes: usize) {
-        self.queue().backlog = bytes;
+        self.queue().pending.backlog = bytes;
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -63,7 +49,7 @@ impl Outbox {
     /// Whether lines may be added.
     #[cfg(feature = "futures-io")]
     pub(super) fn has_room(&self) -> Result<bool, SendError> {
-        match self.queue().check() {
+        match self.queue().pending.check() {
             Ok(()) => Ok(true),
             Err(SendError::Full) => Ok(false),
             Err(error) => Err(error),
@@ -74,17 +60,10 @@ impl Outbox {
     pub(super) fn add(&self, lines: BytesMut) -> Result<(), SendError> {
         let woken = {
             let mut queue = self.queue();
-            if queue.is_broken {
+            if queue.pending.is_broken {
                 return Err(SendError::Broken);
             }
-            if queue.lines.is_empty() {
-                // The other way round they would be copied.
-                let empty = mem::replace(&mut queue.lines, lines);
-                queue.keep(empty);
-            } else {
-                queue.lines.extend_from_slice(&lines);
-                queue.keep(lines);
-            }
+            queue.pending.add(lines);
             queue.wake_after_adding()
         };
         // Not under the lock: nobody knows what a waker does.
@@ -100,13 +79,13 @@ impl Outbox {
         let mut wakes = Wakes::default();
         let woken = {
             let mut queue = self.queue();
-            match queue.check() {
+            match queue.pending.check() {
                 Err(SendError::Full) if anyway => {}
                 Err(error) => return Err(Unsent { error, answer: Some(answer) }),
                 Ok(()) => {}
             }
             // Under the lock: whoever finds that nothing is in flight any more must find the line here.
-            answer.accept_quietly_into(&mut queue.lines, &mut wakes);
+            answer.accept_quietly_into(&mut queue.pending.lines, &mut wakes);
             queue.wake_after_adding()
         };
         woken.into_iter().flatten().for_each(Waker::wake);
@@ -115,21 +94,14 @@ impl Outbox {
 
     /// Swaps `lines`, which have been written, for those that are to be written next. False if there are none.
     pub(super) fn take_lines(&self, lines: &mut BytesMut) -> bool {
-        lines.clear();
-        if lines.capacity() > KEPT {
-            *lines = BytesMut::new();
-        }
-        let mut queue = self.queue();
-        mem::swap(lines, &mut queue.lines);
-        queue.taken = lines.len();
-        !lines.is_empty()
+        self.queue().pending.take(lines)
     }
 
     /// Notes how much of what was taken is not written yet, and wakes the first who waits for room if there is some.
     pub(super) fn has_written(&self, left: usize) {
         let next = {
             let mut queue = self.queue();
-            queue.taken = left;
+            queue.pending.taken = left;
             queue.next_waiting()
         };
         next.into_iter().for_each(Waker::wake);
@@ -139,21 +111,21 @@ impl Outbox {
     pub(super) fn poll_lines(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let waker = cx.waker().clone();
         let mut queue = self.queue();
-        if queue.lines.is_empty() && queue.senders > 0 {
+        if queue.pending.lines.is_empty() && queue.senders > 0 {
             let before = queue.writer.replace(waker);
             // In this order: dropping a waker may drop a task, and with it a sender.
             drop(queue);
             drop(before);
             return Poll::Pending;
         }
-        Poll::Ready(!queue.lines.is_empty())
+        Poll::Ready(!queue.pending.lines.is_empty())
     }
 
     /// Nothing will be written any more.
     pub(super) fn break_off(&self) {
         let waiting = {
             let mut queue = self.queue();
-            queue.is_broken = true;
+            queue.pending.is_broken = true;
             mem::take(&mut queue.waiting)
         };
         waiting.into_values().for_each(Waker::wake);
@@ -161,19 +133,10 @@ impl Outbox {
 }
 
 impl Queue {
-    /// Whether lines may be added.
-    fn check(&self) -> Result<(), SendError> {
-        match () {
-            () if self.is_broken => Err(SendError::Broken),
-            () if self.lines.len() + self.taken > self.backlog => Err(SendError::Full),
-            () => Ok(()),
-        }
-    }
-
     /// The first who waits for room, if there is some. Whoever is woken wakes the next, after adding something or giving
     /// up.
     fn next_waiting(&mut self) -> Option<Waker> {
-        match self.check() {
+        match self.pending.check() {
             Err(SendError::Full) => None,
             _ => self.waiting.pop_first().map(|(_, waker)| waker),
         }
@@ -181,21 +144,8 @@ impl Queue {
 
     /// Whom to wake when something was added: the writer, and the next who waits if there is still room.
     fn wake_after_adding(&mut self) -> [Option<Waker>; 2] {
-        let writer = if self.lines.is_empty() { None } else { self.writer.take() };
+        let writer = if self.pending.lines.is_empty() { None } else { self.writer.take() };
         [writer, self.next_waiting()]
-    }
-
-    fn take_spare(&mut self) -> Result<BytesMut, SendError> {
-        self.check()?;
-        Ok(mem::take(&mut self.spare))
-    }
-
-    /// Keeps a buffer for the next line, unless it is very large, or smaller than the one that is kept.
-    fn keep(&mut self, mut buffer: BytesMut) {
-        buffer.clear();
-        if (self.spare.capacity()..=KEPT).contains(&buffer.capacity()) {
-            self.spare = buffer;
-        }
     }
 }
 
@@ -235,7 +185,7 @@ impl Future for Turn<'_> {
     type Output = Result<BytesMut, SendError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let spare = self.outbox.queue().take_spare();
+        let spare = self.outbox.queue().pending.take_spare();
         match spare {
             Err(SendError::Full) => {
                 self.wait(cx.waker());
@@ -339,7 +289,7 @@ impl LineSender {
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<(), SendError> {
-        let room = self.outbox().queue().take_spare()?;
+        let room = self.outbox().queue().pending.take_spare()?;
         self.encode(room, write)
     }
 
@@ -400,7 +350,7 @@ impl LineSender {
         match write(&mut Encoder::append_to(&mut room, self.outbox().rules)) {
             Ok(()) => self.outbox().add(room),
             Err(error) => {
-                self.outbox().queue().keep(room);
+                self.outbox().queue().pending.keep(room);
                 Err(error.into())
             }
         }

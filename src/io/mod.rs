@@ -4,11 +4,13 @@
 //! [`FrameReader`] and [`FrameWriter`] are for servers with threads: one reads, and clones of the other write.
 
 mod input;
+mod pending;
 mod reader;
 mod serve;
 mod writer;
 
 pub(crate) use input::Input;
+pub(crate) use pending::Pending;
 pub use reader::FrameReader;
 pub use serve::{Call, Incident, answer, answer_with, serve, serve_with};
 pub use writer::{FrameWriter, Progress, SendError, Unsent};

@@ -11,11 +11,7 @@ use crate::encode::{EncodeError, Encoder, Line};
 use crate::ledger::{Answer, Wakes};
 use crate::message::Rules;
 
-/// The default of [`FrameWriter::backlog`].
-const BACKLOG: usize = 1 << 20;
-
-/// Buffers larger than this are given back when they are empty.
-const KEPT: usize = 64 << 10;
+use super::pending::Pending;
 
 /// Sends lines to a writer. Lines from several threads never mix.
 ///
@@ -58,14 +54,7 @@ struct Shared<W> {
 
 #[derive(Default)]
 struct Queue {
-    /// Whole lines that are to be written after those in [`Output`].
-    lines: BytesMut,
-    /// How much [`Output`] has that isn't written.
-    in_output: usize,
-    /// Empty, for encoding.
-    spare: BytesMut,
-    is_broken: bool,
-    backlog: usize,
+    pending: Pending,
     collect: usize,
 }
 
@@ -93,16 +82,15 @@ impl<W: Write> FrameWriter<W> {
     /// Sends lines to `writer` that pass `rules`.
     #[must_use]
     pub fn new(writer: W, rules: Rules) -> Self {
-        let queue = Queue { backlog: BACKLOG, ..Queue::default() };
         let output = Output { writer, lines: BytesMut::new(), written: 0 };
-        Self { shared: Arc::new(Shared { queue: Mutex::new(queue), output: Mutex::new(output) }), rules }
+        Self { shared: Arc::new(Shared { queue: Mutex::default(), output: Mutex::new(output) }), rules }
     }
 
     /// Sets how many bytes may wait for a writer that would block. The default is 1 MiB. While more are waiting, nothing
     /// is added: that is [`SendError::Full`].
     #[must_use]
     pub fn backlog(self, bytes: usize) -> Self {
-        self.queue().backlog = bytes;
+        self.queue().pending.backlog = bytes;
         self
     }
 
@@ -153,10 +141,10 @@ impl<W: Write> FrameWriter<W> {
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<Progress, SendError> {
-        let mut lines = self.queue().take_spare()?;
+        let mut lines = self.queue().pending.take_spare()?;
         // Not under the lock: whatever the caller does here, it may want to send too.
         if let Err(error) = write(&mut Encoder::append_to(&mut lines, self.rules)) {
-            self.queue().keep(lines);
+            self.queue().pending.keep(lines);
             return Err(error.into());
         }
         match self.add(lines) {
@@ -186,8 +174,8 @@ impl<W: Write> FrameWriter<W> {
     pub fn send_line(&self, line: &Line) -> Result<Progress, SendError> {
         let is_due = {
             let mut queue = self.queue();
-            queue.check()?;
-            queue.lines.extend_from_slice(line.as_bytes());
+            queue.pending.check()?;
+            queue.pending.lines.extend_from_slice(line.as_bytes());
             queue.is_due()
         };
         match is_due {
@@ -230,11 +218,11 @@ impl<W: Write> FrameWriter<W> {
         let mut wakes = Wakes::default();
         let is_due = {
             let mut queue = self.queue();
-            if let Err(error) = queue.check() {
+            if let Err(error) = queue.pending.check() {
                 return Err(Unsent { error, answer: Some(answer) });
             }
             // Under the lock: whoever finds that nothing is in flight any more, and then flushes, must find the line.
-            answer.accept_quietly_into(&mut queue.lines, &mut wakes);
+            answer.accept_quietly_into(&mut queue.pending.lines, &mut wakes);
             queue.is_due()
         };
         drop(wakes);
@@ -304,7 +292,7 @@ impl<W: Write> FrameWriter<W> {
         let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Output { writer, lines, written } = output.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut unwritten = BytesMut::from(&lines[written..]);
-        unwritten.extend_from_slice(&queue.lines);
+        unwritten.extend_from_slice(&queue.pending.lines);
         Some((writer, unwritten))
     }
 
@@ -317,21 +305,15 @@ impl<W: Write> FrameWriter<W> {
     fn write_all(&self, output: &mut Output<W>) -> Result<Progress, SendError> {
         loop {
             if output.written == output.lines.len() {
-                let mut queue = self.queue();
-                if queue.is_broken {
+                let pending = &mut self.queue().pending;
+                if pending.is_broken {
                     return Err(SendError::Broken);
                 }
-                output.lines.clear();
                 output.written = 0;
-                if output.lines.capacity() > KEPT {
-                    output.lines = BytesMut::new();
-                }
-                mem::swap(&mut output.lines, &mut queue.lines);
-                queue.in_output = output.lines.len();
-                if output.lines.is_empty() {
+                if !pending.take(&mut output.lines) {
                     return Ok(Progress::Written);
                 }
-            } else if self.queue().is_broken {
+            } else if self.queue().pending.is_broken {
                 return Err(SendError::Broken);
             }
             let written = self.guarded(|| output.writer.write(&output.lines[output.written..]));
@@ -339,7 +321,7 @@ impl<W: Write> FrameWriter<W> {
                 Ok(0) => return Err(self.breaks(ErrorKind::WriteZero.into())),
                 Ok(written) => {
                     output.written = (output.written + written).min(output.lines.len());
-                    self.queue().in_output = output.lines.len() - output.written;
+                    self.queue().pending.taken = output.lines.len() - output.written;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Pending),
@@ -351,14 +333,7 @@ impl<W: Write> FrameWriter<W> {
     /// Adds lines to what is to be written. Whether it is time to write.
     fn add(&self, lines: BytesMut) -> bool {
         let mut queue = self.queue();
-        if queue.lines.is_empty() {
-            // The other way round they would be copied.
-            let empty = mem::replace(&mut queue.lines, lines);
-            queue.keep(empty);
-        } else {
-            queue.lines.extend_from_slice(&lines);
-            queue.keep(lines);
-        }
+        queue.pending.add(lines);
         queue.is_due()
     }
 
@@ -368,7 +343,7 @@ impl<W: Write> FrameWriter<W> {
 
         impl Drop for Breaks<'_> {
             fn drop(&mut self) {
-                lock(self.0).is_broken = true;
+                lock(self.0).pending.is_broken = true;
             }
         }
 
@@ -379,7 +354,7 @@ impl<W: Write> FrameWriter<W> {
     }
 
     fn breaks(&self, error: io::Error) -> SendError {
-        self.queue().is_broken = true;
+        self.queue().pending.is_broken = true;
         SendError::Io(error)
     }
 
@@ -389,31 +364,8 @@ impl<W: Write> FrameWriter<W> {
 }
 
 impl Queue {
-    /// Whether lines may be added.
-    fn check(&self) -> Result<(), SendError> {
-        match () {
-            () if self.is_broken => Err(SendError::Broken),
-            () if self.lines.len() + self.in_output > self.backlog => Err(SendError::Full),
-            () => Ok(()),
-        }
-    }
-
-    /// An empty buffer to encode into, if lines may be added.
-    fn take_spare(&mut self) -> Result<BytesMut, SendError> {
-        self.check()?;
-        Ok(mem::take(&mut self.spare))
-    }
-
-    /// Keeps a buffer for the next line, unless it is very large, or smaller than the one that is kept.
-    fn keep(&mut self, mut buffer: BytesMut) {
-        buffer.clear();
-        if (self.spare.capacity()..=KEPT).contains(&buffer.capacity()) {
-            self.spare = buffer;
-        }
-    }
-
     fn is_due(&self) -> bool {
-        self.lines.len() >= self.collect
+        self.pending.lines.len() >= self.collect
     }
 }
 

@@ -1,0 +1,78 @@
+//! Lines that wait for a writer: how many there may be, and the buffers they are in.
+
+use std::mem;
+
+use bytes::BytesMut;
+
+use super::writer::SendError;
+
+/// How many bytes may wait, unless set.
+const BACKLOG: usize = 1 << 20;
+
+/// Buffers larger than this are given back when they are empty.
+const KEPT: usize = 64 << 10;
+
+pub(crate) struct Pending {
+    /// Whole lines, after those that the writer has taken.
+    pub(crate) lines: BytesMut,
+    /// How much the writer has taken and not written.
+    pub(crate) taken: usize,
+    /// Empty, for encoding.
+    spare: BytesMut,
+    pub(crate) backlog: usize,
+    /// The writer failed, or is gone.
+    pub(crate) is_broken: bool,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self { lines: BytesMut::new(), taken: 0, spare: BytesMut::new(), backlog: BACKLOG, is_broken: false }
+    }
+}
+
+impl Pending {
+    /// Whether lines may be added.
+    pub(crate) fn check(&self) -> Result<(), SendError> {
+        match () {
+            () if self.is_broken => Err(SendError::Broken),
+            () if self.lines.len() + self.taken > self.backlog => Err(SendError::Full),
+            () => Ok(()),
+        }
+    }
+
+    /// An empty buffer to encode into, if lines may be added.
+    pub(crate) fn take_spare(&mut self) -> Result<BytesMut, SendError> {
+        self.check()?;
+        Ok(mem::take(&mut self.spare))
+    }
+
+    /// Keeps a buffer for the next line, unless it is very large, or smaller than the one that is kept.
+    pub(crate) fn keep(&mut self, mut buffer: BytesMut) {
+        buffer.clear();
+        if (self.spare.capacity()..=KEPT).contains(&buffer.capacity()) {
+            self.spare = buffer;
+        }
+    }
+
+    pub(crate) fn add(&mut self, lines: BytesMut) {
+        if self.lines.is_empty() {
+            // The other way round they would be copied.
+            let empty = mem::replace(&mut self.lines, lines);
+            self.keep(empty);
+        } else {
+            self.lines.extend_from_slice(&lines);
+            self.keep(lines);
+        }
+    }
+
+    /// Swaps `written` lines for those that are to be written next. False if there are none.
+    pub(crate) fn take(&mut self, written: &mut BytesMut) -> bool {
+        written.clear();
+        if written.capacity() > KEPT {
+            *written = BytesMut::new();
+        }
+        mem::swap(written, &mut self.lines);
+        self.taken = written.len();
+        !written.is_empty()
+    }
+}
