@@ -531,11 +531,16 @@ fn nothing_is_allocated_for_short_ids() {
     let owed = Inbound::new(Rules::json_rpc(), 10_000);
     let mut out = BytesMut::with_capacity(1000);
     let mut allocations = |ids: &[String]| {
-        let requests: Vec<_> = ids.iter().map(|id| request(id)).collect();
+        let line = |id: &String| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        let lines: Vec<_> = ids.iter().map(line).collect();
         let mut run = || {
-            for request in &requests {
+            for line in &lines {
+                let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line.as_bytes(), &Rules::json_rpc())
+                else {
+                    panic!("{line}");
+                };
                 out.clear();
-                owed.admit(request).unwrap().respond(&1).accept_into(&mut out);
+                owed.admit(&request).unwrap().respond(&1).accept_into(&mut out);
             }
         };
         (0..100).for_each(|_| run()); // to warm up

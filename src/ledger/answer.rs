@@ -1,15 +1,15 @@
 //! An answer on its way out.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use bytes::{Bytes, BytesMut};
 
 use crate::encode::{EncodeError, Encoder};
-use crate::message::Rules;
+use crate::message::{Id, Rules};
 
 use super::inbound::Refusal;
 use super::owed::Wakes;
-use super::ticket::Claim;
+use super::ticket::{Body, Claim};
 
 /// An encoded answer, together with the duty that it fulfils once somebody has taken on its line.
 ///
@@ -48,7 +48,7 @@ use super::ticket::Claim;
 /// ```
 #[must_use = "an answer that is dropped isn't sent, and its request is answered with an internal error"]
 pub struct Answer {
-    line: BytesMut,
+    body: Box<Body>,
     duty: Duty,
     note: Option<Box<Note>>,
 }
@@ -80,8 +80,8 @@ enum Note {
 
 impl Answer {
     #[inline]
-    pub(super) fn new(line: BytesMut, claim: Claim) -> Self {
-        Self { line, duty: Duty::One(claim), note: None }
+    pub(super) fn new(body: Box<Body>, claim: Claim) -> Self {
+        Self { body, duty: Duty::One(claim), note: None }
     }
 
     #[cold]
@@ -91,14 +91,15 @@ impl Answer {
 
     /// For a request that wasn't admitted, or a line that was none.
     pub(super) fn without_duty(line: BytesMut, refusal: Option<Refusal>) -> Self {
-        Self { line, duty: Duty::None, note: refusal.map(|refusal| Box::new(Note::Refused(refusal))) }
+        let note = refusal.map(|refusal| Box::new(Note::Refused(refusal)));
+        Self { body: Body::new(Id::NULL, line), duty: Duty::None, note }
     }
 
     /// The line with its line feed: several lines if it was collected from several answers, and none if there is
     /// nothing to say, as to a request that was cancelled under MCP rules.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.line
+        &self.body.line
     }
 
     /// Why it is an internal error instead of the result or error that was given.
@@ -128,14 +129,15 @@ impl Answer {
         self.accept_quietly(&mut Wakes::default())
     }
 
-    fn accept_quietly(self, wakes: &mut Wakes) -> Bytes {
+    fn accept_quietly(mut self, wakes: &mut Wakes) -> Bytes {
+        let line = mem::take(&mut self.body.line);
         match self.duty {
-            Duty::None => self.line.freeze(),
-            Duty::One(claim) => match claim.settle(BytesMut::new(), wakes) {
-                true => self.line.freeze(),
+            Duty::None => line.freeze(),
+            Duty::One(claim) => match claim.settle(self.body, wakes) {
+                true => line.freeze(),
                 false => Bytes::new(),
             },
-            Duty::Several(several) => several.accept(self.line, wakes).freeze(),
+            Duty::Several(several) => several.accept(line, wakes).freeze(),
         }
     }
 
@@ -169,8 +171,8 @@ impl Answer {
             return out.extend_from_slice(&self.accept_quietly(wakes));
         };
         let before = out.len();
-        out.extend_from_slice(&self.line);
-        if !claim.settle(self.line, wakes) {
+        out.extend_from_slice(&self.body.line);
+        if !claim.settle(self.body, wakes) {
             out.truncate(before);
         }
     }
@@ -182,7 +184,7 @@ impl Answer {
 
     fn joined(parts: Vec<Self>, join: Join) -> Self {
         let line = join.apply(parts.iter().map(Self::as_bytes));
-        Self { line, duty: Duty::Several(Box::new(Several { parts, join })), note: None }
+        Self { body: Body::new(Id::NULL, line), duty: Duty::Several(Box::new(Several { parts, join })), note: None }
     }
 }
 
@@ -196,7 +198,7 @@ impl FromIterator<Answer> for Answer {
 impl Several {
     /// Accepts all parts of `line`. It is joined again without those that turn out not to be sent.
     fn accept(self, line: BytesMut, wakes: &mut Wakes) -> BytesMut {
-        let before = self.parts.iter().map(|part| part.line.len()).sum::<usize>();
+        let before = self.parts.iter().map(|part| part.body.line.len()).sum::<usize>();
         let accepted: Vec<Bytes> = self.parts.into_iter().map(|part| part.accept_quietly(wakes)).collect();
         match accepted.iter().map(Bytes::len).sum::<usize>() == before {
             true => line,
@@ -223,7 +225,7 @@ impl Join {
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
-            .field("len", &self.line.len())
+            .field("len", &self.body.line.len())
             .field("instead_of", &self.instead_of())
             .field("refusal", &self.refusal())
             .finish_non_exhaustive()

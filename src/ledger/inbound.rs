@@ -16,7 +16,7 @@ use crate::message::{Id, Kind, Request, Rules, code, envelope};
 
 use super::answer::Answer;
 use super::owed::Owed;
-use super::ticket::{Claim, Ticket};
+use super::ticket::{Body, Claim, Ticket};
 
 /// The requests that were received and are to be answered.
 ///
@@ -102,23 +102,28 @@ impl Inbound {
     /// it was refused. Send it like any other.
     #[inline]
     pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Answer> {
-        self.enter(request).map_err(|refusal| self.refuse(request.id(), refusal))
+        let id = request.id().shareable();
+        match self.enter(request, &id) {
+            Ok((slot, mut body)) => {
+                id.copy_to(&mut body.id);
+                Ok(Ticket::new(Claim::new(&self.owed, slot, false), body))
+            }
+            Err(refusal) => Err(self.refuse(request.id(), refusal)),
+        }
     }
 
-    #[inline]
-    fn enter(&self, request: &Request<'_>) -> Result<Ticket, Refusal> {
+    #[inline(always)]
+    fn enter(&self, request: &Request<'_>, id: &Id<'_>) -> Result<(u32, Box<Body>), Refusal> {
         let rules = &self.owed.rules;
         let (_, envelope) = request.text_and_envelope();
         // Nearly always it has passed the same rules.
-        if request.id().as_json().len() > rules.longest_id()
+        if id.as_json().len() > rules.longest_id()
             || !rules.standard().covers(envelope.passed)
-                && envelope::check_id(request.id().as_json(), Kind::Request, rules).is_err()
+                && envelope::check_id(id.as_json(), Kind::Request, rules).is_err()
         {
             return Err(Refusal::InvalidId);
         }
-        let id = request.id().copied();
-        let (slot, buffer) = self.owed.enter(&id)?;
-        Ok(Ticket::new(Claim::new(&self.owed, slot, false), id, buffer))
+        self.owed.enter(id)
     }
 
     #[cold]
@@ -204,7 +209,7 @@ impl Inbound {
                 true => RpcError::new(code::REQUEST_CANCELLED, "Request cancelled"),
                 false => RpcError::internal(),
             };
-            Some(Ticket::new(Claim::new(&self.owed, slot, true), id, BytesMut::new()).fail(&error))
+            Some(Ticket::new(Claim::new(&self.owed, slot, true), Body::new(id, BytesMut::new())).fail(&error))
         })
     }
 
@@ -257,8 +262,9 @@ impl Inbound {
     #[must_use = "answers that are dropped aren't sent"]
     pub fn answer_rest(&self, error: &RpcError) -> Vec<Answer> {
         let held = self.owed.hold_all().into_iter();
-        let tickets: Vec<_> =
-            held.map(|(slot, id)| Ticket::new(Claim::new(&self.owed, slot, true), id, BytesMut::new())).collect();
+        let tickets: Vec<_> = held
+            .map(|(slot, id)| Ticket::new(Claim::new(&self.owed, slot, true), Body::new(id, BytesMut::new())))
+            .collect();
         tickets.into_iter().map(|ticket| ticket.fail(error)).collect()
     }
 

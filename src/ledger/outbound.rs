@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::message::{Id, Response};
 
 use super::hash::Key;
-use super::table::{Entry, Table};
+use super::table::Table;
 
 /// No more requests than this, so that their numbers fit 32 bits.
 const MOST: usize = 1 << 28;
@@ -143,7 +143,7 @@ impl<T> Outbound<T> {
     /// If it is answered after all, that is a [`Stray`].
     pub fn withdraw(&mut self, id: &Id<'_>) -> Option<T> {
         let number = self.find(id)?;
-        Some(self.remove(number)?.value.value)
+        Some(self.remove(number)?.1.value)
     }
 
     /// Sets when a request expires. False if it isn't in flight.
@@ -152,8 +152,8 @@ impl<T> Outbound<T> {
     /// [`take_expired`](Self::take_expired).
     pub fn set_deadline(&mut self, id: &Id<'_>, deadline: Instant) -> bool {
         let Some(number) = self.find(id) else { return false };
-        let Some(entry) = self.open.get_mut(number) else { return false };
-        if let Some(before) = entry.value.deadline.replace(deadline) {
+        let Some(open) = self.open.get_mut(number) else { return false };
+        if let Some(before) = open.deadline.replace(deadline) {
             self.deadlines.remove(&(before, number));
         }
         self.deadlines.insert((deadline, number));
@@ -169,16 +169,16 @@ impl<T> Outbound<T> {
     /// Gives up on a request whose deadline isn't after `now`, the earliest first, and returns its id and value.
     pub fn take_expired(&mut self, now: Instant) -> Option<(Id<'static>, T)> {
         let &(_, number) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
-        self.remove(number).map(|entry| (entry.id, entry.value.value))
+        self.remove(number).map(|(id, open)| (id, open.value))
     }
 
     /// Removes all requests, the oldest first: at the end of the stream nobody will answer them.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = (Id<'static>, T)> + use<T> {
         self.deadlines.clear();
-        let mut numbers: Vec<_> = self.open.iter_mut().map(|(number, entry)| (entry.value.turn, number)).collect();
+        let mut numbers: Vec<_> = self.open.iter_mut().map(|(number, _, open)| (open.turn, number)).collect();
         numbers.sort_unstable();
         let drained: Vec<_> = numbers.iter().filter_map(|(_, number)| self.open.remove(*number)).collect();
-        drained.into_iter().map(|entry| (entry.id, entry.value.value))
+        drained.into_iter().map(|(id, open)| (id, open.value))
     }
 
     /// The number of requests in flight.
@@ -204,12 +204,12 @@ impl<T> Outbound<T> {
         }
     }
 
-    fn remove(&mut self, number: u32) -> Option<Entry<Open<T>>> {
-        let entry = self.open.remove(number)?;
-        if let Some(deadline) = entry.value.deadline {
+    fn remove(&mut self, number: u32) -> Option<(Id<'static>, Open<T>)> {
+        let (id, open) = self.open.remove(number)?;
+        if let Some(deadline) = open.deadline {
             self.deadlines.remove(&(deadline, number));
         }
-        Some(entry)
+        Some((id, open))
     }
 }
 

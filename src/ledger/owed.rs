@@ -20,6 +20,7 @@ use super::hash::Key;
 use super::inbound::Refusal;
 use super::marks::Marks;
 use super::table::Table;
+use super::ticket::Body;
 
 /// So many requests may be in flight for each shard, until there are [`MOST_SHARDS`].
 const PER_SHARD: usize = 256;
@@ -28,7 +29,7 @@ const MOST_SHARDS: usize = 16;
 const MOST_SLOTS: usize = 1 << 28;
 /// How many permits a shard takes at a time from those that all share, if it isn't the only one.
 const PERMITS: usize = 16;
-/// How many buffers a shard keeps, and how large they may be.
+/// How many spare bodies a shard keeps, and how large their buffers may be.
 const SPARES: usize = 4;
 const SPARE_LEN: usize = 2048;
 
@@ -57,8 +58,9 @@ pub(super) struct Owed {
 struct Shard {
     table: Table<State>,
     permits: usize,
-    /// Buffers that answers have been in, for the next ones.
-    spares: Vec<BytesMut>,
+    /// What answers were made of, for the next ones.
+    #[allow(clippy::vec_box, reason = "the boxes are what is used again")]
+    spares: Vec<Box<Body>>,
 }
 
 struct State {
@@ -96,9 +98,9 @@ impl Owed {
         }
     }
 
-    /// Enters a request: its slot, and a buffer for its answer if there is one to spare.
+    /// Enters a request: its slot, and what its answer will be made of.
     #[inline]
-    pub(super) fn enter(&self, id: &Id<'static>) -> Result<(u32, BytesMut), Refusal> {
+    pub(super) fn enter(&self, id: &Id<'_>) -> Result<(u32, Box<Body>), Refusal> {
         let hash = self.key.hash(id);
         let mut shard = self.lock(self.shard_of(hash));
         if shard.permits == 0 {
@@ -117,8 +119,10 @@ impl Owed {
         let state = State { flags: 0, holders: 1, waker: None };
         let number = shard.table.insert(low(hash), id, state).ok_or(Refusal::Duplicate)?;
         shard.permits -= 1;
-        let spare = shard.spares.pop().unwrap_or_default();
-        Ok((self.slot(number, self.shard_of(hash)), spare))
+        let spare = shard.spares.pop();
+        drop(shard);
+        let body = spare.unwrap_or_else(|| Body::new(Id::NULL, BytesMut::new()));
+        Ok((self.slot(number, self.shard_of(hash)), body))
     }
 
     /// Gets permits for a shard that has none: from those that all share, or from other shards.
@@ -152,28 +156,33 @@ impl Owed {
     /// Settles a request on behalf of one who holds it, and no longer does. True if its answer is to be sent: nobody
     /// else has settled it, and its caller still wants to know. Whoever waits for that is added to `wakes`.
     #[inline]
-    pub(super) fn settle(&self, slot: u32, mut buffer: BytesMut, wakes: &mut Wakes) -> bool {
+    pub(super) fn settle(&self, slot: u32, body: Option<Box<Body>>, wakes: &mut Wakes) -> bool {
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);
-        if (1..=SPARE_LEN).contains(&buffer.capacity()) && shard.spares.len() < SPARES {
-            buffer.clear();
-            shard.spares.push(buffer);
+        if let Some(mut body) = body
+            && body.line.capacity() <= SPARE_LEN
+            && shard.spares.len() < SPARES
+        {
+            body.line.clear();
+            shard.spares.push(body);
         }
-        let Some(entry) = shard.table.get_mut(number) else { return false };
-        let (before, is_last) = (entry.value.flags, entry.value.holders == 1);
-        if let Some(waker) = entry.value.waker.take_if(|_| is_last) {
-            wakes.unneeded.push(*waker);
+        let Some(state) = shard.table.get_mut(number) else { return false };
+        let (before, is_last) = (state.flags, state.holders == 1);
+        if let Some(waker) = state.waker.take_if(|_| is_last) {
+            wakes.waiting().unneeded.push(*waker);
         }
         if is_last && before & SETTLED == 0 {
             // What nearly always happens.
             shard.table.forget(number);
             shard.table.discard(number);
         } else {
-            entry.value.flags |= SETTLED;
-            entry.value.holders -= 1;
+            state.flags |= SETTLED;
+            state.holders -= 1;
             if before & SETTLED == 0 {
                 // Somebody still works on it, for nothing.
-                wakes.due.extend(self.stop(slot, &mut entry.value));
+                if let Some(waker) = self.stop(slot, state) {
+                    wakes.waiting().due.push(waker);
+                }
                 shard.table.forget(number);
             } else if is_last {
                 shard.table.discard(number);
@@ -208,8 +217,8 @@ impl Owed {
         let at = self.shard_of(hash);
         let mut shard = self.lock(at);
         let Some(number) = shard.table.find(low(hash), id) else { return false };
-        let Some(entry) = shard.table.get_mut(number) else { return false };
-        let waker = self.stop(self.slot(number, at), &mut entry.value);
+        let Some(state) = shard.table.get_mut(number) else { return false };
+        let waker = self.stop(self.slot(number, at), state);
         drop(shard);
         waker.into_iter().for_each(Waker::wake);
         true
@@ -241,7 +250,7 @@ impl Owed {
         let waker = Box::new(cx.waker().clone());
         let mut shard = self.lock(at);
         let (before, poll) = match shard.table.get_mut(number) {
-            Some(entry) if entry.value.flags & STOPPED == 0 => (entry.value.waker.replace(waker), Poll::Pending),
+            Some(state) if state.flags & STOPPED == 0 => (state.waker.replace(waker), Poll::Pending),
             _ => (Some(waker), Poll::Ready(())),
         };
         // In this order: dropping a waker may drop a task, and with it another ticket.
@@ -255,17 +264,17 @@ impl Owed {
     #[cold]
     pub(super) fn abandon(&self, slot: u32, is_known: bool) {
         if self.is_unwanted(slot) {
-            self.settle(slot, BytesMut::new(), &mut Wakes::default());
+            self.settle(slot, None, &mut Wakes::default());
             return;
         }
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);
-        let Some(entry) = shard.table.get_mut(number) else { return };
-        if entry.value.flags & (SETTLED | QUEUED) != 0 {
+        let Some(state) = shard.table.get_mut(number) else { return };
+        if state.flags & (SETTLED | QUEUED) != 0 {
             drop(shard);
             return self.release(slot);
         }
-        entry.value.flags |= QUEUED;
+        state.flags |= QUEUED;
         drop(shard);
         lock(&self.dropped).push_back(slot);
         if !is_known {
@@ -277,12 +286,12 @@ impl Owed {
     fn release(&self, slot: u32) {
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);
-        let Some(entry) = shard.table.get_mut(number) else { return };
-        entry.value.holders -= 1;
-        if entry.value.holders > 0 {
+        let Some(state) = shard.table.get_mut(number) else { return };
+        state.holders -= 1;
+        if state.holders > 0 {
             return;
         }
-        let (is_stopped, waker) = (entry.value.flags & STOPPED != 0, entry.value.waker.take());
+        let (is_stopped, waker) = (state.flags & STOPPED != 0, state.waker.take());
         shard.table.discard(number);
         if is_stopped {
             self.stopped.clear(slot);
@@ -309,15 +318,15 @@ impl Owed {
             };
             let (number, at) = self.number_and_shard(slot);
             let mut shard = self.lock(at);
-            let Some(entry) = shard.table.get_mut(number) else { continue };
-            entry.value.flags &= !QUEUED;
-            let flags = entry.value.flags;
-            let id = entry.id.clone();
+            let Some(state) = shard.table.get_mut(number) else { continue };
+            state.flags &= !QUEUED;
+            let flags = state.flags;
+            let Some(id) = shard.table.id(number).cloned() else { continue };
             drop(shard);
             match () {
                 () if flags & SETTLED != 0 => self.release(slot),
                 () if flags & STOPPED != 0 && !self.rules.dialect.answers_cancelled => {
-                    self.settle(slot, BytesMut::new(), &mut Wakes::default());
+                    self.settle(slot, None, &mut Wakes::default());
                 }
                 () => return Some((slot, id, flags & STOPPED != 0)),
             }
@@ -328,11 +337,11 @@ impl Owed {
     pub(super) fn hold_all(&self) -> Vec<(u32, Id<'static>)> {
         let mut held = Vec::new();
         for at in 0..self.shards.len() {
-            for (number, entry) in self.lock(at).table.iter_mut() {
+            for (number, id, state) in self.lock(at).table.iter_mut() {
                 // As many holders as there can be will do.
-                if entry.value.flags & SETTLED == 0 && entry.value.holders < u16::MAX {
-                    entry.value.holders += 1;
-                    held.push((self.slot(number, at), entry.id.clone()));
+                if state.flags & SETTLED == 0 && state.holders < u16::MAX {
+                    state.holders += 1;
+                    held.push((self.slot(number, at), id.clone()));
                 }
             }
         }
@@ -390,7 +399,7 @@ impl Owed {
         }
         let mut idle = lock(&self.idle);
         self.is_idle_awaited.store(false, Ordering::Relaxed);
-        wakes.due.append(&mut idle);
+        wakes.waiting().due.append(&mut idle);
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "at most `MOST_SHARDS`")]
@@ -420,16 +429,29 @@ impl Owed {
 /// that they might want.
 #[derive(Default)]
 pub(crate) struct Wakes {
+    /// Boxed, as nearly always there is nobody.
+    waiting: Option<Box<Waiting>>,
+}
+
+#[derive(Default)]
+struct Waiting {
     due: Vec<Waker>,
     /// Of those who no longer wait. They are only dropped, but that may drop a task, and with it another ticket.
     unneeded: Vec<Waker>,
 }
 
+impl Wakes {
+    #[cold]
+    fn waiting(&mut self) -> &mut Waiting {
+        self.waiting.get_or_insert_default()
+    }
+}
+
 impl Drop for Wakes {
     #[inline]
     fn drop(&mut self) {
-        if !self.due.is_empty() {
-            mem::take(&mut self.due).into_iter().for_each(Waker::wake);
+        if let Some(waiting) = self.waiting.take() {
+            waiting.due.into_iter().for_each(Waker::wake);
         }
     }
 }

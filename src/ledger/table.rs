@@ -31,13 +31,15 @@ pub(super) struct Table<V> {
 struct Chunk<V> {
     /// A bit for each entry that is free.
     free: u32,
-    entries: [Option<Entry<V>>; CHUNK],
+    entries: [Entry<V>; CHUNK],
 }
 
-pub(super) struct Entry<V> {
-    pub(super) id: Id<'static>,
+struct Entry<V> {
+    /// Null while the entry is free, so that no long id is kept.
+    id: Id<'static>,
     hash: u32,
-    pub(super) value: V,
+    /// `None` while the entry is free.
+    value: Option<V>,
 }
 
 impl<V> Default for Table<V> {
@@ -68,7 +70,7 @@ impl<V> Table<V> {
                 return Err(at);
             }
             let (its_hash, number) = halves(place);
-            if its_hash == hash && self.get(number).is_some_and(|entry| entry.id == *id) {
+            if its_hash == hash && self.id(number).is_some_and(|its_id| its_id == id) {
                 return Ok(number);
             }
             at = (at + 1) & mask;
@@ -77,12 +79,12 @@ impl<V> Table<V> {
 
     /// Adds an entry and returns its number, or nothing if there is one with the same id.
     #[inline]
-    pub(super) fn insert(&mut self, hash: u32, id: &Id<'static>, value: V) -> Option<u32> {
+    pub(super) fn insert(&mut self, hash: u32, id: &Id<'_>, value: V) -> Option<u32> {
         if 2 * (self.indexed + 1) > self.index.len() {
             self.resize_index((2 * self.index.len()).max(LEAST));
         }
         let at = self.probe(hash, id, self.index.len() - 1).err()?;
-        let number = self.occupy(Entry { id: id.clone(), hash, value });
+        let number = self.occupy(hash, id, value);
         self.index[at] = place(hash, number);
         self.indexed += 1;
         Some(number)
@@ -90,7 +92,7 @@ impl<V> Table<V> {
 
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "callers limit the number of entries to 2^28")]
-    fn occupy(&mut self, entry: Entry<V>) -> u32 {
+    fn occupy(&mut self, hash: u32, id: &Id<'_>, value: V) -> u32 {
         let at = match self.roomy.last() {
             Some(&at) => at as usize,
             None => {
@@ -106,7 +108,10 @@ impl<V> Table<V> {
             }
             none => {
                 self.allocated += 1;
-                none.insert(Box::new(Chunk { free: u32::MAX, entries: [const { None }; CHUNK] }))
+                none.insert(Box::new(Chunk {
+                    free: u32::MAX,
+                    entries: [const { Entry { id: Id::NULL, hash: 0, value: None } }; CHUNK],
+                }))
             }
         };
         let bit = chunk.free.trailing_zeros();
@@ -114,36 +119,42 @@ impl<V> Table<V> {
         if chunk.free == 0 {
             self.roomy.pop();
         }
-        chunk.entries[bit as usize % CHUNK] = Some(entry);
+        let entry = &mut chunk.entries[bit as usize % CHUNK];
+        id.copy_to(&mut entry.id);
+        entry.hash = hash;
+        entry.value = Some(value);
         (at * CHUNK) as u32 + bit
     }
 
+    /// The id of an entry.
     #[inline]
-    pub(super) fn get(&self, number: u32) -> Option<&Entry<V>> {
+    pub(super) fn id(&self, number: u32) -> Option<&Id<'static>> {
         let (at, bit) = chunk_and_bit(number);
-        self.chunks.get(at)?.as_ref()?.entries[bit].as_ref()
+        let entry = &self.chunks.get(at)?.as_ref()?.entries[bit];
+        entry.value.is_some().then_some(&entry.id)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Entry<V>> {
-        let (at, bit) = chunk_and_bit(number);
-        self.chunks.get_mut(at)?.as_mut()?.entries[bit].as_mut()
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut V> {
+        self.entry(number)?.value.as_mut()
     }
 
     /// All entries, including those that have left the index, with their numbers.
     #[allow(clippy::cast_possible_truncation, reason = "as when they were inserted")]
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Entry<V>)> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &Id<'static>, &mut V)> {
         self.chunks.iter_mut().enumerate().filter_map(|(at, chunk)| Some((at, chunk.as_mut()?))).flat_map(
             |(at, chunk)| {
                 let entries = chunk.entries.iter_mut().enumerate();
-                entries.filter_map(move |(bit, entry)| Some(((at * CHUNK + bit) as u32, entry.as_mut()?)))
+                entries.filter_map(move |(bit, Entry { id, value, .. })| {
+                    Some(((at * CHUNK + bit) as u32, &*id, value.as_mut()?))
+                })
             },
         )
     }
 
     /// Removes an entry that is in the index.
     #[inline]
-    pub(super) fn remove(&mut self, number: u32) -> Option<Entry<V>> {
+    pub(super) fn remove(&mut self, number: u32) -> Option<(Id<'static>, V)> {
         self.forget(number);
         self.vacate(number)
     }
@@ -151,7 +162,7 @@ impl<V> Table<V> {
     /// Removes an entry from the index, so that its id is free. The entry stays until it is [vacated](Self::vacate).
     #[inline]
     pub(super) fn forget(&mut self, number: u32) {
-        let Some(hash) = self.get(number).map(|entry| entry.hash) else { return };
+        let Some(&mut Entry { hash, value: Some(_), .. }) = self.entry(number) else { return };
         let mask = self.index.len() - 1;
         let mut at = hash as usize & mask;
         while halves(self.index[at]).1 != number {
@@ -182,23 +193,27 @@ impl<V> Table<V> {
 
     /// Removes an entry that is no longer in the index.
     #[inline]
-    pub(super) fn vacate(&mut self, number: u32) -> Option<Entry<V>> {
-        let entry = self.entry(number)?.take()?;
+    pub(super) fn vacate(&mut self, number: u32) -> Option<(Id<'static>, V)> {
+        let entry = self.entry(number)?;
+        let value = entry.value.take()?;
+        let id = mem::replace(&mut entry.id, Id::NULL);
         self.has_vacated(number);
-        Some(entry)
+        Some((id, value))
     }
 
     /// As [`vacate`](Self::vacate), without moving the entry.
     #[inline]
     pub(super) fn discard(&mut self, number: u32) {
-        if let Some(entry @ Some(_)) = self.entry(number) {
-            *entry = None;
+        if let Some(entry) = self.entry(number)
+            && entry.value.take().is_some()
+        {
+            entry.id = Id::NULL;
             self.has_vacated(number);
         }
     }
 
     #[inline]
-    fn entry(&mut self, number: u32) -> Option<&mut Option<Entry<V>>> {
+    fn entry(&mut self, number: u32) -> Option<&mut Entry<V>> {
         let (at, bit) = chunk_and_bit(number);
         Some(&mut self.chunks.get_mut(at)?.as_mut()?.entries[bit])
     }
@@ -290,13 +305,13 @@ mod tests {
                     assert_eq!(table.insert(hash, &id, key), None);
                     model.insert(key, number);
                 }
-                Some(number) => assert_eq!(table.remove(number).unwrap().value, key),
+                Some(number) => assert_eq!(table.remove(number).unwrap().1, key),
             }
             assert_eq!(table.len(), model.len());
             if round % 200_000 == 199_999 {
                 assert_eq!(table.iter_mut().count(), model.len());
                 for (key, number) in model.drain() {
-                    assert_eq!(table.get_mut(number).unwrap().value, key);
+                    assert_eq!(*table.get_mut(number).unwrap(), key);
                     table.remove(number).unwrap();
                 }
                 assert_eq!(table.allocated, 1);
@@ -316,8 +331,8 @@ mod tests {
         assert_ne!(first, second);
         table.forget(first);
         assert_eq!(table.find(7, &id), Some(second));
-        assert_eq!(table.vacate(first).unwrap().value, "first");
-        assert!(table.vacate(first).is_none() && table.get(first).is_none());
-        assert_eq!(table.remove(second).unwrap().value, "second");
+        assert_eq!(table.vacate(first).unwrap().1, "first");
+        assert!(table.vacate(first).is_none() && table.id(first).is_none());
+        assert_eq!(table.remove(second).unwrap().1, "second");
     }
 }
