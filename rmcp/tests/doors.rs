@@ -1,5 +1,5 @@
 //! The transport as a way out for answers, with everything that can go wrong on it: each request gets exactly one
-//! response. (`tests/doors.rs` of the library has the same table for its own ways out.)
+//! response. (`tests/doors/` of the library has the same table for its own ways out.)
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -140,4 +140,70 @@ cells! {
     duplicate_id: DuplicateId,
     id_at_its_limit: IdAtItsLimit,
     too_long_with_id_at_its_limit: TooLongWithIdAtItsLimit,
+}
+
+/// 1,000 requests with random ids and random results get 1,000 responses, answered in any order by several tasks.
+#[tokio::test]
+async fn a_thousand_requests_get_a_thousand_responses() {
+    let mut state = 7_u64;
+    let mut below = move |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    let rules = Rules::mcp().max_line_len(300);
+    let (near, far) = duplex(1000);
+    let (reader, writer) = split(far);
+    let mut transport = LineTransport::new(reader, writer).rules(rules);
+    let ids: Vec<Value> = (0..1000)
+        .map(|number| match below(2) {
+            0 => json!(number),
+            _ => json!(format!("{number}-{}", "é".repeat(below(20) as usize))),
+        })
+        .collect();
+    let requests: String =
+        ids.iter().map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string() + "\n").collect();
+    let (mut from_server, mut to_server) = split(near);
+    let client = tokio::spawn(async move {
+        let mut said = String::new();
+        from_server.read_to_string(&mut said).await.unwrap();
+        said
+    });
+    let feeding = tokio::spawn(async move { to_server.write_all(requests.as_bytes()).await });
+
+    let mut waiting = Vec::new();
+    let mut sends = Vec::new();
+    for id in &ids {
+        assert!(Transport::<RoleServer>::receive(&mut transport).await.is_some());
+        waiting.push(id.clone());
+        while below(3) > 0 && !waiting.is_empty() {
+            let id = waiting.swap_remove(below(waiting.len() as u64) as usize);
+            let result = match below(4) {
+                0 => json!([1]),
+                1 => json!({"text": "x".repeat(400)}),
+                _ => json!({"text": "x".repeat(below(100) as usize)}),
+            };
+            let answer = serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": result})).unwrap();
+            sends.push(tokio::spawn(Transport::<RoleServer>::send(&mut transport, answer)));
+        }
+    }
+    for id in waiting {
+        let answer = serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}})).unwrap();
+        sends.push(tokio::spawn(Transport::<RoleServer>::send(&mut transport, answer)));
+    }
+    feeding.await.unwrap().unwrap();
+    for send in sends {
+        drop(send.await.unwrap());
+    }
+    Transport::<RoleServer>::close(&mut transport).await.unwrap();
+    drop(transport);
+    let said = timeout(Duration::from_secs(30), client).await.unwrap().unwrap();
+    let found = said.lines().map(|line| {
+        let response: Value = serde_json::from_str(line).unwrap();
+        assert_ne!(response.get("result").is_some(), response.get("error").is_some());
+        response["id"].to_string()
+    });
+    let (mut found, mut expected): (Vec<_>, Vec<_>) = (found.collect(), ids.iter().map(Value::to_string).collect());
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
 }

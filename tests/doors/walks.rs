@@ -1,0 +1,263 @@
+//! 100,000 random walks through the table: what programs do with tickets and answers, in any order, by every way out, with
+//! links that block and break. Four threads share each ledger.
+//!
+//! The model is naive: for each id it counts the requests that were admitted, and in the end as many responses must have
+//! been written, or be in the hands of whoever owns a broken writer.
+
+use std::collections::HashMap;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+use wireline::ledger::{Answer, Inbound, Refusal, Ticket};
+use wireline::{Id, RpcError, Rules};
+
+#[cfg(feature = "tokio")]
+use super::framed;
+use super::{
+    BATCH, Channel, Door, Link, ONE_BY_ONE, OwnEncoder, Payload, State, TOGETHER, Task, Writer, admit, common,
+};
+
+const WALKS: usize = 100_000;
+const THREADS: usize = 4;
+const STEPS: usize = 24;
+/// So few that several threads often use the same.
+const IDS: usize = 12;
+
+type Walk = fn(&Inbound, Rules, &mut common::Random) -> Seen;
+
+const DOORS: &[Walk] = &[
+    walk::<OwnEncoder>,
+    walk::<Writer<ONE_BY_ONE>>,
+    walk::<Writer<TOGETHER>>,
+    walk::<Writer<BATCH>>,
+    walk::<Channel>,
+    walk::<Task>,
+    #[cfg(feature = "tokio")]
+    walk::<framed::TokioFramed>,
+];
+
+/// What happened to requests, by id.
+#[derive(Default)]
+struct Seen {
+    admitted: HashMap<u64, usize>,
+    refused: HashMap<u64, usize>,
+    cancelled: HashMap<u64, usize>,
+    /// All that was written, or accepted for it.
+    lines: Vec<u8>,
+}
+
+impl Seen {
+    fn merge(&mut self, other: Self) {
+        let maps = [
+            (&mut self.admitted, other.admitted),
+            (&mut self.refused, other.refused),
+            (&mut self.cancelled, other.cancelled),
+        ];
+        for (all, some) in maps {
+            some.into_iter().for_each(|(id, count)| *all.entry(id).or_default() += count);
+        }
+        self.lines.extend(other.lines);
+    }
+}
+
+/// One end of a connection, with what its program has in its hands.
+struct Walker<'o, D> {
+    owed: &'o Inbound,
+    rules: Rules,
+    link: Link,
+    door: D,
+    tickets: Vec<Ticket>,
+    answers: Vec<Answer>,
+    seen: Seen,
+}
+
+fn walk<D: Door>(owed: &Inbound, rules: Rules, random: &mut common::Random) -> Seen {
+    let link = Link::new();
+    let door = D::open(link.clone(), rules);
+    let mut walker =
+        Walker { owed, rules, link, door, tickets: Vec::new(), answers: Vec::new(), seen: Seen::default() };
+    for _ in 0..random.below(STEPS) {
+        walker.step(random);
+    }
+    walker.end()
+}
+
+impl<D: Door> Walker<'_, D> {
+    fn step(&mut self, random: &mut common::Random) {
+        match random.below(16) {
+            0..5 => self.admit(1 + random.below(IDS) as u64),
+            5..10 => {
+                let Some(ticket) = take(&mut self.tickets, random) else { return };
+                let payload = match random.below(8) {
+                    0 => return drop(ticket),
+                    1 => return self.answers.push(ticket.fail(&RpcError::invalid_params("no such thing"))),
+                    2 => Payload::NotANumber,
+                    3 => Payload::Panics,
+                    4 => Payload::Fine(json!({"text": "x".repeat(3000)})),
+                    // MCP has no such results.
+                    5 => Payload::Fine(json!([1])),
+                    _ => Payload::Fine(json!({"a": random.below(1000)})),
+                };
+                self.answers.extend(catch_unwind(AssertUnwindSafe(|| ticket.respond(&payload))));
+            }
+            10 => drop(take(&mut self.answers, random)),
+            11 => {
+                let id = 1 + random.below(IDS) as u64;
+                if self.owed.cancel(&Id::from(id)) {
+                    *self.seen.cancelled.entry(id).or_default() += 1;
+                }
+            }
+            12 => self.link.set([State::Open, State::Blocked][random.below(2)]),
+            13 if D::KNOWS_WHAT_IS_LOST => self.replace_link(),
+            13 | 14 => {
+                let dropped = self.owed.dropped().collect();
+                self.send(dropped);
+            }
+            _ => {
+                let some = self.answers.len() - random.below(self.answers.len() + 1);
+                let answers = self.answers.split_off(self.answers.len() - some);
+                self.send(answers);
+            }
+        }
+    }
+
+    fn admit(&mut self, id: u64) {
+        match admit(self.owed, &id.to_string()) {
+            Ok(ticket) => {
+                *self.seen.admitted.entry(id).or_default() += 1;
+                self.tickets.push(ticket);
+            }
+            Err(refusal) => {
+                assert_eq!(refusal.refusal(), Some(Refusal::Duplicate));
+                *self.seen.refused.entry(id).or_default() += 1;
+                self.answers.push(refusal);
+            }
+        }
+    }
+
+    /// What is handed back is kept.
+    fn send(&mut self, answers: Vec<Answer>) {
+        if !answers.is_empty() {
+            self.answers.extend(self.door.send(self.owed, answers));
+        }
+    }
+
+    /// The link breaks while something is sent, and another one takes its place.
+    fn replace_link(&mut self) {
+        self.link.set(State::Broken);
+        let answers = mem::take(&mut self.answers);
+        self.send(answers);
+        self.door.flush();
+        let link = Link::new();
+        let door = mem::replace(&mut self.door, D::open(link.clone(), self.rules));
+        self.seen.lines.extend(mem::replace(&mut self.link, link).taken());
+        self.seen.lines.extend(door.unwritten());
+    }
+
+    /// Leaves its tickets to others, and sends all that there is to send.
+    fn end(mut self) -> Seen {
+        self.link.set(State::Open);
+        self.tickets.clear();
+        let mut rounds = 0;
+        while !self.answers.is_empty() {
+            rounds += 1;
+            assert!(rounds < 100, "answers are handed back again and again");
+            self.door.flush();
+            let answers = mem::take(&mut self.answers);
+            self.send(answers);
+        }
+        self.door.flush();
+        self.seen.lines.extend(self.link.taken());
+        assert!(self.door.unwritten().is_empty());
+        self.seen
+    }
+}
+
+fn take<T>(from: &mut Vec<T>, random: &mut common::Random) -> Option<T> {
+    if from.is_empty() { None } else { Some(from.swap_remove(random.below(from.len()))) }
+}
+
+/// Responses by id: of refusals, and others.
+fn responses(lines: &[u8]) -> [HashMap<u64, usize>; 2] {
+    let mut counts = [HashMap::new(), HashMap::new()];
+    for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let entries = match serde_json::from_slice(line).unwrap() {
+            Value::Array(entries) => entries,
+            one => vec![one],
+        };
+        for entry in entries {
+            assert_ne!(entry.get("result").is_some(), entry.get("error").is_some());
+            let is_refusal = entry["error"]["message"] == Refusal::Duplicate.error().message();
+            *counts[usize::from(!is_refusal)].entry(entry["id"].as_u64().unwrap()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn check(seed: u64, rules: Rules, answers_cancelled: bool, seen: &Seen) {
+    let [refusals, answers] = responses(&seen.lines);
+    for id in 1..=IDS as u64 {
+        let count = |map: &HashMap<u64, usize>| map.get(&id).copied().unwrap_or_default();
+        let (admitted, answered) = (count(&seen.admitted), count(&answers));
+        let silent = if answers_cancelled { 0 } else { count(&seen.cancelled) };
+        assert!(
+            answered <= admitted && answered + silent >= admitted,
+            "seed {seed}, {rules:?}, id {id}: {admitted} admitted, {silent} cancelled, {answered} answered"
+        );
+        // A refusal that a broken writer drops is lost: nobody owes it.
+        assert!(count(&refusals) <= count(&seen.refused), "seed {seed}, {rules:?}, id {id}: too many refusals");
+    }
+}
+
+#[test]
+fn exactly_one_response_by_every_door() {
+    common::quiet_panics_on_purpose();
+    let groups = (WALKS / THREADS) as u64;
+    let (start, end) = (Barrier::new(THREADS), Barrier::new(THREADS));
+    let (ledger, all) = (Mutex::new(Inbound::new(Rules::json_rpc(), 100)), Mutex::new(Seen::default()));
+    // A thread that panics would leave the others at a barrier: it says so, and all end together.
+    let failure = Mutex::new(None);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (start, end, ledger, all, failure) = (&start, &end, &ledger, &all, &failure);
+            scope.spawn(move || {
+                for group in 0..groups {
+                    let is_mcp = group % 2 == 1;
+                    let rules = if is_mcp { Rules::mcp() } else { Rules::json_rpc() }.max_line_len(2000);
+                    if thread == 0 {
+                        // Now and then large enough for several shards.
+                        *ledger.lock().unwrap() = Inbound::new(rules, if group % 8 == 0 { 10_000 } else { 100 });
+                    }
+                    start.wait();
+                    let owed = ledger.lock().unwrap().clone();
+                    let mut random = common::Random::new(group * THREADS as u64 + thread as u64);
+                    let door = DOORS[random.below(DOORS.len())];
+                    match catch_unwind(AssertUnwindSafe(|| door(&owed, rules, &mut random))) {
+                        Ok(seen) => all.lock().unwrap().merge(seen),
+                        Err(_) => *failure.lock().unwrap() = Some(group),
+                    }
+                    if end.wait().is_leader() {
+                        let mut seen = mem::take(&mut *all.lock().unwrap());
+                        let checked = catch_unwind(AssertUnwindSafe(|| {
+                            // What nobody has sent is still owed, and can be.
+                            seen.lines.extend(owed.dropped().flat_map(|answer| answer.accept()));
+                            assert_eq!(owed.in_flight(), 0);
+                            check(group, rules, !is_mcp, &seen);
+                        }));
+                        if checked.is_err() {
+                            *failure.lock().unwrap() = Some(group);
+                        }
+                    }
+                    end.wait();
+                    if failure.lock().unwrap().is_some() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(failure.into_inner().unwrap(), None, "the group of walks that failed");
+}
