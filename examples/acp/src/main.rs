@@ -30,9 +30,9 @@ fn main() -> ExitCode {
                 }),
             };
             let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-            agent.map_err(|error| error.to_string()).and_then(|agent| {
-                smol::block_on(process::converse(agent, file, |text| println!("{text}"))).map(|_| ())
-            })
+            agent
+                .map_err(|error| error.to_string())
+                .and_then(|agent| smol::block_on(process::converse(agent, file, |text| println!("{text}"))).map(|_| ()))
         }
     };
     match done {

@@ -137,7 +137,8 @@ fn unusable(id: &Id<'_>, fault: &Fault, rules: &Rules) -> String {
 /// A response that makes the SDK fail the call with this id.
 fn failure(id: &Id<'_>, reason: &str, rules: &Rules) -> String {
     let error = RpcError::new(-32603, reason.to_owned());
-    let line = to_line(rules, |encoder| encoder.error(id, &error).or_else(|_| encoder.error(id, &RpcError::internal())));
+    let line =
+        to_line(rules, |encoder| encoder.error(id, &error).or_else(|_| encoder.error(id, &RpcError::internal())));
     line.map(|line| String::from_utf8_lossy(line.text()).into_owned()).unwrap_or_default()
 }
 
