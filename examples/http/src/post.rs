@@ -36,9 +36,9 @@ pub(crate) async fn answer<M: Methods>(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let body = match read(&headers, body, &rules) {
+    let body = match read(&headers, body) {
         Ok(body) => body,
-        Err(refusal) => return refusal,
+        Err((status, message)) => return refuse(status, message, &rules),
     };
     // The frame shares the body's bytes: nothing is copied, whether it is on one line or many.
     let frame = match Frame::from_bytes(body, &rules) {
@@ -69,9 +69,9 @@ pub(crate) async fn answer_blocking<T: Serialize + 'static>(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let body = match read(&headers, body, &rules) {
+    let body = match read(&headers, body) {
         Ok(body) => body,
-        Err(refusal) => return refusal,
+        Err((status, message)) => return refuse(status, message, &rules),
     };
     // On a thread where it may block.
     match tokio::task::spawn_blocking(move || io::answer(&body, &rules, function)).await {
@@ -84,13 +84,13 @@ pub(crate) async fn answer_blocking<T: Serialize + 'static>(
 /// A handler for `io::answer`.
 pub type Function<T> = fn(io::Call<'_>) -> Result<T, RpcError>;
 
-fn read(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, rules: &Rules) -> Result<Bytes, Response> {
+fn read(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, (StatusCode, &'static str)> {
     if !is_json(headers) {
-        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json", rules));
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
     }
     body.map_err(|rejection| match rejection.status() {
-        status @ StatusCode::PAYLOAD_TOO_LARGE => refuse(status, "Request too long", rules),
-        status => refuse(status, "Request body could not be read", rules),
+        status @ StatusCode::PAYLOAD_TOO_LARGE => (status, "Request too long"),
+        status => (status, "Request body could not be read"),
     })
 }
 

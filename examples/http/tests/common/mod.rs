@@ -58,6 +58,7 @@ impl Methods for Misbehaving {
                 tokio::time::sleep(Duration::from_millis(params[0].as_u64().unwrap())).await;
                 Ok(Outcome::Json(json!("slept")))
             }
+            "repeat" => Ok(Outcome::Json(json!("x".repeat(params[0].as_u64().unwrap() as usize)))),
             "long" => Ok(Outcome::Json(json!("x".repeat(200_000)))),
             "nan" => Ok(Outcome::NotANumber),
             "panic" => panic!("in the method"),
@@ -91,7 +92,7 @@ pub fn hostile() -> Vec<(Vec<u8>, Option<(&'static str, i64)>)> {
         (b"7".to_vec(), Some(("null", -32600))),
         (b"[]".to_vec(), Some(("null", -32600))),
         (br#"{"jsonrpc":"2.0","id":1,"method":"echo","params":[1"#.to_vec(), Some(("1", -32700))),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"echo"} {}"#.to_vec(), Some(("null", -32700))),
+        (br#"{"jsonrpc":"2.0","id":1,"method":"echo"} {}"#.to_vec(), Some(("1", -32700))),
         (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\",\"params\":[\"\xff\"]}".to_vec(), Some(("2", -32700))),
         (br#"{"jsonrpc":"2.0","id":3,"method":"echo","params":[NaN]}"#.to_vec(), Some(("3", -32700))),
         (br#"{"jsonrpc":"2.0","id":[4],"method":"echo"}"#.to_vec(), Some(("null", -32600))),
