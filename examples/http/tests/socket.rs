@@ -122,7 +122,7 @@ async fn long_messages() {
 #[tokio::test]
 async fn an_id_in_flight_is_refused() {
     let mut client = Client::new().await;
-    client.send(request(1, "sleep", &json!([200]))).await;
+    client.send(request(1, "sleep", &json!([500]))).await;
     client.send(request(1, "echo", &json!([]))).await;
     assert!(client.receive().await.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":"#));
     assert_eq!(client.receive().await, r#"{"jsonrpc":"2.0","id":1,"result":"slept"}"#);
