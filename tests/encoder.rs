@@ -285,10 +285,12 @@ fn integrity() {
             assert_eq!(common::decode(dialect.rules(), pieces), expected);
 
             // The same messages as one batch.
-            if dialect.rules() != Rules::mcp() && !messages.is_empty() {
+            if !messages.is_empty() {
+                let rules = dialect.rules().batches(true);
+                let mut encoder = Encoder::new(rules);
                 let lines = stream.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
                 encoder.batch(|batch| lines.into_iter().try_for_each(|line| batch.raw(line))).unwrap();
-                let found = common::decode(dialect.rules(), [&encoder.take()[..]]);
+                let found = common::decode(rules, [&encoder.take()[..]]);
                 assert_eq!(found, [format!("batch [{}]", expected.join(" | "))]);
             }
         }
@@ -553,6 +555,7 @@ fn refusals_leave_no_trace() {
         (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.batch(|b| b.response(&id(), &deep(127))))),
         (Dialect::JsonRpc, rule(FaultKind::EmptyBatch), Box::new(|e| e.batch(|_| Ok(())))),
         (Dialect::Mcp, rule(FaultKind::BatchNotAllowed), Box::new(|e| e.batch(|b| b.notification("m", &())))),
+        (Dialect::Acp, rule(FaultKind::BatchNotAllowed), Box::new(|e| e.batch(|b| b.notification("m", &())))),
         (
             Dialect::JsonRpc,
             EncodeErrorKind::Serialize,

@@ -37,7 +37,7 @@ enum Dialect {
     JsonRpc,
     /// Model Context Protocol: string or integer ids, objects as params and results, no batches
     Mcp,
-    /// Agent Client Protocol: string, integer or null ids
+    /// Agent Client Protocol: string, integer or null ids, no batches
     Acp,
 }
 

@@ -29,6 +29,7 @@ fn exit_codes() {
         (&["--rules", "mcp"], r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, 1),
         (&["--rules", "acp"], r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, 0),
         (&["--rules", "mcp"], r#"[{"jsonrpc":"2.0","method":"a"}]"#, 1),
+        (&["--rules", "acp"], r#"[{"jsonrpc":"2.0","method":"a"}]"#, 1),
         (&["--max-len", "40"], PING, 0),
         (&["--max-len", "39"], PING, 1),
         (&["--max-len", "1K"], PING, 0),

@@ -64,7 +64,7 @@ impl Settings {
         let is_mcp = dialect == Dialect::Mcp;
         Self {
             dialect,
-            batches: is_mcp == (switches & 1 != 0),
+            batches: (dialect == Dialect::JsonRpc) != (switches & 1 != 0),
             skip_blank_lines: switches & 2 == 0,
             null_params: switches & 4 != 0,
             answer: match switches >> 3 & 3 {

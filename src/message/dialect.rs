@@ -66,7 +66,7 @@ pub(crate) static ACP: Dialect = Dialect {
     array_params: true,
     null_params: false,
     any_result: true,
-    batches: true,
+    batches: false,
     answer_without_id: AnswerWithoutId::NullId,
     answers_cancelled: true,
 };

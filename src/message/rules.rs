@@ -35,7 +35,7 @@ const ANSWER_DEPTH: usize = 3;
 /// | `id` of a response | string, number, null | string, integer; may be absent in an error | string, integer; null in an error |
 /// | `params` | object or array | object | object or array |
 /// | `result` | anything | object | anything |
-/// | batches | yes | no | yes |
+/// | batches | yes | no | no |
 /// | answer to a bad line without an id | with `id: null` | none | with `id: null` |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
@@ -80,6 +80,8 @@ impl Rules {
     }
 
     /// The Agent Client Protocol.
+    ///
+    /// Drafts of its second version had batches: [`batches(true)`](Self::batches).
     #[must_use]
     pub fn acp() -> Self {
         Self::of(&dialect::ACP)
@@ -368,6 +370,15 @@ mod tests {
             let answers = rules.max_line_len(len).max_depth(0).for_answers();
             assert!(limit(answers) + AROUND_ID <= answers.limits.max_line_len);
             assert_eq!(answers.limits.max_depth, ANSWER_DEPTH);
+        }
+    }
+
+    /// In the other dialects a program has to ask for them.
+    #[test]
+    fn only_json_rpc_has_batches_by_default() {
+        for (rules, expected) in [(Rules::json_rpc(), true), (Rules::mcp(), false), (Rules::acp(), false)] {
+            assert_eq!(rules.allows_batches(), expected, "{rules:?}");
+            assert!(rules.batches(true).allows_batches());
         }
     }
 

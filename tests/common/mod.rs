@@ -307,7 +307,7 @@ pub fn cases() -> Vec<Case> {
         format!("[{single}]"),
         r#"batch [request 1 "m" -]"#,
         "fault batch-not-allowed @1 id=- reply=none",
-        r#"batch [request 1 "m" -]"#
+        "fault batch-not-allowed @1 id=- reply=null"
     );
     let mixed = r#"[{"jsonrpc":"2.0","method":"n"}, 1,{"jsonrpc":"2.0","id":2,"result":3},[],{"id":4},{"jsonrpc":"2.0","id":5,"method":6}]"#;
     let entries = [
@@ -319,18 +319,18 @@ pub fn cases() -> Vec<Case> {
         "fault invalid-method @117 id=5 reply=5",
     ];
     let batch = format!("batch [{}]", entries.join(" | "));
-    each!(mixed, &batch, "fault batch-not-allowed @1 id=- reply=none", &batch);
+    each!(mixed, &batch, "fault batch-not-allowed @1 id=- reply=none", "fault batch-not-allowed @1 id=- reply=null");
     each!(
         "[1,2,3]",
         "batch [fault not-an-object @2 id=- reply=null | fault not-an-object @4 id=- reply=null | fault not-an-object @6 id=- reply=null]",
         "fault batch-not-allowed @1 id=- reply=none",
-        "batch [fault not-an-object @2 id=- reply=null | fault not-an-object @4 id=- reply=null | fault not-an-object @6 id=- reply=null]"
+        "fault batch-not-allowed @1 id=- reply=null"
     );
     each!(
         " [ ] ",
         "fault empty-batch @2 id=- reply=null",
         "fault batch-not-allowed @2 id=- reply=none",
-        "fault empty-batch @2 id=- reply=null"
+        "fault batch-not-allowed @2 id=- reply=null"
     );
     for scalar in ["1", "\"{}\"", "true", "null", "-1.5e3"] {
         fault!(scalar, "not-an-object", 1);

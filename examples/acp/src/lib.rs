@@ -1,0 +1,10 @@
+//! A client and an agent on the Rust SDK of the Agent Client Protocol, connected through wireline.
+//!
+//! [`Transport`] is the part to take over into a program of yours.
+
+pub mod agent;
+pub mod client;
+pub mod process;
+mod transport;
+
+pub use transport::Transport;
