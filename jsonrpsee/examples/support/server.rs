@@ -3,40 +3,37 @@
 use std::io::{self, Write};
 
 use serde_json::json;
-use wireline_jsonrpsee::wireline::io::{FrameReader, FrameWriter};
+use wireline_jsonrpsee::wireline::io::FrameReader;
 use wireline_jsonrpsee::wireline::ledger::{Answer, Inbound, Ticket};
-use wireline_jsonrpsee::wireline::{Frame, Message, Request, RpcError, Rules};
+use wireline_jsonrpsee::wireline::{Frame, Message, Request, RpcError, Rules, to_line};
 
 pub(crate) fn run() -> io::Result<()> {
     println!("server started"); // where it doesn't belong
     let rules = Rules::json_rpc();
-    let mut frames = FrameReader::new(io::stdin().lock(), rules);
-    let (writer, owed) = (FrameWriter::new(io::stdout(), rules), Inbound::new(rules, 1000));
+    let (mut frames, mut stdout) = (FrameReader::new(io::stdin().lock(), rules), io::stdout().lock());
+    let owed = Inbound::new(rules, 1000);
     while let Some(frame) = frames.next_frame()? {
-        match frame {
+        let answer = match frame {
             Ok(Frame::Message(Message::Request(request))) => {
-                writer.answer(answer(&owed, &request))?;
+                stdout.write_all(&answer(&owed, &request).accept())?;
                 if request.method() == "count" {
-                    count(&request, &writer)?;
+                    count(&request, &rules, &mut stdout)?;
                 }
+                continue;
             }
-            Ok(Frame::Message(_)) => {}
-            Ok(Frame::Batch(batch)) => {
-                let answers = batch.iter().filter_map(|entry| match entry {
-                    Ok(Message::Request(request)) => Some(answer(&owed, &request)),
-                    Ok(_) => None,
-                    Err(fault) => fault.reply().map(|reply| owed.reply(&reply)),
-                });
-                writer.answer(owed.batch(answers))?;
-            }
-            Err(fault) => {
-                if let Some(reply) = fault.reply() {
-                    writer.answer(owed.reply(&reply))?;
-                }
-            }
-        }
+            Ok(Frame::Message(_)) => continue,
+            Ok(Frame::Batch(batch)) => owed.batch(batch.iter().filter_map(|entry| match entry {
+                Ok(Message::Request(request)) => Some(answer(&owed, &request)),
+                Ok(_) => None,
+                Err(fault) => fault.reply().map(|reply| owed.reply(&reply)),
+            })),
+            Err(fault) => match fault.reply() {
+                Some(reply) => owed.reply(&reply),
+                None => continue,
+            },
+        };
+        stdout.write_all(&answer.accept())?;
     }
-    writer.flush()?;
     Ok(())
 }
 
@@ -60,10 +57,11 @@ fn respond(ticket: Ticket, request: &Request<'_>) -> Answer {
 }
 
 /// A real server would do this in a thread of its own, until it is told to stop.
-fn count(request: &Request<'_>, writer: &FrameWriter<impl Write>) -> io::Result<()> {
+fn count(request: &Request<'_>, rules: &Rules, stdout: &mut impl Write) -> io::Result<()> {
     let last = request.params().and_then(|params| params.deserialize::<(u64,)>().ok()).map_or(0, |(last,)| last);
     for tick in 1..=last {
-        writer.send(|encoder| encoder.notification("tick", &json!({"subscription": "counter", "result": tick})))?;
+        let params = json!({"subscription": "counter", "result": tick});
+        stdout.write_all(to_line(rules, |encoder| encoder.notification("tick", &params))?.as_bytes())?;
     }
     Ok(())
 }

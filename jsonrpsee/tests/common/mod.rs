@@ -1,5 +1,5 @@
 //! A client over a pair of pipes in memory, and a server at the other end.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
