@@ -1,4 +1,4 @@
-// Tests examples/mcp_server.rs with the official TypeScript SDK.
+// Tests examples/mcp_server.rs and rmcp/examples/rmcp_server.rs with the official TypeScript SDK.
 //
 // Usage: node client.mjs SERVER PACKAGE REVISION
 //
@@ -41,8 +41,8 @@ assert.equal(isSecond ? client.getNegotiatedProtocolVersion() : agreed(), revisi
 assert.equal(client.getServerVersion()?.name, 'wireline-example');
 
 const { tools } = await client.listTools();
-assert.deepEqual(tools.map((tool) => tool.name), ['echo', 'add']);
-assert.deepEqual(tools[0].inputSchema.required, ['text']);
+assert.deepEqual(tools.map((tool) => tool.name).sort(), ['add', 'echo']);
+assert.deepEqual(tools.find((tool) => tool.name === 'echo').inputSchema.required, ['text']);
 
 assert.equal(await echo('é\n"😀"'), 'é\n"😀"');
 const sum = await client.callTool({ name: 'add', arguments: { a: 1, b: 2.5 } });

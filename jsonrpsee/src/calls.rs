@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use wireline::ledger::Outbound;
-use wireline::{Frame, Id, Message, Response};
+use wireline::{Frame, Id, Message, RawJson, Response};
 
 /// What JSON-RPC calls an internal error: the answer to a call can't be used.
 const UNUSABLE: i32 = -32603;
@@ -168,7 +168,7 @@ fn answer(id: &Id<'_>, response: &Response<'_>) -> String {
     match response.outcome() {
         Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{},"result":{}}}"#, id.as_json(), result.as_json()),
         Err(object) => match i32::try_from(object.code()) {
-            Ok(code) => error_with(id, code, &object.message(), object.data().as_ref().map(|data| data.as_json())),
+            Ok(code) => error_with(id, code, &object.message(), object.data().as_ref().map(RawJson::as_json)),
             Err(_) => error(id, UNUSABLE, "unusable response: error code beyond 32 bits"),
         },
     }

@@ -123,7 +123,7 @@ async fn servers_exit_when_the_client_is_dropped() {
 async fn the_example_runs() {
     // Beside the tests, if it has been built.
     let tests = std::env::current_exe().unwrap();
-    let example = tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples/client");
+    let example = tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples/jsonrpsee_client");
     let output = timeout(HANG, Command::new(example).output()).await.unwrap().unwrap();
     let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let expected = "\

@@ -1,7 +1,7 @@
 //! A client of a server that it starts as a child process: calls, a batch, a notification and a subscription.
 //!
 //! ```console
-//! cargo run -p wireline-jsonrpsee --example client
+//! cargo run -p wireline-jsonrpsee --example jsonrpsee_client
 //! ```
 //!
 //! The server is the same program, started with `--serve`. It prints a line to stdout that isn't a message, as servers do.
