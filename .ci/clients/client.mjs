@@ -61,7 +61,7 @@ for (const params of [
     { name: 'add', arguments: { a: 1, b: '2' } },
 ]) {
     // rmcp takes bad arguments for a failure of the tool.
-    const failed = (result) => assert.equal(result.isError, params.name !== 'nope');
+    const failed = (result) => assert.deepEqual([result.isError, params.name !== 'nope'], [true, true]);
     await client.callTool(params).then(failed, (error) => assert.equal(error.code, -32602));
 }
 
