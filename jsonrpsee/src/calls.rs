@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use wireline::ledger::Outbound;
-use wireline::{Frame, Id, Message, RawJson, Response};
+use wireline::{Fault, Frame, Id, Message, RawJson, Response};
 
 /// What JSON-RPC calls an internal error: the answer to a call can't be used.
 const UNUSABLE: i32 = -32603;
@@ -147,19 +147,17 @@ impl Calls {
 }
 
 /// Answers to all calls in what can't be sent, for a reason that goes into the errors. None if there are no calls.
-pub(crate) fn refusal(frame: &Frame<'_>, reason: &str) -> Option<String> {
+pub(crate) fn refusal(frame: &Result<Frame<'_>, Fault>, reason: &str) -> Option<String> {
     const INVALID_REQUEST: i32 = -32600;
 
-    let refused = |message: Message<'_>| match message {
-        Message::Request(request) => Some(error(request.id(), INVALID_REQUEST, &format!("not sent: {reason}"))),
-        _ => None,
-    };
+    let refused = |id: Option<&Id<'_>>| Some(error(id?, INVALID_REQUEST, &format!("not sent: {reason}")));
     match frame {
-        Frame::Message(message) => refused(message.clone()),
-        Frame::Batch(batch) => {
-            let texts: Vec<_> = batch.iter().filter_map(|entry| refused(entry.ok()?)).collect();
+        Ok(Frame::Message(message)) => refused(message.id()),
+        Ok(Frame::Batch(batch)) => {
+            let texts: Vec<_> = batch.iter().filter_map(|entry| refused(entry.ok()?.id())).collect();
             (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
         }
+        Err(fault) => refused(fault.id()),
     }
 }
 

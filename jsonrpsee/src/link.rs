@@ -67,11 +67,8 @@ impl Link {
         // It may be too long, too deep, or not permitted, and still have ids.
         let rules = Rules::json_rpc().null_params(true);
         let rules = rules.max_line_len(usize::MAX).max_depth(usize::MAX).max_batch_len(usize::MAX);
-        if let Ok(frame) = Frame::parse(text.as_bytes(), &rules)
-            && let Some(answer) = calls::refusal(&frame, &error.kind().to_string())
-        {
-            self.deliver(ReceivedMessage::Text(answer));
-        }
+        let answer = calls::refusal(&Frame::parse(text.as_bytes(), &rules), &error.kind().to_string());
+        answer.into_iter().for_each(|text| self.deliver(ReceivedMessage::Text(text)));
     }
 
     /// Takes a frame of the server's, and returns the answer to it if there must be one.

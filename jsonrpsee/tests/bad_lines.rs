@@ -181,6 +181,16 @@ async fn what_cannot_be_sent_fails_at_once() {
     let (code, message) = call_error(client.request::<Value, _>("m", rpc_params![&long]).await);
     assert_eq!((code, message.contains("not sent: "), message.contains("secret")), (-32600, true, false), "{message}");
     client.notification("m", rpc_params![&long]).await.unwrap();
+    // Deeper than any rules allow.
+    struct Deep;
+    impl jsonrpsee_core::traits::ToRpcParams for Deep {
+        fn to_rpc_params(self) -> Result<Option<Box<jsonrpsee_core::JsonRawValue>>, serde_json::Error> {
+            let deep = "[".repeat(5000) + &"]".repeat(5000);
+            jsonrpsee_core::JsonRawValue::from_string(deep).map(Some)
+        }
+    }
+    let (code, _) = call_error(client.request::<Value, _>("m", Deep).await);
+    assert_eq!(code, -32600);
     let mut calls = BatchRequestBuilder::new();
     for _ in 0..3 {
         calls.insert("m", rpc_params![]).unwrap();
@@ -188,7 +198,7 @@ async fn what_cannot_be_sent_fails_at_once() {
     let answers = client.batch_request::<Value>(calls).await.unwrap();
     assert_eq!(answers.into_iter().map(|answer| answer.unwrap_err().code()).collect::<Vec<_>>(), [-32600; 3]);
     still_works(&client, &mut server).await;
-    assert_eq!(reported(&incidents), ["refused"; 3]);
+    assert_eq!(reported(&incidents), ["refused"; 4]);
 }
 
 /// An answer beyond the line limit, with its id at the end.
