@@ -8,6 +8,7 @@
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};
+use rmcp::service::ServerInitializeError;
 use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,6 +58,10 @@ impl ServerHandler for Tools {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let transport = wireline_rmcp::stdio()?.on_incident(|incident| eprintln!("{incident}"));
-    Tools.serve(transport).await?.waiting().await?;
+    match Tools.serve(transport).await {
+        // A client that only asked what this server can do.
+        Err(ServerInitializeError::ConnectionClosed(_)) => {}
+        served => drop(served?.waiting().await?),
+    }
     Ok(())
 }
