@@ -7,7 +7,8 @@ use crate::decode::Reply;
 use crate::json::is_blank;
 use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
 
-use super::error::EncodeError;
+use super::error::{EncodeError, EncodeErrorKind};
+use super::null_params;
 use super::rpc_error::RpcError;
 use super::serializer::{self, Bounds};
 
@@ -139,10 +140,22 @@ impl<'d> Draft<'d> {
     }
 
     pub(crate) fn flatten(&mut self, text: &[u8]) -> Result<(), EncodeError> {
-        let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
-        let end = text.iter().rposition(|&byte| !is_blank(byte)).map_or(start, |last| last + 1);
-        self.text(&text[start..end])?;
+        self.text(trimmed(text))?;
         self.check_rules()?;
+        self.replace_line_breaks();
+        Ok(())
+    }
+
+    pub(crate) fn normalize(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        self.text(trimmed(text))?;
+        // Most texts have no null params, and are read only once.
+        match self.check(&self.rules.null_params(false)) {
+            Err(error) if error.kind() == EncodeErrorKind::Rule(FaultKind::InvalidParams) => {
+                self.check(&self.rules.null_params(true))?;
+                null_params::remove(self.out, self.start);
+            }
+            checked => checked?,
+        }
         self.replace_line_breaks();
         Ok(())
     }
@@ -220,12 +233,16 @@ impl<'d> Draft<'d> {
 
     /// Whether what has been written passes the rules.
     fn check_rules(&self) -> Result<(), EncodeError> {
+        self.check(self.rules)
+    }
+
+    fn check(&self, rules: &Rules) -> Result<(), EncodeError> {
         let text = &self.out[self.start..];
         let checked = match self.depth {
-            0 => envelope::check_all(text, self.rules),
+            0 => envelope::check_all(text, rules),
             depth => {
-                let max_depth = self.rules.limits.max_depth.saturating_sub(depth as usize);
-                envelope::read_entry(text, &self.rules.max_depth(max_depth)).map(drop)
+                let max_depth = rules.limits.max_depth.saturating_sub(depth as usize);
+                envelope::read_entry(text, &rules.max_depth(max_depth)).map(drop)
             }
         };
         checked.map_err(|violation| EncodeError::rule(violation.kind, violation.at))
@@ -239,4 +256,11 @@ impl<'d> Draft<'d> {
             }
         }
     }
+}
+
+/// `text` without the blanks around it.
+fn trimmed(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
+    let end = text.iter().rposition(|&byte| !is_blank(byte)).map_or(start, |last| last + 1);
+    &text[start..end]
 }

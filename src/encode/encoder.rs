@@ -260,7 +260,8 @@ impl<S: Sink> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// It breaks a rule, or contains a line break; for texts that may, see [`flatten`](Self::flatten).
+    /// It breaks a rule, or contains a line break; for texts that may, see [`flatten`](Self::flatten) and
+    /// [`normalize`](Self::normalize).
     pub fn raw(&mut self, line: &[u8]) -> Result<(), EncodeError> {
         self.append(|draft| draft.raw(line))
     }
@@ -283,6 +284,34 @@ impl<S: Sink> Encoder<S> {
     /// It breaks a rule.
     pub fn flatten(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.append(|draft| draft.flatten(text))
+    }
+
+    /// Appends a text made elsewhere, if it is a message or a batch but for the carelessness of whoever wrote it.
+    ///
+    /// [Flattens](Self::flatten) it and leaves out params that are null, which JSON-RPC 2.0 doesn't permit and some
+    /// libraries write. Everything else stays as it is, byte for byte.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::json_rpc());
+    /// encoder.normalize(br#"{"jsonrpc":"2.0","method":"ready","params":null}"#)?;
+    /// encoder.normalize(b"[{\"params\": null,\n \"method\": \"m\", \"id\": 1.0, \"jsonrpc\": \"2.0\"}]")?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     concat!(
+    ///         r#"{"jsonrpc":"2.0","method":"ready"}"#, "\n",
+    ///         r#"[{"method": "m", "id": 1.0, "jsonrpc": "2.0"}]"#, "\n",
+    ///     ),
+    /// );
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// It breaks a rule, null params apart; or it exceeds the line limit as it was given.
+    pub fn normalize(&mut self, text: &[u8]) -> Result<(), EncodeError> {
+        self.append(|draft| draft.normalize(text))
     }
 
     /// Appends a message under another id, with nothing else changed: what a proxy does all day.

@@ -3,18 +3,27 @@
 //! Nothing is checked here: on a text that the scanner didn't accept the answers would be nonsense, though never out of
 //! bounds.
 
+use std::ops::Range;
+
 use super::{is_blank, swar};
 
 /// The members of an object: each key, as a string literal, and the text of its value.
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    placed_members(object).map(|(_, key, value)| (key, value))
+}
+
+/// The same, with where each member is: from its key to the end of its value.
+pub(crate) fn placed_members(object: &str) -> impl Iterator<Item = (Range<usize>, &str, &str)> {
     let mut cursor = Cursor { text: object, at: 0 };
     cursor.skip_to_inside();
     std::iter::from_fn(move || {
+        let start = cursor.at;
         let key = cursor.item()?;
         cursor.skip_to_inside(); // the colon
         let value = cursor.item()?;
+        let end = cursor.at;
         cursor.skip_to_inside(); // the comma or the end
-        Some((key, value))
+        Some((start..end, key, value))
     })
 }
 

@@ -51,6 +51,7 @@ type Serve = fn(UnixStream) -> Pin<Box<dyn Future<Output = ()>>>;
 
 const IN_PLACE: &[Server] = &[
     Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::in_place(stream)) },
+    Server { name: "  with LineWriter", part: Part::Variant, serve: |stream| Box::pin(wireline::halves(stream)) },
     Server { name: "  in Framed", part: Part::Variant, serve: |stream| Box::pin(wireline::framed(stream)) },
     Server {
         name: "LinesCodec + serde_json",

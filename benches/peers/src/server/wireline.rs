@@ -35,6 +35,26 @@ pub(super) async fn in_place(stream: UnixStream) {
     }
 }
 
+/// The same through both halves, as with tasks that answer: the reader goes on while a task of its own writes.
+pub(super) async fn halves(stream: UnixStream) {
+    let rules = Rules::json_rpc();
+    let (reader, writer) = stream.into_split();
+    let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
+    let writer = LineWriter::new(Tokio(writer), rules);
+    let sender = writer.sender();
+    let read = async move {
+        while let Some(frame) = frames.next_frame().await.expect(WORKS) {
+            let request = request(frame);
+            let answer = match owed.admit(&request) {
+                Ok(ticket) => answer(ticket, &request),
+                Err(refusal) => refusal,
+            };
+            sender.answer(answer).await.expect(WORKS);
+        }
+    };
+    tokio::join!(async { writer.run().await.expect(WORKS) }, read);
+}
+
 pub(super) async fn in_tasks(stream: UnixStream) {
     let rules = Rules::json_rpc();
     let (reader, writer) = stream.into_split();

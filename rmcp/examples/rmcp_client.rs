@@ -1,7 +1,8 @@
 //! A client that starts a server, lists its tools, and adds two numbers if there is a tool for that.
 //!
 //! ```console
-//! cargo run --example client -- cargo run --quiet --example server
+//! cargo run -p wireline-rmcp --example rmcp_client                # with rmcp_server.rs as its server
+//! cargo run -p wireline-rmcp --example rmcp_client -- my-server   # with any other
 //! ```
 
 use rmcp::ServiceExt;
@@ -12,9 +13,13 @@ use wireline_rmcp::ChildProcess;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args_os().skip(1);
-    let program = args.next().ok_or("usage: client SERVER [ARGUMENT...]")?;
-    let server = ChildProcess::spawn(Command::new(program).args(args))?.on_incident(|incident| eprintln!("{incident}"));
+    let mut args: Vec<_> = std::env::args().skip(1).collect();
+    if args.is_empty() {
+        args =
+            "cargo run --quiet --package wireline-rmcp --example rmcp_server".split(' ').map(str::to_owned).collect();
+    }
+    let server = ChildProcess::spawn(Command::new(&args[0]).args(&args[1..]))?;
+    let server = server.on_incident(|incident| eprintln!("{incident}"));
 
     let client = ().serve(server).await?;
     for tool in client.list_all_tools().await? {
