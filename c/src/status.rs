@@ -45,8 +45,7 @@ pub enum wl_status {
 }
 
 impl wl_status {
-    /// All of them, in order.
-    pub const ALL: [Self; 17] = [
+    const ALL: [Self; 17] = [
         Self::Ok,
         Self::InvalidArgument,
         Self::NotUtf8,
