@@ -1,22 +1,9 @@
-/* Asks a Model Context Protocol server to echo its argument: client "some text" | server | client.
- * So with one pipe: mkfifo p; client "some text" <p | server >p
- * It writes requests to stdout, reads the answers from stdin, and prints the text it gets back to stderr. */
+/* Asks a Model Context Protocol server to echo some text: mkfifo pipe; target/c/client hello <pipe | target/c/server >pipe
+ * Its request goes to stdout, the answer comes from stdin, and the text in that is printed to stderr. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "wireline.h"
-
-static int flush(wl_encoder *encoder) {
-    wl_span lines = wl_encoder_bytes(encoder);
-    while (lines.len > 0) {
-        ssize_t len = write(STDOUT_FILENO, lines.ptr, lines.len);
-        if (len <= 0) return 1;
-        lines.ptr += len, lines.len -= (size_t)len;
-    }
-    wl_encoder_clear(encoder);
-    return 0;
-}
 
 int main(int argc, char **argv) {
     char params[1000], text[1000], *asked = "echo";
@@ -33,8 +20,9 @@ int main(int argc, char **argv) {
     wl_outbound *calls = wl_outbound_new(10);
     wl_outbound_issue(calls, asked, &id);
     wl_status status = wl_encoder_call(encoder, id, WL_TEXT("tools/call"), wl_text(params));
-    if (status != WL_STATUS_OK) fprintf(stderr, "client: %s\n", wl_status_text(status));
-    if (status != WL_STATUS_OK || flush(encoder) != 0) return 1;
+    if (status != WL_STATUS_OK) return fprintf(stderr, "client: %s\n", wl_status_text(status)), 1;
+    wl_span line = wl_encoder_bytes(encoder);
+    if (write(STDOUT_FILENO, line.ptr, line.len) != (ssize_t)line.len) return 1;
     while (!answered) {
         uint8_t *buffer = wl_decoder_reserve(decoder, 4096, &room);
         if ((got = read(STDIN_FILENO, buffer, room)) <= 0) break;

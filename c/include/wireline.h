@@ -375,9 +375,6 @@ typedef struct wl_error {
 // Called with each request that is drained: its id as JSON, valid during the call, and its value.
 typedef void (*wl_each)(void *context, struct wl_span id, void *value);
 
-// All of them, in order.
-#define wl_status_ALL { wl_status_Ok, wl_status_InvalidArgument, wl_status_NotUtf8, wl_status_NotJson, wl_status_NotAnId, wl_status_LineBreak, wl_status_Rule, wl_status_Full, wl_status_Duplicate, wl_status_StrayWithoutId, wl_status_StrayUnknown, wl_status_StrayRepeated, wl_status_NotFound, wl_status_TooSmall, wl_status_AlreadyClaimed, wl_status_Io, wl_status_Panic, }
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -593,7 +590,8 @@ enum wl_status wl_json_pointer(struct wl_span json, struct wl_span pointer, stru
 // Decodes a JSON string into `buffer`, without a NUL. `len` is told how many bytes it has, and is in any case what it
 // takes: `WL_STATUS_TOO_SMALL` if that is more than `capacity`.
 //
-// `WL_STATUS_NOT_FOUND` if it is other JSON, or has half a surrogate pair, which stands for no character.
+// Escapes for half a surrogate pair, which stand for no character, become U+FFFD. `WL_STATUS_NOT_FOUND` if it is other
+// JSON.
 enum wl_status wl_json_string(struct wl_span json, uint8_t *buffer, size_t capacity, size_t *len);
 
 // Whether two ids, as JSON, have the same type and value, however they are spelled: `1` equals `1.0`, but not `"1"`.

@@ -1,0 +1,32 @@
+//! Calls the C functions in random order. `WIRELINE_CALLS` says how many steps, for a longer run.
+
+mod calls;
+
+#[test]
+fn in_any_order() {
+    let wanted = std::env::var("WIRELINE_CALLS").map_or(200_000, |calls| calls.parse().expect("a number of calls"));
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut data = vec![0; 4096];
+    let mut all = calls::Counts::default();
+    while all.steps < wanted {
+        for byte in &mut data {
+            // xorshift64
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *byte = (state >> 32) as u8;
+        }
+        let counts = calls::run(&data);
+        all.steps += counts.steps;
+        all.decoded += counts.decoded;
+        all.encoded += counts.encoded;
+        all.admitted += counts.admitted;
+        all.accepted += counts.accepted;
+        all.settled += counts.settled;
+    }
+    println!("{all:?}");
+    // Not only what is refused.
+    for count in [all.decoded, all.encoded, all.admitted, all.accepted, all.settled] {
+        assert!(count > all.steps / 2000, "{all:?}");
+    }
+}
