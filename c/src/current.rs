@@ -140,8 +140,10 @@ impl FaultTexts {
         }
         if let Some(reply) = fault.reply() {
             let limits = rules.limits();
-            let rules =
-                rules.max_line_len(limits.max_line_len.max(ANSWER_LEN)).max_depth(limits.max_depth.max(ANSWER_DEPTH));
+            let rules = rules
+                .max_line_len(limits.max_line_len.max(ANSWER_LEN))
+                .max_depth(limits.max_depth.max(ANSWER_DEPTH))
+                .max_id_len(limits.max_id_len.max("null".len()));
             let mut encoder = Encoder::append_to(&mut self.reply, rules);
             if encoder.error_reply(&reply).is_err() {
                 // Without the place of the fault there is always room.

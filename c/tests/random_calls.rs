@@ -2,8 +2,18 @@
 
 mod calls;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
 #[test]
 fn in_any_order() {
+    // A panic is caught at the boundary, and then only a status.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        print(info);
+    }));
     let wanted = std::env::var("WIRELINE_CALLS").map_or(200_000, |calls| calls.parse().expect("a number of calls"));
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut data = vec![0; 4096];
@@ -24,6 +34,7 @@ fn in_any_order() {
         all.accepted += counts.accepted;
         all.settled += counts.settled;
     }
+    assert_eq!(PANICS.load(Ordering::Relaxed), 0);
     println!("{all:?}");
     // Not only what is refused.
     for count in [all.decoded, all.encoded, all.admitted, all.accepted, all.settled] {
