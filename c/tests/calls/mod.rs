@@ -4,7 +4,13 @@
 //! What a caller promises in C, this keeps track of: handles are freed once, and spans and messages are used only as long
 //! as they are valid. Everything that is valid is used, so that a sanitizer sees what isn't. Beside that, whatever an
 //! encoder has appended must be accepted by a decoder with the same rules, and no request is settled twice.
-#![allow(unsafe_code, unreachable_pub, dead_code, reason = "it calls C functions, and is part of several programs")]
+#![allow(
+    unsafe_code,
+    unreachable_pub,
+    dead_code,
+    missing_docs,
+    reason = "it calls C functions, and is part of several programs"
+)]
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
