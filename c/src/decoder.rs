@@ -7,7 +7,7 @@ use crate::boundary::guarded;
 use crate::current::Current;
 use crate::frame::wl_frame;
 use crate::kinds::wl_kind;
-use crate::memory::{exclusive, given, shared, store, taken, wl_span};
+use crate::memory::{exclusive, given, place, shared, store, taken, wl_span};
 use crate::message::{wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn wl_decoder_next(decoder: *mut wl_decoder, message: *mut
         // SAFETY: the caller promises that it is NULL or a decoder that nobody else uses.
         let Some((decoder, current)) = (unsafe { changed(decoder) }) else { return wl_kind::InvalidArgument };
         // SAFETY: the caller promises that it is NULL or points to memory for a message.
-        let Some(out) = (unsafe { message.cast::<std::mem::MaybeUninit<wl_message>>().as_mut() }) else {
+        let Some(out) = (unsafe { place(message) }) else {
             return wl_kind::InvalidArgument;
         };
         let out = out.write(wl_message::NONE);
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn wl_decoder_next_entry(decoder: *mut wl_decoder, message
         // SAFETY: not null, and the caller promises that nobody else uses it.
         let current = unsafe { &mut (*decoder).current };
         // SAFETY: the caller promises that it is NULL or points to memory for a message.
-        match unsafe { message.cast::<std::mem::MaybeUninit<wl_message>>().as_mut() } {
+        match unsafe { place(message) } {
             Some(out) => current.next_entry(out.write(wl_message::NONE)),
             None => wl_kind::InvalidArgument,
         }

@@ -6,7 +6,7 @@ use wireline::{Frame, Rules};
 use crate::boundary::guarded;
 use crate::current::Current;
 use crate::kinds::wl_kind;
-use crate::memory::{exclusive, given, store, taken, wl_span};
+use crate::memory::{exclusive, given, place, store, taken, wl_span};
 use crate::message::{wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
@@ -55,7 +55,7 @@ unsafe fn describe(
 ) -> wl_kind {
     guarded(wl_kind::Panic, || {
         // SAFETY: as the caller promises.
-        let parts = unsafe { (exclusive(frame), message.cast::<std::mem::MaybeUninit<wl_message>>().as_mut()) };
+        let parts = unsafe { (exclusive(frame), place(message)) };
         let (Some(frame), Some(out)) = parts else { return wl_kind::InvalidArgument };
         describe(&mut frame.current, out.write(wl_message::NONE))
     })

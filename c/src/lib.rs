@@ -1,7 +1,7 @@
 //! The codec of `wireline` for C and C++, behind one header: `include/wireline.h`, which cbindgen makes of this crate.
 //!
-//! Each file has the functions of one handle. [`memory`] is the only place where a pointer from C becomes a reference,
-//! and [`boundary`] the one that keeps a panic from crossing into C.
+//! Each file has the functions of one handle. `memory` turns pointers from C into references, and `boundary` keeps panics
+//! from crossing into C. `current` and `decoder` say what a decoder and the message that borrows from it may do.
 //!
 //! The comments of public items are written for the header, and for those who read it.
 #![allow(non_camel_case_types, reason = "these are the names that C sees")]

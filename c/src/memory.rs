@@ -1,5 +1,6 @@
 //! From pointers to references and back. Everything that the callers of this library promise about pointers is used here.
 
+use std::mem::MaybeUninit;
 use std::slice;
 
 /// Bytes that belong to somebody else. `ptr` is NULL if there are none: an absent member, not an empty text.
@@ -60,6 +61,17 @@ pub(crate) unsafe fn shared<'a, T>(pointer: *const T) -> Option<&'a T> {
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T) -> Option<&'a mut T> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_mut() }
+}
+
+/// The memory that a caller wants to have filled, if there is any.
+///
+/// # Safety
+///
+/// It is NULL, or points to memory for a `T`, which may be uninitialised, and which nobody else uses while it is borrowed.
+#[inline]
+pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Option<&'a mut MaybeUninit<T>> {
+    // SAFETY: as the caller promises.
+    unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }
 }
 
 /// Writes to where a caller wants a value, if that is anywhere. What was there before isn't dropped: C has no destructors.
