@@ -88,9 +88,10 @@
 //! | readers, writers, a server | [`io`] for `std::io`, [`aio`] for asynchronous I/O on any runtime, [`codec`] for tokio's `Framed` |
 //! | stray prints | [`stdio`] keeps them off the protocol |
 //!
-//! The [`guide`] has four chapters: [framing a stream](guide::framing_a_stream),
-//! [answering faults](guide::answering_faults), [writing a proxy](guide::writing_a_proxy), and
-//! [surviving a noisy stdout](guide::surviving_a_noisy_stdout). The [`design`] page says why it is built this way.
+//! The [`guide`] has five chapters: [framing a stream](guide::framing_a_stream),
+//! [answering faults](guide::answering_faults), [writing a proxy](guide::writing_a_proxy),
+//! [surviving a noisy stdout](guide::surviving_a_noisy_stdout), and [from C and C++](guide::from_c_and_cpp). The
+//! [`design`] page says why it is built this way.
 //!
 //! # Why use this crate?
 //!

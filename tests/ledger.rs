@@ -1022,3 +1022,13 @@ fn exactly_one_response_from_several_threads() {
         assert!(counts.values().all(|&count| count == 1), "{counts:?}");
     }
 }
+
+/// However short ids have to be, a line without one is answered where the rules say so.
+#[test]
+fn a_null_id_always_fits() {
+    for rules in [Rules::json_rpc().max_id_len(0), Rules::json_rpc().max_id_len(3)] {
+        let fault = Frame::parse(b"oops", &rules).unwrap_err();
+        let answer = Inbound::new(rules, 1).reply(&fault.reply().unwrap());
+        assert!(answer.accept().starts_with(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"#));
+    }
+}

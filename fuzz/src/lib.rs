@@ -3,6 +3,8 @@
 //! They don't depend on libFuzzer. The library's `tests/fuzz.rs` includes the same files as modules, and runs them on
 //! their seeds and on mutated seeds.
 
+#[path = "../../c/tests/calls/mod.rs"]
+pub mod c_api;
 pub mod decode_chunks;
 pub mod differential;
 pub mod envelope;

@@ -332,7 +332,10 @@ impl fmt::Debug for Inbound {
 /// Appends the reply to a faulty line, without the place of the fault if there is no room for it.
 pub(crate) fn append_reply(out: &mut BytesMut, reply: &Reply<'_>) {
     // The rules that the line broke, which say what form the reply has.
-    let mut encoder = Encoder::append_to(out, reply.fault().rules().for_answers());
+    let rules = reply.fault().rules().for_answers();
+    // However short ids have to be, null fits.
+    let rules = rules.max_id_len(rules.limits().max_id_len.max("null".len()));
+    let mut encoder = Encoder::append_to(out, rules);
     let id = reply.id();
     let short = || RpcError::new(reply.code(), reply.message());
     let encoded = encoder.error_reply(reply).or_else(|_| encoder.error(id.as_ref(), &short()));

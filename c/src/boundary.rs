@@ -1,0 +1,33 @@
+//! Nothing unwinds into C.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What `call` returns, or `otherwise` if it panics.
+///
+/// A panic is a bug of this library. Rust's hook has printed where it happened to stderr, and the handle that was in use
+/// can still be freed.
+#[inline(always)]
+pub(crate) fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(value) => value,
+        Err(payload) => {
+            // Dropping it could panic again.
+            mem::forget(payload);
+            otherwise
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_value() {
+        std::panic::set_hook(Box::new(|_| {}));
+        assert_eq!(guarded(1, || panic!("on purpose")), 1);
+        assert_eq!(guarded(1, || 2), 2);
+        drop(std::panic::take_hook());
+    }
+}

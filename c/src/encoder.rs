@@ -1,0 +1,271 @@
+//! Messages in, whole lines out.
+
+use wireline::{EncodeError, EncodeErrorKind, Encoder, Id, RpcError};
+
+use crate::boundary::guarded;
+use crate::json::{id, payload, text};
+use crate::kinds::wl_fault_kind;
+use crate::memory::{exclusive, given, shared, store, taken, wl_span};
+use crate::message::{fault_at, message_at, wl_fault, wl_message};
+use crate::rules::{rules_at, wl_rules};
+use crate::status::wl_status;
+
+/// Turns messages into lines: each call appends one whole line to its buffer, or nothing. It never writes them anywhere.
+/// One thread at a time may use it.
+///
+/// Ids and payloads are JSON text on one line; methods and error messages are plain text. What the rules don't permit is
+/// refused: whatever an encoder has appended, a decoder with the same rules accepts.
+pub struct wl_encoder {
+    encoder: Encoder,
+    refused: Option<Refused>,
+}
+
+struct Refused {
+    rule: wl_fault_kind,
+    offset: usize,
+    message: String,
+}
+
+/// Why an encoder has refused a message.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct wl_refused {
+    /// The rule that it breaks, or none if it contains a line break.
+    pub rule: wl_fault_kind,
+    /// The byte of the message at which it shows, or `SIZE_MAX`.
+    pub offset: usize,
+    /// The reason in words, without a byte of the message. It is valid until the encoder is used again.
+    pub message: wl_span,
+}
+
+/// An encoder with an empty buffer. NULL if `rules` is NULL or has a number that none of its types has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_new(rules: *const wl_rules) -> *mut wl_encoder {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or points to rules.
+        let rules = unsafe { rules_at(rules) };
+        rules.map_or(std::ptr::null_mut(), |rules| given(wl_encoder { encoder: Encoder::new(rules), refused: None }))
+    })
+}
+
+/// Frees an encoder and its buffer. NULL is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_free(encoder: *mut wl_encoder) {
+    // SAFETY: the caller promises that it is NULL or an encoder that is no longer used.
+    guarded((), || drop(unsafe { taken(encoder) }));
+}
+
+/// The lines in the buffer, to be written as they are. They are valid until the next call on the encoder.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_bytes(encoder: *const wl_encoder) -> wl_span {
+    guarded(wl_span::ABSENT, || {
+        // SAFETY: the caller promises that it is NULL or an encoder that nobody changes.
+        unsafe { shared(encoder) }.map_or(wl_span::ABSENT, |encoder| wl_span::of(encoder.encoder.as_bytes()))
+    })
+}
+
+/// Removes all lines from the buffer, once they have been written, and keeps its memory for the next ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_clear(encoder: *mut wl_encoder) {
+    guarded((), || {
+        // SAFETY: the caller promises that it is NULL or an encoder that nobody else uses.
+        if let Some(encoder) = unsafe { exclusive(encoder) } {
+            encoder.encoder.clear();
+        }
+    });
+}
+
+/// Says why the last message was refused. `WL_STATUS_NOT_FOUND` if it wasn't, or an argument was invalid by itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_refused(encoder: *const wl_encoder, refused: *mut wl_refused) -> wl_status {
+    guarded(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or an encoder that nobody changes.
+        let Some(encoder) = (unsafe { shared(encoder) }) else { return wl_status::InvalidArgument };
+        let Some(Refused { rule, offset, message }) = &encoder.refused else { return wl_status::NotFound };
+        let found = wl_refused { rule: *rule, offset: *offset, message: wl_span::of(message.as_bytes()) };
+        // SAFETY: the caller promises that it is NULL or points to memory for it.
+        unsafe { store(refused, found) };
+        wl_status::Ok
+    })
+}
+
+/// Appends a request. `params` may be absent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_request(
+    encoder: *mut wl_encoder,
+    id: wl_span,
+    method: wl_span,
+    params: wl_span,
+) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let id = required(self::id(id)?)?;
+            let (method, params) = (required(text(method)?)?, payload(params)?);
+            Ok(encoder.request(&id, method, &params))
+        })
+    }
+}
+
+/// Appends a request with a number as its id, such as `wl_outbound_issue` gives. `params` may be absent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_call(
+    encoder: *mut wl_encoder,
+    id: u64,
+    method: wl_span,
+    params: wl_span,
+) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let (method, params) = (required(text(method)?)?, payload(params)?);
+            Ok(encoder.request(&Id::from(id), method, &params))
+        })
+    }
+}
+
+/// Appends a notification. `params` may be absent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_notification(
+    encoder: *mut wl_encoder,
+    method: wl_span,
+    params: wl_span,
+) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let (method, params) = (required(text(method)?)?, payload(params)?);
+            Ok(encoder.notification(method, &params))
+        })
+    }
+}
+
+/// Appends a response with a result. A server answers by tickets instead, so that each request is answered once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_response(encoder: *mut wl_encoder, id: wl_span, result: wl_span) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let (id, result) = (required(self::id(id)?)?, required(payload(result)?)?);
+            Ok(encoder.response(&id, &result))
+        })
+    }
+}
+
+/// Appends a response with an error. An absent `id` is left out, which MCP permits; `data` may be absent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_error(
+    encoder: *mut wl_encoder,
+    id: wl_span,
+    code: i64,
+    message: wl_span,
+    data: wl_span,
+) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let id = self::id(id)?;
+            Ok(rpc_error(code, message, data)?.and_then(|error| encoder.error(id.as_ref(), &error)))
+        })
+    }
+}
+
+/// Appends the answer that a fault calls for. `WL_STATUS_NOT_FOUND` if there should be none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_reply(encoder: *mut wl_encoder, fault: *const wl_fault) -> wl_status {
+    // SAFETY: the caller promises that the fault is still valid, and that nobody else uses the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let reply = required(fault_at(fault))?.reply().ok_or(wl_status::NotFound)?;
+            Ok(encoder.error_reply(&reply))
+        })
+    }
+}
+
+/// Appends a line made elsewhere, without its line ending, if it passes the rules and has no line break in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_raw(encoder: *mut wl_encoder, line: wl_span) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe { append(encoder, |encoder| Ok(encoder.raw(required(line.bytes())?))) }
+}
+
+/// Appends a text made elsewhere on one line, if it passes the rules: line breaks between its tokens become spaces.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_flatten(encoder: *mut wl_encoder, text: wl_span) -> wl_status {
+    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    unsafe { append(encoder, |encoder| Ok(encoder.flatten(required(text.bytes())?))) }
+}
+
+/// Appends a message as it was received.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_forward(encoder: *mut wl_encoder, message: *const wl_message) -> wl_status {
+    // SAFETY: the caller promises that the message is still valid, and that nobody else uses the encoder.
+    unsafe { append(encoder, |encoder| Ok(encoder.forward(required(message_at(message))?))) }
+}
+
+/// Appends a message under another id, with nothing else changed: what a proxy does all day.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_encoder_with_id(
+    encoder: *mut wl_encoder,
+    message: *const wl_message,
+    id: wl_span,
+) -> wl_status {
+    // SAFETY: the caller promises that the message is still valid and there are as many bytes, and that nobody else uses
+    // the encoder.
+    unsafe {
+        append(encoder, |encoder| {
+            let (message, id) = (required(message_at(message))?, required(self::id(id)?)?);
+            Ok(encoder.with_id(message, &id))
+        })
+    }
+}
+
+/// An error object; the inner error says that `data` isn't on one line.
+///
+/// # Safety
+///
+/// As for [`wl_span::bytes`].
+pub(crate) unsafe fn rpc_error(
+    code: i64,
+    message: wl_span,
+    data: wl_span,
+) -> Result<Result<RpcError, EncodeError>, wl_status> {
+    // SAFETY: as the caller promises.
+    let (message, data) = unsafe { (text(message)?.unwrap_or_default(), payload(data)?) };
+    let error = RpcError::new(code, message.to_owned());
+    Ok(match data {
+        Some(data) => error.with_data(&data),
+        None => Ok(error),
+    })
+}
+
+fn required<T>(argument: Option<T>) -> Result<T, wl_status> {
+    argument.ok_or(wl_status::InvalidArgument)
+}
+
+/// # Safety
+///
+/// `encoder` is NULL or an encoder that nobody else uses.
+unsafe fn append(
+    encoder: *mut wl_encoder,
+    encode: impl FnOnce(&mut Encoder) -> Result<Result<(), EncodeError>, wl_status>,
+) -> wl_status {
+    guarded(wl_status::Panic, || {
+        // SAFETY: as the caller promises.
+        let Some(encoder) = (unsafe { exclusive(encoder) }) else { return wl_status::InvalidArgument };
+        encoder.refused = None;
+        match encode(&mut encoder.encoder) {
+            Ok(Ok(())) => wl_status::Ok,
+            Err(status) => status,
+            Ok(Err(error)) => {
+                let rule = match error.kind() {
+                    EncodeErrorKind::Rule(kind) => wl_fault_kind::from(kind),
+                    _ => wl_fault_kind::None,
+                };
+                let offset = error.offset().unwrap_or(usize::MAX);
+                encoder.refused = Some(Refused { rule, offset, message: error.kind().to_string() });
+                wl_status::of(&error)
+            }
+        }
+    })
+}

@@ -1,0 +1,82 @@
+//! Frames that belong to the caller.
+
+use bytes::Bytes;
+use wireline::{Frame, Rules};
+
+use crate::boundary::guarded;
+use crate::current::Current;
+use crate::kinds::wl_kind;
+use crate::memory::{exclusive, given, place, store, taken, wl_span};
+use crate::message::{wl_fault, wl_message};
+use crate::rules::{rules_at, wl_rules};
+use crate::status::wl_status;
+
+/// A message, a batch or a fault that belongs to the caller. One thread at a time may use it, and any may.
+pub struct wl_frame {
+    pub(crate) current: Current,
+    pub(crate) rules: Rules,
+}
+
+/// Parses one text whose boundaries are known: an HTTP body, a WebSocket message. Line breaks are allowed between its
+/// tokens. It is copied. The frame may be a fault; NULL only if an argument is invalid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_frame_parse(rules: *const wl_rules, text: wl_span) -> *mut wl_frame {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or points to rules, and that there are as many bytes.
+        let (rules, bytes) = unsafe { (rules_at(rules), text.bytes()) };
+        let (Some(rules), Some(bytes)) = (rules, bytes) else { return std::ptr::null_mut() };
+        let mut current = Current::default();
+        current.set(Frame::from_bytes(Bytes::copy_from_slice(bytes), &rules));
+        given(wl_frame { current, rules })
+    })
+}
+
+/// Returns what a frame is, and fills `message`, as `wl_decoder_next` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_frame_message(frame: *mut wl_frame, message: *mut wl_message) -> wl_kind {
+    // SAFETY: as the caller promises.
+    unsafe { describe(frame, message, Current::describe) }
+}
+
+/// Takes the next entry of a batch, as `wl_decoder_next_entry` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_frame_next_entry(frame: *mut wl_frame, message: *mut wl_message) -> wl_kind {
+    // SAFETY: as the caller promises.
+    unsafe { describe(frame, message, Current::next_entry) }
+}
+
+/// # Safety
+///
+/// Each is NULL, or points to a frame that nobody else uses and to memory for a message.
+unsafe fn describe(
+    frame: *mut wl_frame,
+    message: *mut wl_message,
+    describe: impl FnOnce(&mut Current, &mut wl_message) -> wl_kind,
+) -> wl_kind {
+    guarded(wl_kind::Panic, || {
+        // SAFETY: as the caller promises.
+        let parts = unsafe { (exclusive(frame), place(message)) };
+        let (Some(frame), Some(out)) = parts else { return wl_kind::InvalidArgument };
+        describe(&mut frame.current, out.write(wl_message::NONE))
+    })
+}
+
+/// Says what is wrong with a frame, or with the entry that was taken last. `WL_STATUS_NOT_FOUND` if nothing is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_frame_fault(frame: *mut wl_frame, fault: *mut wl_fault) -> wl_status {
+    guarded(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or a frame that nobody else uses.
+        let Some(frame) = (unsafe { exclusive(frame) }) else { return wl_status::InvalidArgument };
+        let Some(found) = frame.current.describe_fault(frame.rules) else { return wl_status::NotFound };
+        // SAFETY: the caller promises that it is NULL or points to memory for a fault.
+        unsafe { store(fault, found) };
+        wl_status::Ok
+    })
+}
+
+/// Frees a frame, and with it all that points into it. NULL is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_frame_free(frame: *mut wl_frame) {
+    // SAFETY: the caller promises that it is NULL or a frame that is no longer used.
+    guarded((), || drop(unsafe { taken(frame) }));
+}

@@ -1,0 +1,366 @@
+//! The side that is asked: one answer for each request.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wireline::Message;
+use wireline::RpcError;
+use wireline::ledger::{Answer, Inbound, Ticket};
+
+use crate::boundary::guarded;
+use crate::encoder::rpc_error;
+use crate::json::{id, payload};
+use crate::kinds::wl_refusal;
+use crate::memory::{exclusive, given, shared, store, taken, wl_span};
+use crate::message::{fault_at, message_at, wl_fault, wl_message};
+use crate::rules::{rules_at, wl_rules};
+use crate::status::wl_status;
+
+/// The requests that were received and are to be answered. Any number of threads may use it at once.
+///
+/// Admitting a request gives a ticket, answering turns the ticket into an answer, and accepting that settles the request.
+/// A ticket or an answer that is freed before is still owed: `wl_inbound_next_dropped` has what to send instead.
+pub struct wl_inbound {
+    inbound: Inbound,
+}
+
+/// The duty to answer one request. One thread at a time may use it, and any may. It can outlive the ledger's handle.
+pub struct wl_ticket {
+    ticket: Ticket,
+}
+
+/// A line to send, with the duty that it fulfils once it is accepted. One thread at a time may use it, and any may.
+pub struct wl_answer {
+    /// Until it is accepted.
+    answer: Option<Answer>,
+    accepted: Bytes,
+    refusal: wl_refusal,
+    status: wl_status,
+}
+
+impl wl_answer {
+    fn given(answer: Answer, status: wl_status) -> *mut Self {
+        let status = match answer.instead_of() {
+            Some(error) => wl_status::of(error),
+            None => status,
+        };
+        let refusal = answer.refusal().map_or(wl_refusal::None, wl_refusal::from);
+        given(Self { answer: Some(answer), accepted: Bytes::new(), refusal, status })
+    }
+}
+
+/// Called whenever a ticket or an answer is freed without being accepted, on whichever thread does so.
+///
+/// It should only give a signal, and must not call back into the library or throw an exception.
+pub type wl_wake = Option<unsafe extern "C" fn(context: *mut c_void)>;
+
+/// Whatever a callback wants to have.
+struct Context(*mut c_void);
+
+// SAFETY: the header says that the callback is called on any thread.
+unsafe impl Send for Context {}
+// SAFETY: likewise.
+unsafe impl Sync for Context {}
+
+impl Context {
+    fn pointer(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// A ledger for requests under `rules`, of which at most `limit` may be in flight. NULL if `rules` is invalid.
+///
+/// `wake` may be NULL; otherwise it is called with `context`, for as long as the ledger or a ticket or an answer of it
+/// lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_new(
+    rules: *const wl_rules,
+    limit: usize,
+    wake: wl_wake,
+    context: *mut c_void,
+) -> *mut wl_inbound {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or points to rules.
+        let Some(rules) = (unsafe { rules_at(rules) }) else { return std::ptr::null_mut() };
+        let inbound = match wake {
+            None => Inbound::new(rules, limit),
+            Some(wake) => {
+                let context = Context(context);
+                // SAFETY: the caller promises that it can be called so, at any time and on any thread.
+                Inbound::with_wake(rules, limit, move || unsafe { wake(context.pointer()) })
+            }
+        };
+        given(wl_inbound { inbound })
+    })
+}
+
+/// Frees a ledger's handle. Tickets and answers that are still around remain usable. NULL is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_free(inbound: *mut wl_inbound) {
+    // SAFETY: the caller promises that it is NULL or a ledger that is no longer used.
+    guarded((), || drop(unsafe { taken(inbound) }));
+}
+
+/// Admits a request, which is in flight from now on, and returns the ticket for it.
+///
+/// NULL if it is refused. It has an id, and so its caller waits for an answer: `refusal` is given the one that says why.
+/// Send it like any other. `refusal` is NULL then only if an argument is invalid, such as a message that is no request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_admit(
+    inbound: *const wl_inbound,
+    request: *const wl_message,
+    refusal: *mut *mut wl_answer,
+) -> *mut wl_ticket {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that each is NULL or valid.
+        let parts = unsafe {
+            store(refusal, std::ptr::null_mut());
+            (shared(inbound), message_at(request))
+        };
+        let (Some(inbound), Some(Message::Request(request))) = parts else { return std::ptr::null_mut() };
+        if refusal.is_null() {
+            // Nobody could send it.
+            return std::ptr::null_mut();
+        }
+        match inbound.inbound.admit(request) {
+            Ok(ticket) => given(wl_ticket { ticket }),
+            Err(answer) => {
+                // SAFETY: as above.
+                unsafe { store(refusal, wl_answer::given(answer, wl_status::Ok)) };
+                std::ptr::null_mut()
+            }
+        }
+    })
+}
+
+/// The answer that a fault calls for, to be sent or put into a batch like any other. NULL if there should be none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_reply(inbound: *const wl_inbound, fault: *const wl_fault) -> *mut wl_answer {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that each is NULL or valid.
+        let (Some(inbound), Some(fault)) = (unsafe { (shared(inbound), fault_at(fault)) }) else {
+            return std::ptr::null_mut();
+        };
+        match fault.reply() {
+            Some(reply) => wl_answer::given(inbound.inbound.reply(&reply), wl_status::Ok),
+            None => std::ptr::null_mut(),
+        }
+    })
+}
+
+/// Joins the answers to a batch in one array, or in several lines where the rules or the limits demand it. They are
+/// consumed. NULL entries are left out. NULL if none is left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_batch(
+    inbound: *const wl_inbound,
+    answers: *const *mut wl_answer,
+    count: usize,
+) -> *mut wl_answer {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or a ledger.
+        let Some(inbound) = (unsafe { shared(inbound) }) else { return std::ptr::null_mut() };
+        if answers.is_null() {
+            return std::ptr::null_mut();
+        }
+        let answers: Vec<Answer> = (0..count)
+            // SAFETY: the caller promises that there are as many, each NULL or an answer that is no longer used.
+            .filter_map(|at| unsafe { taken(*answers.add(at)) })
+            .filter_map(|answer| answer.answer)
+            .collect();
+        if answers.is_empty() {
+            return std::ptr::null_mut();
+        }
+        wl_answer::given(inbound.inbound.batch(answers), wl_status::Ok)
+    })
+}
+
+/// The answer to a request whose ticket or answer was freed, the oldest first: an internal error, or "Request cancelled"
+/// where that is why. NULL if there is none.
+///
+/// An answer from here that is freed again without being accepted is offered again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_next_dropped(inbound: *const wl_inbound) -> *mut wl_answer {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or a ledger.
+        let answer = unsafe { shared(inbound) }.and_then(|inbound| inbound.inbound.dropped().next());
+        answer.map_or(std::ptr::null_mut(), |answer| wl_answer::given(answer, wl_status::Ok))
+    })
+}
+
+/// Marks the request with this id as cancelled by its caller. False if it isn't in flight.
+///
+/// Under MCP rules it is then no longer answered: accepting its answer gives nothing to send.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_cancel(inbound: *const wl_inbound, id: wl_span) -> bool {
+    guarded(false, || {
+        // SAFETY: the caller promises that it is NULL or a ledger, and that there are as many bytes.
+        match unsafe { (shared(inbound), self::id(id)) } {
+            (Some(inbound), Ok(Some(id))) => inbound.inbound.cancel(&id),
+            _ => false,
+        }
+    })
+}
+
+/// How many requests were admitted and are not settled yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_in_flight(inbound: *const wl_inbound) -> usize {
+    // SAFETY: the caller promises that it is NULL or a ledger.
+    guarded(0, || unsafe { shared(inbound) }.map_or(0, |inbound| inbound.inbound.in_flight()))
+}
+
+/// Refuses all requests from now on. Those in flight can still be answered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_close(inbound: *const wl_inbound) {
+    guarded((), || {
+        // SAFETY: the caller promises that it is NULL or a ledger.
+        if let Some(inbound) = unsafe { shared(inbound) } {
+            inbound.inbound.close();
+        }
+    });
+}
+
+/// Blocks until no request is in flight, or so many milliseconds have passed. Whether none is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_wait_idle(inbound: *const wl_inbound, milliseconds: u64) -> bool {
+    guarded(false, || {
+        // SAFETY: the caller promises that it is NULL or a ledger.
+        let inbound = unsafe { shared(inbound) };
+        inbound.is_some_and(|inbound| inbound.inbound.wait_idle(Duration::from_millis(milliseconds)))
+    })
+}
+
+/// Answers every request in flight with one error, no matter who has its ticket: one answer of several lines. A request
+/// is still answered once, by whichever answer is accepted first. NULL if nothing is in flight.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_inbound_answer_rest(
+    inbound: *const wl_inbound,
+    code: i64,
+    message: wl_span,
+) -> *mut wl_answer {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or a ledger, and that there are as many bytes.
+        let (inbound, error) = unsafe { (shared(inbound), rpc_error(code, message, wl_span::ABSENT)) };
+        let (Some(inbound), Ok(Ok(error))) = (inbound, error) else { return std::ptr::null_mut() };
+        let rest = inbound.inbound.answer_rest(&error);
+        if rest.is_empty() {
+            return std::ptr::null_mut();
+        }
+        wl_answer::given(rest.into_iter().collect(), wl_status::Ok)
+    })
+}
+
+/// The id of the request, as JSON, as it was spelled. It is valid as long as the ticket.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_ticket_id(ticket: *const wl_ticket) -> wl_span {
+    guarded(wl_span::ABSENT, || {
+        // SAFETY: the caller promises that it is NULL or a ticket.
+        let ticket = unsafe { shared(ticket) };
+        ticket.map_or(wl_span::ABSENT, |ticket| wl_span::of(ticket.ticket.id().as_json().as_bytes()))
+    })
+}
+
+/// Whether work on the request can stop: it was cancelled, or answered by `wl_inbound_answer_rest`. It takes no lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_ticket_is_cancelled(ticket: *const wl_ticket) -> bool {
+    // SAFETY: the caller promises that it is NULL or a ticket.
+    guarded(false, || unsafe { shared(ticket) }.is_some_and(|ticket| ticket.ticket.is_cancelled()))
+}
+
+/// Answers with a result, JSON on one line, and consumes the ticket. NULL only if that is NULL.
+///
+/// If the result is no JSON, or the rules don't permit it, the answer is an internal error; `wl_answer_status` says why.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_ticket_respond(ticket: *mut wl_ticket, result: wl_span) -> *mut wl_answer {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or a ticket that is no longer used.
+        let Some(ticket) = (unsafe { taken(ticket) }) else { return std::ptr::null_mut() };
+        // SAFETY: the caller promises that there are as many bytes.
+        let (answer, status) = match unsafe { payload(result) } {
+            Ok(Some(result)) => (ticket.ticket.respond(&result), wl_status::Ok),
+            Ok(None) => (ticket.ticket.fail(&RpcError::internal()), wl_status::InvalidArgument),
+            Err(status) => (ticket.ticket.fail(&RpcError::internal()), status),
+        };
+        wl_answer::given(answer, status)
+    })
+}
+
+/// Answers with an error, and consumes the ticket. `data`, JSON on one line, may be absent. NULL only if `ticket` is.
+///
+/// If that can't be encoded, the answer is an internal error; `wl_answer_status` says why.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_ticket_fail(
+    ticket: *mut wl_ticket,
+    code: i64,
+    message: wl_span,
+    data: wl_span,
+) -> *mut wl_answer {
+    guarded(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or a ticket that is no longer used.
+        let Some(ticket) = (unsafe { taken(ticket) }) else { return std::ptr::null_mut() };
+        // SAFETY: the caller promises that there are as many bytes.
+        let (error, status) = match unsafe { rpc_error(code, message, data) } {
+            Ok(Ok(error)) => (error, wl_status::Ok),
+            Ok(Err(error)) => (RpcError::internal(), wl_status::of(&error)),
+            Err(status) => (RpcError::internal(), status),
+        };
+        wl_answer::given(ticket.ticket.fail(&error), status)
+    })
+}
+
+/// Frees a ticket without answering. Its request is still owed. NULL is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_ticket_free(ticket: *mut wl_ticket) {
+    // SAFETY: the caller promises that it is NULL or a ticket that is no longer used.
+    guarded((), || drop(unsafe { taken(ticket) }));
+}
+
+/// The line or lines, with their line feeds: before it is accepted, what would be sent; after it, what is to be sent. They
+/// are valid until the answer is accepted, joined or freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_answer_bytes(answer: *const wl_answer) -> wl_span {
+    guarded(wl_span::ABSENT, || {
+        // SAFETY: the caller promises that it is NULL or an answer that nobody changes.
+        let Some(answer) = (unsafe { shared(answer) }) else { return wl_span::ABSENT };
+        wl_span::of(answer.answer.as_ref().map_or(&answer.accepted, Answer::as_bytes))
+    })
+}
+
+/// Whether the answer says what it was given; otherwise, why it is an internal error instead.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_answer_status(answer: *const wl_answer) -> wl_status {
+    // SAFETY: the caller promises that it is NULL or an answer.
+    guarded(wl_status::Panic, || unsafe { shared(answer) }.map_or(wl_status::InvalidArgument, |answer| answer.status))
+}
+
+/// Why the request wasn't admitted, if that is what the answer says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_answer_refusal(answer: *const wl_answer) -> wl_refusal {
+    // SAFETY: the caller promises that it is NULL or an answer.
+    guarded(wl_refusal::None, || unsafe { shared(answer) }.map_or(wl_refusal::None, |answer| answer.refusal))
+}
+
+/// Takes on the line: the request counts as answered from now on, and the caller must write what this returns, which is
+/// valid until the answer is freed.
+///
+/// That comes before writing, because the peer may use the id again as soon as it has read the answer. It is empty if
+/// nothing is to be sent: the request was cancelled under MCP rules, or somebody else was faster. Accepting twice gives
+/// the same bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_answer_accept(answer: *mut wl_answer) -> wl_span {
+    guarded(wl_span::ABSENT, || {
+        // SAFETY: the caller promises that it is NULL or an answer that nobody else uses.
+        let Some(answer) = (unsafe { exclusive(answer) }) else { return wl_span::ABSENT };
+        if let Some(pending) = answer.answer.take() {
+            answer.accepted = pending.accept();
+        }
+        wl_span::of(&answer.accepted)
+    })
+}
+
+/// Frees an answer. If it wasn't accepted, its request is still owed. NULL is ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_answer_free(answer: *mut wl_answer) {
+    // SAFETY: the caller promises that it is NULL or an answer that is no longer used.
+    guarded((), || drop(unsafe { taken(answer) }));
+}

@@ -1,0 +1,182 @@
+//! What a line can be, and what can be wrong with it.
+
+use wireline::ledger::Refusal;
+use wireline::{FaultKind, Hint};
+
+/// What a decoder has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_kind {
+    /// A pointer that must not be NULL is.
+    InvalidArgument = -2,
+    /// A bug of this library. Free the handle that was in use.
+    Panic = -1,
+    /// Nothing, until more bytes arrive; or no more entries.
+    None = 0,
+    /// A call that expects one response.
+    Request = 1,
+    /// A call that expects no response.
+    Notification = 2,
+    /// A response with a result.
+    Result = 3,
+    /// A response with an error.
+    Error = 4,
+    /// An array of messages.
+    Batch = 5,
+    /// A line, or an entry of a batch, that isn't a message.
+    Fault = 6,
+}
+
+/// The rule that a line breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_fault_kind {
+    /// None.
+    None = 0,
+    /// A line of nothing but blanks, where they aren't skipped, or an empty text.
+    BlankLine = 1,
+    /// A UTF-8 byte order mark anywhere but at the very start of the stream.
+    ByteOrderMark = 2,
+    /// Bytes that aren't UTF-8.
+    InvalidUtf8 = 3,
+    /// A control character in a string.
+    ControlCharacter = 4,
+    /// A backslash in a string that starts no escape.
+    InvalidEscape = 5,
+    /// Something that starts like a number but isn't one.
+    InvalidNumber = 6,
+    /// A bare word other than `true`, `false` and `null`.
+    InvalidLiteral = 7,
+    /// A value, a bracket or a separator where another was expected.
+    UnexpectedByte = 8,
+    /// The line ends inside a value.
+    UnexpectedEnd = 9,
+    /// Something after the end of the value.
+    TrailingData = 10,
+    /// A line beyond the length limit.
+    LineTooLong = 11,
+    /// Brackets nested deeper than the limit.
+    TooDeep = 12,
+    /// A batch of more entries than the limit.
+    BatchTooLong = 13,
+    /// JSON, but neither an object nor, where batches are allowed, an array.
+    NotAnObject = 14,
+    /// An array, where the rules don't allow batches.
+    BatchNotAllowed = 15,
+    /// An array without entries.
+    EmptyBatch = 16,
+    /// A member name of the envelope that contains a lone surrogate escape.
+    InvalidMemberName = 17,
+    /// A member of the envelope that occurs twice.
+    DuplicateMember = 18,
+    /// No `jsonrpc`.
+    MissingVersion = 19,
+    /// A `jsonrpc` other than the string `2.0`.
+    InvalidVersion = 20,
+    /// None of `method`, `result` and `error`.
+    MissingMethod = 21,
+    /// More than one of `method`, `result` and `error`.
+    ConflictingMembers = 22,
+    /// A response without `id`.
+    MissingId = 23,
+    /// An `id` of a type that the rules don't allow, or with a lone surrogate escape.
+    InvalidId = 24,
+    /// An `id` beyond the length limit.
+    IdTooLong = 25,
+    /// A `method` that isn't a string, or has a lone surrogate escape.
+    InvalidMethod = 26,
+    /// A `params` of a type that the rules don't allow.
+    InvalidParams = 27,
+    /// A `result` of a type that the rules don't allow.
+    InvalidResult = 28,
+    /// An `error` that isn't an object with an integer `code` and a string `message`.
+    InvalidError = 29,
+    /// A rule that is newer than the header.
+    Other = 30,
+}
+
+/// What a bad line looks like: a guess at the mistake behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_hint {
+    /// Nothing known.
+    None = 0,
+    /// A `Content-Length` or `Content-Type` header: the peer frames its messages as language servers do.
+    ContentLengthHeader = 1,
+    /// The first line of an HTTP request or response.
+    HttpRequest = 2,
+    /// UTF-16 text.
+    Utf16 = 3,
+    /// One line of JSON that was printed over several lines.
+    PrettyPrinted = 4,
+    /// Several values on one line.
+    SeveralValues = 5,
+    /// `NaN`, `Infinity` or `undefined`.
+    NotANumber = 6,
+    /// Text meant for people, such as a log line.
+    LogText = 7,
+    /// A hint that is newer than the header.
+    Other = 8,
+}
+
+/// Why a request wasn't admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_refusal {
+    /// It was, or the answer is none to a request.
+    None = 0,
+    /// A request with the same id is in flight.
+    Duplicate = 1,
+    /// As many requests are in flight as the ledger allows.
+    TooMany = 2,
+    /// The ledger is closed.
+    Closed = 3,
+    /// The ledger's rules don't permit the id: it was read under others.
+    InvalidId = 4,
+    /// A reason that is newer than the header.
+    Other = 5,
+}
+
+macro_rules! same_names {
+    ($from:ident => $to:ident: $($name:ident),*) => {
+        impl From<$from> for $to {
+            fn from(value: $from) -> Self {
+                match value {
+                    $($from::$name => Self::$name,)*
+                    _ => Self::Other,
+                }
+            }
+        }
+    };
+}
+
+same_names! { FaultKind => wl_fault_kind:
+    BlankLine, ByteOrderMark, InvalidUtf8, ControlCharacter, InvalidEscape, InvalidNumber, InvalidLiteral,
+    UnexpectedByte, UnexpectedEnd, TrailingData, LineTooLong, TooDeep, BatchTooLong, NotAnObject, BatchNotAllowed,
+    EmptyBatch, InvalidMemberName, DuplicateMember, MissingVersion, InvalidVersion, MissingMethod, ConflictingMembers,
+    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError
+}
+
+same_names! { Hint => wl_hint:
+    ContentLengthHeader, HttpRequest, Utf16, PrettyPrinted, SeveralValues, NotANumber, LogText
+}
+
+same_names! { Refusal => wl_refusal: Duplicate, TooMany, Closed, InvalidId }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule or a hint that is added to the library is missing here.
+    #[test]
+    fn all_have_names() {
+        for (number, &kind) in FaultKind::ALL.iter().enumerate() {
+            assert_eq!(wl_fault_kind::from(kind) as usize, number + 1, "{kind:?}");
+        }
+        for (number, &hint) in Hint::ALL.iter().enumerate() {
+            assert_eq!(wl_hint::from(hint) as usize, number + 1, "{hint:?}");
+        }
+        assert_eq!(wl_fault_kind::Other as usize, FaultKind::ALL.len() + 1);
+        assert_eq!(wl_hint::Other as usize, Hint::ALL.len() + 1);
+    }
+}

@@ -1,0 +1,160 @@
+//! Messages and faults as C sees them: flat, with spans into the line.
+
+use std::ffi::c_void;
+
+use wireline::{Fault, Message};
+
+use crate::boundary::guarded;
+use crate::kinds::{wl_fault_kind, wl_hint, wl_kind};
+use crate::memory::{shared, store, wl_span};
+use crate::status::wl_status;
+
+/// One message, as spans into its line. They are valid as long as the decoder's current line is, which is until the next
+/// call of `wl_decoder_next`, `_feed`, `_reserve`, `_finish` or `_free`; or, of an entry of a batch, until the next
+/// entry. Those of a kept frame are valid until that is freed.
+///
+/// The members are JSON, as they were sent, except for `method`, which is the name without quotes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct wl_message {
+    /// What it is. Of the members below, those that such a message doesn't have are absent. Of a batch or a fault, there
+    /// are only the text and its place.
+    pub kind: wl_kind,
+    /// The number of the line in the stream, starting at 1.
+    pub line: u64,
+    /// Where the line starts in the stream, in bytes.
+    pub offset: u64,
+    /// All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept.
+    pub text: wl_span,
+    /// The id of a request or a response. An error may have none, where the rules permit that.
+    pub id: wl_span,
+    /// The method of a request or a notification: the characters, in the line if they were sent without escapes, or else
+    /// decoded in the decoder's memory.
+    pub method: wl_span,
+    /// The params of a request or a notification, if it has any.
+    pub params: wl_span,
+    /// The result of a response.
+    pub result: wl_span,
+    /// The error of a response, an object; `wl_message_error` takes it apart.
+    pub error: wl_span,
+    /// For functions that take a message: where the library has it. It is valid as long as the spans. NULL for a batch or
+    /// a fault.
+    pub source: *const c_void,
+}
+
+impl wl_message {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self {
+        kind: wl_kind::None,
+        line: 0,
+        offset: 0,
+        text: wl_span::ABSENT,
+        id: wl_span::ABSENT,
+        method: wl_span::ABSENT,
+        params: wl_span::ABSENT,
+        result: wl_span::ABSENT,
+        error: wl_span::ABSENT,
+        source: std::ptr::null(),
+    };
+}
+
+/// What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a message would be.
+///
+/// No text in it contains a byte of the line; `id` and `reply` repeat the id.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct wl_fault {
+    /// The rule that it breaks.
+    pub kind: wl_fault_kind,
+    /// What it looks like.
+    pub hint: wl_hint,
+    /// The JSON-RPC error code: -32700 if it isn't JSON, otherwise -32600.
+    pub code: i64,
+    /// The number of the line in the stream, starting at 1.
+    pub line: u64,
+    /// The byte of the line at which the fault shows, starting at 1.
+    pub column: u64,
+    /// Where the line starts in the stream, in bytes.
+    pub offset: u64,
+    /// The length of the line in bytes, without its line ending.
+    pub line_len: u64,
+    /// The short name of the rule, such as `invalid-id`.
+    pub name: wl_span,
+    /// The rule in words, with the types and limits in force.
+    pub message: wl_span,
+    /// What it looks like, in words; absent without a hint.
+    pub hint_text: wl_span,
+    /// The id as JSON, if it could be read reliably.
+    pub id: wl_span,
+    /// The line to send as an answer, with its line feed; absent if there should be none.
+    pub reply: wl_span,
+    /// Whether it looks like a response: the caller of the request with this `id` will get no other answer.
+    pub is_response: bool,
+    /// For functions that take a fault: where the library has it. It is valid as long as the spans.
+    pub source: *const c_void,
+}
+
+/// The error of a response, taken apart. The spans point into the line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct wl_error {
+    /// The code, or the nearest one that fits 64 bits.
+    pub code: i64,
+    /// The message: a JSON string, with quotes and escapes; `wl_json_string` decodes it.
+    pub message: wl_span,
+    /// The data as JSON, if there is any.
+    pub data: wl_span,
+}
+
+/// Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message is no such response.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wl_message_error(message: *const wl_message, error: *mut wl_error) -> wl_status {
+    guarded(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or a message that is still valid.
+        let Some(Message::Response(response)) = (unsafe { message_at(message) }) else {
+            return wl_status::InvalidArgument;
+        };
+        let Some(object) = response.error() else { return wl_status::InvalidArgument };
+        // SAFETY: a source is only found behind a valid message.
+        let whole = unsafe { (*message).error };
+        let part = |pointer: &str| {
+            let json = object.raw();
+            let Some(part) = json.pointer(pointer) else { return wl_span::ABSENT };
+            let start = part.as_bytes().as_ptr().addr() - json.as_bytes().as_ptr().addr();
+            wl_span { ptr: whole.ptr.wrapping_add(start), len: part.as_bytes().len() }
+        };
+        let found = wl_error { code: object.code(), message: part("/message"), data: part("/data") };
+        // SAFETY: the caller promises that it is NULL or points to memory for an error.
+        unsafe { store(error, found) };
+        wl_status::Ok
+    })
+}
+
+/// The message that a `wl_message` was made of.
+///
+/// # Safety
+///
+/// `message` is NULL or as this library has filled it, and its spans are still valid.
+pub(crate) unsafe fn message_at<'a>(message: *const wl_message) -> Option<&'a Message<'a>> {
+    // SAFETY: as the caller promises.
+    let message = unsafe { shared(message) }?;
+    match message.kind {
+        wl_kind::Request | wl_kind::Notification | wl_kind::Result | wl_kind::Error => {
+            // SAFETY: `Current` points it at a message that lives as long as the spans.
+            unsafe { shared(message.source.cast()) }
+        }
+        _ => None,
+    }
+}
+
+/// The fault that a `wl_fault` was made of.
+///
+/// # Safety
+///
+/// `fault` is NULL or as this library has filled it, and its spans are still valid.
+pub(crate) unsafe fn fault_at<'a>(fault: *const wl_fault) -> Option<&'a Fault> {
+    // SAFETY: as the caller promises.
+    let fault = unsafe { shared(fault) }?;
+    // SAFETY: `Current` points it at a fault that lives as long as the spans.
+    unsafe { shared(fault.source.cast()) }
+}

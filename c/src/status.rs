@@ -1,0 +1,110 @@
+//! How a call ended.
+
+use std::ffi::{CStr, c_char};
+
+use wireline::{EncodeError, EncodeErrorKind};
+
+/// How a call ended. Anything but `WL_STATUS_OK` means that it changed nothing, unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_status {
+    /// It did what it was asked to.
+    Ok = 0,
+    /// A pointer that must not be NULL is, a number is none of those allowed, or a message is of another kind.
+    InvalidArgument = 1,
+    /// A text isn't UTF-8.
+    NotUtf8 = 2,
+    /// A payload isn't one JSON text.
+    NotJson = 3,
+    /// An id isn't one JSON string, number or null.
+    NotAnId = 4,
+    /// The message would contain a line feed or a carriage return.
+    LineBreak = 5,
+    /// The rules don't permit the message; `wl_encoder_refused` says which one.
+    Rule = 6,
+    /// As many requests are in flight as the ledger allows.
+    Full = 7,
+    /// A request with the same id is in flight.
+    Duplicate = 8,
+    /// A response has no id, or null: the peer couldn't read the id of what it answers.
+    StrayWithoutId = 9,
+    /// No request with this id is in flight.
+    StrayUnknown = 10,
+    /// The request with this id was answered or withdrawn before.
+    StrayRepeated = 11,
+    /// There is no such value.
+    NotFound = 12,
+    /// The buffer is too small; it has been told how large it must be.
+    TooSmall = 13,
+    /// Somebody has claimed standard output before.
+    AlreadyClaimed = 14,
+    /// The system failed; `errno` may say why.
+    Io = 15,
+    /// A bug of this library. Free the handle that was in use.
+    Panic = 16,
+}
+
+impl wl_status {
+    const ALL: [Self; 17] = [
+        Self::Ok,
+        Self::InvalidArgument,
+        Self::NotUtf8,
+        Self::NotJson,
+        Self::NotAnId,
+        Self::LineBreak,
+        Self::Rule,
+        Self::Full,
+        Self::Duplicate,
+        Self::StrayWithoutId,
+        Self::StrayUnknown,
+        Self::StrayRepeated,
+        Self::NotFound,
+        Self::TooSmall,
+        Self::AlreadyClaimed,
+        Self::Io,
+        Self::Panic,
+    ];
+
+    fn text(self) -> &'static CStr {
+        match self {
+            Self::Ok => c"ok",
+            Self::InvalidArgument => c"invalid argument",
+            Self::NotUtf8 => c"text is not UTF-8",
+            Self::NotJson => c"payload is not JSON",
+            Self::NotAnId => c"expected a JSON string, number or null as id",
+            Self::LineBreak => c"message contains a line break",
+            Self::Rule => c"the rules do not permit the message",
+            Self::Full => c"too many requests in flight",
+            Self::Duplicate => c"a request with the same id is in flight",
+            Self::StrayWithoutId => c"the response has no id",
+            Self::StrayUnknown => c"the response answers no request in flight",
+            Self::StrayRepeated => c"the request was answered or withdrawn before",
+            Self::NotFound => c"no such value",
+            Self::TooSmall => c"buffer too small",
+            Self::AlreadyClaimed => c"standard output is already claimed",
+            Self::Io => c"the system failed",
+            Self::Panic => c"a bug in wireline: it panicked",
+        }
+    }
+
+    pub(crate) fn of(error: &EncodeError) -> Self {
+        match error.kind() {
+            EncodeErrorKind::LineBreak => Self::LineBreak,
+            EncodeErrorKind::Rule(_) => Self::Rule,
+            _ => Self::NotJson,
+        }
+    }
+}
+
+/// A status in words: a lower-case phrase that lives for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn wl_status_text(status: u32) -> *const c_char {
+    let status = wl_status::ALL.into_iter().find(|&known| known as u32 == status);
+    status.map_or(c"unknown status", wl_status::text).as_ptr()
+}
+
+/// The version of this library: three numbers with points between them, in a C string that lives for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn wl_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
