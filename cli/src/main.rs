@@ -5,6 +5,7 @@
 //!
 //! - `input`, `output`: the files and streams to read; standard output, errors and the progress bar
 //! - `rules_args`: the options that say which lines are accepted
+//! - `protocol`: what messages mean in MCP and other protocols, as a table for each
 //! - `recording`: the file format that `tap --record` writes
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
 //! - `terminal`, `units`: escaping, widths and colours; numbers with units
@@ -12,9 +13,11 @@
 mod check;
 mod completions;
 mod input;
+mod line_ends;
 mod man;
 mod message_kind;
 mod output;
+mod protocol;
 mod recording;
 mod rules_args;
 // Only `tap`, which needs Unix, looks at every message of a session one by one.
@@ -29,7 +32,7 @@ mod units;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
 /// The exit codes of all subcommands except `tap`, which exits as its server does.
 mod exit {
@@ -47,6 +50,10 @@ mod exit {
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,7 +73,9 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 fn main() -> ExitCode {
-    let code = match Cli::parse().command {
+    let cli = Cli::parse();
+    terminal::set_color(cli.color);
+    let code = match cli.command {
         Command::Check(args) => check::run(&args),
         // Returns an `ExitCode` of its own, because a signal may have ended the server.
         #[cfg(unix)]

@@ -1,30 +1,47 @@
 //! `wireline stats`: methods, latencies and sizes of recorded or plain traffic.
 
 mod histogram;
+mod machine;
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::exit;
 use crate::input::{Input, READ_LEN, Source, read_retrying};
 use crate::output::{Output, Progress};
-use crate::recording::{Content, Reader, SessionEvent};
+use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side, overview};
-use crate::terminal::{Styles, terminal_columns};
+use crate::terminal::{Styles, printable_json, terminal_columns};
 use crate::units::{Bytes, Seconds};
 
 /// Show methods, latencies and sizes of recorded or plain traffic
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
 pub(crate) struct Args {
-    /// Files to read; `-` or no file means standard input
+    /// Files, directories or glob patterns to read; `-` or none means standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     rules: RulesArgs,
+
+    /// Format of the statistics
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables and histograms
+    Human,
+    /// One JSON object
+    Json,
+    /// One JSON object per method and subject, then one with the totals
+    Ndjson,
 }
 
 const ABOUT: &str = "\
@@ -48,18 +65,30 @@ Examples:
 pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
-    let mut reading =
-        Reading { follower: Follower::new(args.rules.rules()), elapsed: Duration::ZERO, progress: output.progress() };
-    let mut code = exit::SUCCESS;
+    let mut reading = Reading {
+        follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+        elapsed: Duration::ZERO,
+        progress: output.progress(),
+    };
+    let (mut code, mut unread) = (exit::SUCCESS, 0);
     for source in &sources {
         if let Err(error) = reading.read(source) {
             output.report_error(&format!("cannot read {}: {error}", source.escaped_name()));
             code = exit::FAILURE;
+            unread += 1;
         }
     }
     reading.follower.end_session(None);
     output.end_progress();
-    match output.send(&mut reading.text().into_bytes()) {
+    if unread == sources.len() && reading.follower.session.is_empty() {
+        return code;
+    }
+    let text = match args.format {
+        Format::Human => reading.text(),
+        Format::Json => format!("{}\n", printable_json(&reading.json().to_string())),
+        Format::Ndjson => reading.ndjson(),
+    };
+    match output.send(&mut text.into_bytes()) {
         Ok(()) => code,
         Err(error) => output.write_failed(&error),
     }
@@ -116,8 +145,7 @@ impl Reading {
 
     fn read_recording(&mut self, input: impl BufRead) -> io::Result<()> {
         let mut reader = Reader::new(input);
-        // When the session started, in seconds since 1970, and its duration so far.
-        let (mut start, mut at) = (None, Duration::ZERO);
+        let mut at = Duration::ZERO;
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -126,12 +154,10 @@ impl Reading {
                 Err(error) => break Err(error),
             };
             self.progress.advance(reader.offset - before);
-            if let Content::Event(SessionEvent::Start) = entry.content {
+            if entry.content == Content::Start {
                 self.end_session(at);
-                start = None;
             }
-            let start = *start.get_or_insert(entry.time);
-            at = Duration::try_from_secs_f64(entry.time - start).unwrap_or_default();
+            at = entry.at;
             if let Content::Bytes { from, bytes, is_last } = entry.content {
                 self.follower.add_bytes(from, &bytes, Some(at), |_, _| {});
                 if is_last {
