@@ -74,6 +74,10 @@ unsafe impl Kernel for Avx2 {
         // SAFETY: a `self` is at hand, so the CPU has the features; and the caller vouches for the rest.
         unsafe {
             match text.first_chunk() {
+                // A single escape is quicker on its own, and the only one in most texts with few.
+                Some(_) if len == BLOCK && special.is_power_of_two() => {
+                    escape_each::<32>(self, text, len, special, room)
+                }
                 Some(block) if len == BLOCK => spread_block(self, text, block, special, room),
                 _ => spread_tail(self, &text[..len], special, room),
             }

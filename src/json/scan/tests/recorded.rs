@@ -16,13 +16,15 @@ const MUTANTS: u64 = 1_000_000;
 const SHORT: usize = 2048;
 
 /// Bytes that mean something in JSON, or nearly do.
-const BYTES: &[u8] = b"{}[]:,\"\\\"\\/bfnrtu0123456789+-.eE \t\n\r\x00\x0b\x0c\x1f\x7f\x80\xbf\xc3\xe2\xed\xf0\xfftruefalsn";
+const BYTES: &[u8] =
+    b"{}[]:,\"\\\"\\/bfnrtu0123456789+-.eE \t\n\r\x00\x0b\x0c\x1f\x7f\x80\xbf\xc3\xe2\xed\xf0\xfftruefalsn";
 
 #[test]
 #[ignore = "takes recorded traffic from the folder in WIRELINE_TRAFFIC, and WIRELINE_MUTANTS lines of it"]
 fn mutated_recordings() {
     let folder = env::var_os("WIRELINE_TRAFFIC").expect("WIRELINE_TRAFFIC names a folder with *.ndjson files");
-    let count = env::var("WIRELINE_MUTANTS").map_or(MUTANTS, |count| count.parse().expect("WIRELINE_MUTANTS is a number"));
+    let count =
+        env::var("WIRELINE_MUTANTS").map_or(MUTANTS, |count| count.parse().expect("WIRELINE_MUTANTS is a number"));
     let seed = env::var("WIRELINE_SEED").map_or(1, |seed| seed.parse().expect("WIRELINE_SEED is a number"));
     let mut lines = Vec::new();
     collect(Path::new(&folder), &mut lines);
