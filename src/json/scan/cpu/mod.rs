@@ -80,8 +80,9 @@ pub(super) struct EscapeMasks {
 ///
 /// A value of an implementing type is proof that the CPU has the instructions it needs.
 pub(super) trait Masks: Copy {
-    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off even between two escapes of a string.
-    const SKIPS_BETWEEN_ESCAPES: bool;
+    /// Whether masks are so expensive that it pays off to avoid some by a branch, and [`skip_plain`](Self::skip_plain) even
+    /// between two escapes of a string.
+    const MASKS_ARE_EXPENSIVE: bool;
 
     fn strings(self, block: &Block) -> StringMasks;
 
@@ -126,6 +127,7 @@ pub(super) trait Masks: Copy {
 }
 
 /// A CPU with fast instructions to gather and scatter bits: PEXT and PDEP, on x86-64.
+#[cfg(target_arch = "x86_64")]
 pub(super) trait Gather: Masks {
     /// The bits of `bits` where `mask` has ones, moved together at the low end.
     fn gather(self, bits: u64, mask: u64) -> u64;
