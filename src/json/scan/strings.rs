@@ -125,7 +125,7 @@ impl Escapes {
                 let Some(skipped) = self.skip_block(cpu, block) else { break };
                 high |= skipped.high;
                 at += BLOCK;
-                is_plain = C::MASKS_ARE_EXPENSIVE && skipped.is_plain;
+                is_plain = C::SKIPS_BETWEEN_ESCAPES && skipped.is_plain;
                 if is_plain {
                     break;
                 }
@@ -143,9 +143,8 @@ impl Escapes {
     #[inline(always)]
     fn skip_block<C: Masks>(&mut self, cpu: C, block: &Block) -> Option<Skipped> {
         let masks = cpu.strings(block);
-        // Either control characters or bytes beyond ASCII. In text with accents, some blocks have them and others don't, so
-        // a branch would often be mispredicted; it pays off only where masks are expensive.
-        let control = if C::MASKS_ARE_EXPENSIVE && masks.odd == 0 { 0 } else { masks.odd & !cpu.high(block) };
+        // Either control characters or bytes beyond ASCII. Most blocks have none.
+        let control = if masks.odd == 0 { 0 } else { masks.odd & !cpu.high(block) };
         let (mut quote, mut wrong) = (masks.quote, 0);
         let mut after = *self;
         if masks.backslash | self.pending() != 0 {

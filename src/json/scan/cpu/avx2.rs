@@ -103,7 +103,7 @@ macro_rules! with_avx2 {
 }
 
 impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
-    const MASKS_ARE_EXPENSIVE: bool = false;
+    const SKIPS_BETWEEN_ESCAPES: bool = false;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {

@@ -59,7 +59,7 @@ macro_rules! with_avx512 {
 }
 
 impl Masks for Avx512 {
-    const MASKS_ARE_EXPENSIVE: bool = false;
+    const SKIPS_BETWEEN_ESCAPES: bool = false;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {

@@ -80,9 +80,8 @@ pub(super) struct EscapeMasks {
 ///
 /// A value of an implementing type is proof that the CPU has the instructions it needs.
 pub(super) trait Masks: Copy {
-    /// Whether masks are so expensive that it pays off to avoid some by a branch, and [`skip_plain`](Self::skip_plain) even
-    /// between two escapes of a string.
-    const MASKS_ARE_EXPENSIVE: bool;
+    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off even between two escapes of a string.
+    const SKIPS_BETWEEN_ESCAPES: bool;
 
     fn strings(self, block: &Block) -> StringMasks;
 

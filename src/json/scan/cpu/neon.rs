@@ -74,7 +74,7 @@ macro_rules! each {
 }
 
 impl Masks for Neon {
-    const MASKS_ARE_EXPENSIVE: bool = true;
+    const SKIPS_BETWEEN_ESCAPES: bool = true;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {

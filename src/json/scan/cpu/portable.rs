@@ -24,7 +24,7 @@ impl Portable {
 }
 
 impl Masks for Portable {
-    const MASKS_ARE_EXPENSIVE: bool = true;
+    const SKIPS_BETWEEN_ESCAPES: bool = true;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
