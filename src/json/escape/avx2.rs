@@ -138,6 +138,7 @@ unsafe fn special(v: __m256i) -> __m256i {
 /// mask         0  1  0  1  0
 /// indices      0  \  1  2  \  3  4
 /// ```
+#[allow(clippy::cast_possible_truncation, reason = "below eight")]
 static SPREAD: [[u8; 16]; 256] = {
     let mut table = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -189,13 +190,15 @@ unsafe fn spread_block(cpu: Avx2, text: &[u8], block: &[u8; BLOCK], special: u64
             return escape_each_again(cpu, text, BLOCK, special, room);
         }
         let mut to = room.as_mut_ptr();
-        let mut special = special;
-        for half in [low, high] {
-            for letters in [_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half)] {
-                to = put_spread(letters, special & 0xff, to);
-                to = put_spread(_mm_unpackhi_epi64(letters, letters), special >> 8 & 0xff, to);
-                special >>= 16;
-            }
+        let quarters = [
+            _mm256_castsi256_si128(low),
+            _mm256_extracti128_si256::<1>(low),
+            _mm256_castsi256_si128(high),
+            _mm256_extracti128_si256::<1>(high),
+        ];
+        for (letters, [first, second]) in quarters.into_iter().zip(special.to_le_bytes().as_chunks().0) {
+            to = put_spread(letters, *first, to);
+            to = put_spread(_mm_unpackhi_epi64(letters, letters), *second, to);
         }
         to.addr() - room.as_ptr().addr()
     }
@@ -215,19 +218,19 @@ unsafe fn spread_tail(cpu: Avx2, tail: &[u8], special: u64, room: &mut [Blank]) 
     };
     let (words, rest) = tail.as_chunks::<8>();
     // The bytes after the last whole word, followed by spaces.
-    let unused = 8 * (8 - rest.len() as u32);
+    let unused = 8 * (8 - rest.len());
     let rest = if rest.is_empty() { None } else { Some(u64::from_le_bytes(*last) >> unused | SPACES << (64 - unused)) };
     // SAFETY: as in `spread_block`; the last step starts within the text.
     unsafe {
         let table = _mm_loadu_si128(LETTERS.as_ptr().cast());
         let mut without_letter = _mm_setzero_si128();
-        let (mut to, mut left) = (room.as_mut_ptr(), special);
-        for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain(rest) {
+        let mut to = room.as_mut_ptr();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word)).chain(rest);
+        for (word, special) in words.zip(special.to_le_bytes()) {
             let word = _mm_cvtsi64_si128(word.cast_signed());
             let letters = _mm_max_epu8(word, _mm_shuffle_epi8(table, _mm_adds_epu8(word, _mm_set1_epi8(0x70))));
             without_letter = _mm_or_si128(without_letter, _mm_subs_epu8(_mm_set1_epi8(0x20), letters));
-            to = put_spread(letters, left & 0xff, to);
-            left >>= 8;
+            to = put_spread(letters, special, to);
         }
         // The upper half of the vectors is zero.
         if _mm_cvtsi128_si64(without_letter) != 0 {
@@ -244,12 +247,12 @@ const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
 ///
 /// # Safety
 ///
-/// The CPU must have the features of [`Avx2`], `special` eight bits, and `to` room for 16 bytes.
+/// The CPU must have the features of [`Avx2`], and `to` room for 16 bytes.
 #[inline(always)]
-unsafe fn put_spread(letters: __m128i, special: u64, to: *mut Blank) -> *mut Blank {
+unsafe fn put_spread(letters: __m128i, special: u8, to: *mut Blank) -> *mut Blank {
     // SAFETY: the caller vouches for all of it.
     unsafe {
-        let indices = _mm_loadu_si128(SPREAD.get_unchecked(special as usize).as_ptr().cast());
+        let indices = _mm_loadu_si128(SPREAD[usize::from(special)].as_ptr().cast());
         let spread = _mm_blendv_epi8(_mm_shuffle_epi8(letters, indices), _mm_set1_epi8(0x5c), indices);
         _mm_storeu_si128(to.cast(), spread);
         to.add(8 + special.count_ones() as usize)
