@@ -167,7 +167,7 @@ static LETTERS: [u8; 16] = {
 };
 
 /// [`Kernel::escaped`] for a block, eight bytes at a time, whether they need an escape or not: a branch on that would be
-/// mispredicted in most texts. One escape at a time took three times as long with an escape in ten bytes.
+/// mispredicted in most texts. One escape at a time took 2.5 times as long with an escape in ten bytes.
 ///
 /// # Safety
 ///
