@@ -14,6 +14,7 @@ pub(super) mod nesting;
 mod numbers;
 mod opening;
 mod outermost;
+#[cfg(target_arch = "x86_64")]
 mod pairs;
 mod pass;
 mod strings;

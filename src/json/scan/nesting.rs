@@ -53,6 +53,7 @@ impl Nesting {
     }
 
     /// The innermost 64 containers, starting with the innermost in bit 0.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn kinds(&self) -> u64 {
         self.kinds
@@ -89,6 +90,7 @@ impl Nesting {
     /// Closes some containers and opens others. The low bits of `kinds` are the kinds of the latter, outermost first.
     ///
     /// No more containers may be closed than are open, nor may it [be deep](Self::may_be_deep).
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn close_and_open(&mut self, closed: u32, opened: u32, kinds: u64) {
         self.depth = self.depth - closed + opened;

@@ -91,7 +91,7 @@ fn last(bits: u64) -> u64 {
     1 << (63 - bits.leading_zeros())
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use quickcheck::{Arbitrary, Gen, QuickCheck};
 

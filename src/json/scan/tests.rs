@@ -4,6 +4,8 @@
 //! it is JSON: strings with half a surrogate pair, numbers beyond the range of `f64`, brackets nested deeper than 127. And
 //! here brackets are nested 1024 deep at the most, or what the rules say.
 
+mod recorded;
+
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 use super::super::explain::{Defect, Flaw, explain};

@@ -126,6 +126,7 @@ pub(super) trait Masks: Copy {
 }
 
 /// A CPU with fast instructions to gather and scatter bits: PEXT and PDEP, on x86-64.
+#[cfg(target_arch = "x86_64")]
 pub(super) trait Gather: Masks {
     /// The bits of `bits` where `mask` has ones, moved together at the low end.
     fn gather(self, bits: u64, mask: u64) -> u64;

@@ -8,7 +8,9 @@
 //! Both present a group as the same masks. They differ in how to find the token after another one: in a packed group it is
 //! the next bit; in a single block there may be blanks or a string in between.
 
+#[cfg(target_arch = "x86_64")]
 pub(super) mod packed;
+#[cfg(target_arch = "x86_64")]
 pub(super) mod planes;
 pub(super) mod single;
 

@@ -191,7 +191,7 @@ pub(in super::super) fn ones(count: u32) -> u64 {
     if count >= u64::BITS { !0 } else { (1 << count) - 1 }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use quickcheck::{Gen, QuickCheck};
 
