@@ -16,6 +16,7 @@ mod man;
 mod message_kind;
 mod output;
 mod recording;
+mod report;
 mod rules_args;
 // Only `tap`, which needs Unix, looks at every message of a session one by one.
 #[cfg_attr(not(unix), allow(dead_code))]
@@ -55,6 +56,7 @@ enum Command {
     #[cfg(unix)]
     Tap(tap::Args),
     Stats(stats::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         #[cfg(unix)]
         Command::Tap(args) => return tap::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };

@@ -27,6 +27,8 @@ pub(crate) enum Seen<'a> {
     },
     Fault {
         fault: &'a Fault,
+        /// What it was meant to be, if it has an id.
+        role: Option<Role>,
         is_entry: bool,
     },
 }
@@ -96,8 +98,8 @@ impl Session {
                 see(self, Seen::Message { message: &message, role, is_entry });
             }
             Err(fault) => {
-                self.add_fault(from, &fault, at);
-                see(self, Seen::Fault { fault: &fault, is_entry });
+                let role = self.add_fault(from, &fault, at);
+                see(self, Seen::Fault { fault: &fault, role, is_entry });
             }
         }
     }

@@ -82,10 +82,10 @@ pub(crate) struct SentId {
 /// What a message is within its session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Role {
-    /// A request or a notification.
-    Call { reuses_id: bool },
+    /// A request, with its position among all requests, or a notification.
+    Call { request: Option<u64>, reuses_id: bool },
     /// The response to a request.
-    Response { method: MethodIndex, latency: Option<Duration> },
+    Response { request: u64, method: MethodIndex, latency: Option<Duration> },
     /// An error without an id, taken as the response to a faulty line.
     ResponseToFault,
     /// A response that matches no request.
@@ -136,7 +136,7 @@ impl Session {
                 let method = self.methods.index_of(from, &request.method());
                 self.methods[method].requests += 1;
                 self.methods[method].bytes += len;
-                Role::Call { reuses_id: self.add_request(from, request.id(), method, at) }
+                self.add_request(from, request.id(), method, at)
             }
             Message::Notification(notification) => {
                 let method = self.methods.index_of(from, &notification.method());
@@ -145,7 +145,7 @@ impl Session {
                 if let Some(id) = cancelled_id(message) {
                     self.pending[from as usize].cancel(&id);
                 }
-                Role::Call { reuses_id: false }
+                Role::Call { request: None, reuses_id: false }
             }
             Message::Response(response) => {
                 let info = ResponseInfo { is_error: response.error().is_some(), len };
@@ -154,8 +154,8 @@ impl Session {
         }
     }
 
-    /// Adds a faulty line or batch entry.
-    pub(crate) fn add_fault(&mut self, from: Side, fault: &Fault, at: Option<Duration>) {
+    /// Adds a faulty line or batch entry. Returns what it was meant to be, if it has an id.
+    pub(crate) fn add_fault(&mut self, from: Side, fault: &Fault, at: Option<Duration>) -> Option<Role> {
         self.traffic[from as usize].faults += 1;
         match self.faults.iter_mut().find(|(side, kind, _)| (*side, *kind) == (from, fault.kind())) {
             Some((_, _, count)) => *count += 1,
@@ -165,17 +165,20 @@ impl Session {
             // Meant as the response, although the requester cannot read it.
             Some(id) if fault.is_response() => {
                 let requester = self.requester(from);
-                if let Some(request) = self.pending[requester as usize].take(id) {
-                    self.methods[request.method].errors += 1;
-                }
+                let request = self.pending[requester as usize].take(id)?;
+                self.methods[request.method].errors += 1;
+                Some(request.answered(at))
             }
             Some(id) => {
                 let method = self.methods.index_of(from, UNREADABLE);
                 self.methods[method].requests += 1;
-                self.add_request(from, id, method, at);
+                Some(self.add_request(from, id, method, at))
             }
-            None if fault.is_response() => {}
-            None => self.pending[from as usize].add_faulty_line(),
+            None if fault.is_response() => None,
+            None => {
+                self.pending[from as usize].add_faulty_line();
+                None
+            }
         }
     }
 
@@ -216,9 +219,9 @@ impl Session {
         }
     }
 
-    /// Adds a request, and returns whether its id was in use.
-    fn add_request(&mut self, from: Side, id: &Id<'_>, method: MethodIndex, at: Option<Duration>) -> bool {
-        let request = PendingRequest { number: self.requests, method, at, is_cancelled: false };
+    fn add_request(&mut self, from: Side, id: &Id<'_>, method: MethodIndex, at: Option<Duration>) -> Role {
+        let number = self.requests;
+        let request = PendingRequest { number, method, at, is_cancelled: false };
         self.requests += 1;
         let Added { outcome, reuses_id } = self.pending[from as usize].add(id, request);
         match outcome {
@@ -230,7 +233,7 @@ impl Session {
         if reuses_id && !self.is_one_stream {
             self.reused.add(|| SentId::new(from, Some(id)));
         }
-        reuses_id
+        Role::Call { request: Some(number), reuses_id }
     }
 
     fn match_response(
@@ -243,9 +246,8 @@ impl Session {
         let requester = self.requester(from);
         let pending = &mut self.pending[requester as usize];
         if let Some(request) = id.and_then(|id| pending.take(id)) {
-            let latency = at.zip(request.at).and_then(|(at, sent)| at.checked_sub(sent));
-            self.methods[request.method].add_response(response, latency);
-            return Role::Response { method: request.method, latency };
+            self.methods[request.method].add_response(response, request.latency(at));
+            return request.answered(at);
         }
         if response.is_error && id.is_none_or(Id::is_null) && pending.take_faulty_line() {
             return Role::ResponseToFault;

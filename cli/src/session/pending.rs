@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wireline::Id;
 
+use super::Role;
 use super::methods::{MethodIndex, ResponseInfo};
 
 /// How many requests of each side are tracked at a time, and how many early responses.
@@ -35,6 +36,18 @@ pub(super) struct PendingRequest {
     pub(super) method: MethodIndex,
     pub(super) at: Option<Duration>,
     pub(super) is_cancelled: bool,
+}
+
+impl PendingRequest {
+    /// How long it took, if its response comes at `at`.
+    pub(super) fn latency(&self, at: Option<Duration>) -> Option<Duration> {
+        at.zip(self.at).and_then(|(at, sent)| at.checked_sub(sent))
+    }
+
+    /// The role of the response that comes at `at`.
+    pub(super) fn answered(&self, at: Option<Duration>) -> Role {
+        Role::Response { request: self.number, method: self.method, latency: self.latency(at) }
+    }
 }
 
 /// What became of a request that was added.

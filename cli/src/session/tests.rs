@@ -35,7 +35,7 @@ fn error(id: &str) -> String {
 /// Asserts that a message responds to a method after some milliseconds.
 #[track_caller]
 fn assert_response(session: &Session, role: Option<Role>, method: &str, milliseconds: u64) {
-    let Some(Role::Response { method: index, latency }) = role else { panic!("expected a response, not {role:?}") };
+    let Some(Role::Response { method: index, latency, .. }) = role else { panic!("expected a response, not {role:?}") };
     assert_eq!(session.methods[index].name, method);
     assert_eq!(latency, Some(Duration::from_millis(milliseconds)));
 }
@@ -44,15 +44,18 @@ fn requests_and_errors(session: &Session) -> Vec<(u64, u64)> {
     session.methods.iter().map(|method| (method.requests, method.errors)).collect()
 }
 
-const CALL: Option<Role> = Some(Role::Call { reuses_id: false });
+fn call(request: u64) -> Option<Role> {
+    Some(Role::Call { request: Some(request), reuses_id: false })
+}
+
 const UNMATCHED: Option<Role> = Some(Role::UnmatchedResponse);
 
 #[test]
 fn responses_are_matched_by_id_and_side() {
     let mut session = Session::new();
-    assert_eq!(send(&mut session, Client, &request("1", "a")), CALL);
-    assert_eq!(send(&mut session, Server, &request("1", "b")), CALL);
-    assert_eq!(send(&mut session, Client, &request("\"1\"", "a")), CALL);
+    assert_eq!(send(&mut session, Client, &request("1", "a")), call(0));
+    assert_eq!(send(&mut session, Server, &request("1", "b")), call(1));
+    assert_eq!(send(&mut session, Client, &request("\"1\"", "a")), call(2));
     let role = send(&mut session, Server, &result("1.0"));
     assert_response(&session, role, "a", 3);
     let role = send(&mut session, Client, &error("1"));
@@ -70,13 +73,13 @@ fn responses_are_matched_by_id_and_side() {
 fn reused_id_is_noticed() {
     let mut session = Session::new();
     send(&mut session, Client, &request("1", "a"));
-    assert_eq!(send(&mut session, Client, &request("1", "b")), Some(Role::Call { reuses_id: true }));
+    assert_eq!(send(&mut session, Client, &request("1", "b")), Some(Role::Call { request: Some(1), reuses_id: true }));
     let role = send(&mut session, Server, &result("1"));
     assert_response(&session, role, "a", 2);
     let role = send(&mut session, Server, &result("1"));
     assert_response(&session, role, "b", 2);
     assert_eq!(send(&mut session, Server, &result("1")), UNMATCHED);
-    assert_eq!(send(&mut session, Client, &request("1", "a")), CALL);
+    assert_eq!(send(&mut session, Client, &request("1", "a")), call(2));
     session.end(None);
     assert_eq!((session.reused.count, session.unmatched.count, session.unanswered.count), (1, 1, 1));
 }

@@ -50,11 +50,11 @@ impl Transcript {
                     self.end_line(&counted(entries as u64, "entry", "entries"), "", len, None);
                 }
             }
-            Seen::Fault { fault, is_entry } => self.add_fault(from, fault, is_entry, at),
+            Seen::Fault { fault, is_entry, .. } => self.add_fault(from, fault, is_entry, at),
             Seen::Message { message, role, is_entry } => {
                 let problem = match role {
                     Role::UnmatchedResponse => Some("no pending request has this id"),
-                    Role::Call { reuses_id: true } => Some("a pending request already has this id"),
+                    Role::Call { reuses_id: true, .. } => Some("a pending request already has this id"),
                     _ => None,
                 };
                 if self.quiet && problem.is_none() {
@@ -86,7 +86,7 @@ impl Transcript {
                     let _ = write!(note, " ({})", error.code());
                 }
                 let method = match role {
-                    Role::Response { method, latency: taken } => {
+                    Role::Response { method, latency: taken, .. } => {
                         latency = taken;
                         session.methods[method].name.clone()
                     }

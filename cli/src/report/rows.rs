@@ -1,0 +1,319 @@
+//! Turns the records of a recording into the rows of the page.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, Write};
+use std::time::Duration;
+
+use serde_json::json;
+use wireline::{Fault, Id, Message};
+
+use super::embed;
+use super::page::{Page, Row};
+use crate::message_kind::MessageKind;
+use crate::recording::{Content, Entry, Reader, SessionEvent};
+use crate::session::{Follower, Role, Seen, Side};
+
+/// A row's bits: who sent it, the kind in the next three, and flags.
+const FROM_SERVER: u32 = 1;
+const KIND_SHIFT: u32 = 1;
+const IS_ENTRY: u32 = 1 << 4;
+const IS_CUT: u32 = 1 << 5;
+/// A request, also a faulty one.
+const IS_CALL: u32 = 1 << 6;
+const REUSES_ID: u32 = 1 << 7;
+const IS_UNMATCHED: u32 = 1 << 8;
+
+/// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
+const FAULT: u32 = MessageKind::ALL.len() as u32;
+
+/// How many methods are told apart, and the longest name, id and error message to keep, in bytes.
+const MAX_LABELS: usize = 4096;
+const MAX_NAME_LEN: usize = 256;
+const MAX_ID_LEN: usize = 128;
+const MAX_MESSAGE_LEN: usize = 256;
+
+/// Stands in for all methods beyond the limit.
+const OTHERS: &str = "(others)";
+
+/// What may be in the page.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) payload_len: usize,
+    pub(super) page_len: u64,
+}
+
+/// What the page leaves out.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LeftOut {
+    pub(super) cut_payloads: u64,
+    pub(super) rows: u64,
+}
+
+pub(super) struct Rows<W> {
+    page: Page<W>,
+    limits: Limits,
+    left_out: LeftOut,
+    labels: Labels,
+    /// For each side, what has been read of its current line.
+    lines: [RawLine; 2],
+    /// The first error in writing the page.
+    written: io::Result<()>,
+}
+
+#[derive(Default)]
+struct RawLine {
+    start: Vec<u8>,
+    len: u64,
+}
+
+/// The methods, in the order of their first call.
+#[derive(Default)]
+struct Labels {
+    names: Vec<String>,
+    indexes: HashMap<String, u32>,
+}
+
+/// A session so far.
+#[derive(Default)]
+struct Progress {
+    /// When it started, in seconds since 1970.
+    start: Option<f64>,
+    at: Duration,
+    has_ended: bool,
+}
+
+impl<W: Write> Rows<W> {
+    pub(super) fn new(page: Page<W>, limits: Limits) -> Self {
+        Self {
+            page,
+            limits,
+            left_out: LeftOut::default(),
+            labels: Labels::default(),
+            lines: Default::default(),
+            written: Ok(()),
+        }
+    }
+
+    /// Adds all sessions of a recording. The outer error is about reading, the inner one about writing.
+    pub(super) fn add_recording(
+        &mut self,
+        reader: &mut Reader<impl BufRead>,
+        follower: &mut Follower,
+        mut on_progress: impl FnMut(u64),
+    ) -> io::Result<io::Result<()>> {
+        let mut session = Progress::default();
+        let read = loop {
+            let before = reader.offset;
+            let entry = match reader.next() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            on_progress(reader.offset - before);
+            if let Content::Event(SessionEvent::Start) = entry.content
+                && session.start.is_some()
+            {
+                self.end_session(follower, &session);
+                session = Progress::default();
+            }
+            self.add_entry(follower, &mut session, entry);
+            if self.written.is_err() {
+                break Ok(());
+            }
+        };
+        if session.start.is_some() {
+            self.end_session(follower, &session);
+        }
+        let written = std::mem::replace(&mut self.written, Ok(()));
+        read.map(|()| written)
+    }
+
+    fn add_entry(&mut self, follower: &mut Follower, session: &mut Progress, entry: Entry) {
+        let start = *session.start.get_or_insert(entry.time);
+        session.at = Duration::try_from_secs_f64(entry.time - start).unwrap_or_default().max(session.at);
+        let at = session.at;
+        match entry.content {
+            Content::Event(event) => session.has_ended |= event == SessionEvent::End,
+            Content::Bytes { from, bytes, is_last } => {
+                let text = bytes.strip_suffix(b"\n");
+                self.lines[from as usize].add(text.unwrap_or(&bytes), self.limits.payload_len);
+                follower.add_bytes(from, &bytes, Some(at), |_, seen| self.add_seen(from, at, &seen));
+                if text.is_some() {
+                    self.lines[from as usize] = RawLine::default();
+                }
+                if is_last {
+                    follower.end_stream(from, Some(at), |_, seen| self.add_seen(from, at, &seen));
+                }
+            }
+        }
+    }
+
+    fn end_session(&mut self, follower: &mut Follower, session: &Progress) {
+        for from in Side::BOTH {
+            follower.end_stream(from, Some(session.at), |_, seen| self.add_seen(from, session.at, &seen));
+        }
+        follower.end_session(Some(session.at));
+        self.lines = Default::default();
+        let json = json!({
+            "start": session.start,
+            "duration": micros(session.at),
+            "ended": session.has_ended,
+        });
+        let written = self.page.end_session(&escaped(&json));
+        self.note_error(written);
+    }
+
+    fn add_seen(&mut self, from: Side, at: Duration, seen: &Seen<'_>) {
+        if self.page.len() >= self.limits.page_len {
+            self.left_out.rows += 1;
+            return;
+        }
+        let line = std::mem::take(&mut self.lines[from as usize]);
+        let mut row = Row {
+            time: micros(at),
+            bits: if from == Side::Server { FROM_SERVER } else { 0 },
+            len: line.len,
+            label: None,
+            id: b"0".to_vec(),
+            request: None,
+            note: b"0".to_vec(),
+        };
+        let mut payload = &line.start[..];
+        match seen {
+            Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
+            Seen::Message { message, role, is_entry } => {
+                if *is_entry {
+                    row.bits |= IS_ENTRY;
+                    row.len = message.as_bytes().len() as u64;
+                    payload = embed::cut(message.as_bytes(), self.limits.payload_len);
+                }
+                self.describe_message(&mut row, message);
+                describe_role(&mut row, *role);
+            }
+            Seen::Fault { fault, role, is_entry } => {
+                row.bits |= FAULT << KIND_SHIFT;
+                if *is_entry {
+                    // The batch has it.
+                    row.bits |= IS_ENTRY;
+                    (row.len, payload) = (0, &[]);
+                }
+                describe_fault(&mut row, fault);
+                if let Some(role) = role {
+                    describe_role(&mut row, *role);
+                }
+            }
+        }
+        if (payload.len() as u64) < row.len {
+            row.bits |= IS_CUT;
+            self.left_out.cut_payloads += 1;
+        }
+        let written = self.page.add(&row, payload);
+        self.note_error(written);
+        // The entries of a batch follow.
+        self.lines[from as usize] = line;
+    }
+
+    fn describe_message(&mut self, row: &mut Row, message: &Message<'_>) {
+        row.bits |= kind_bits(MessageKind::of(message));
+        match message {
+            Message::Request(request) => {
+                row.id = id_json(Some(request.id()));
+                row.label = Some(self.labels.index_of(&request.method()));
+            }
+            Message::Notification(notification) => row.label = Some(self.labels.index_of(&notification.method())),
+            Message::Response(response) => {
+                row.id = id_json(response.id());
+                if let Some(error) = response.error() {
+                    let message = error.message();
+                    let message = String::from_utf8_lossy(embed::cut(message.as_bytes(), MAX_MESSAGE_LEN));
+                    row.note = escaped(&json!([error.code(), message]));
+                }
+            }
+        }
+    }
+
+    /// Ends the page with a summary.
+    pub(super) fn finish(self, title: &str) -> io::Result<LeftOut> {
+        let Self { page, limits, left_out, labels, .. } = self;
+        let summary = json!({
+            "title": title,
+            "tool": concat!("wireline ", env!("CARGO_PKG_VERSION")),
+            "maxPayload": limits.payload_len,
+            "cutPayloads": left_out.cut_payloads,
+            "leftOut": left_out.rows,
+            "labels": labels.names,
+        });
+        page.finish(&escaped(&summary))?;
+        Ok(left_out)
+    }
+
+    fn note_error(&mut self, written: io::Result<()>) {
+        if self.written.is_ok() {
+            self.written = written;
+        }
+    }
+}
+
+impl RawLine {
+    /// Adds a part, of which the first `max_len` bytes of the line are kept.
+    fn add(&mut self, part: &[u8], max_len: usize) {
+        self.len += part.len() as u64;
+        let room = max_len - self.start.len();
+        self.start.extend_from_slice(&part[..part.len().min(room)]);
+        if part.len() > room {
+            let whole = embed::cut(&[&self.start, &b"x"[..]].concat(), max_len).len();
+            self.start.truncate(whole);
+        }
+    }
+}
+
+impl Labels {
+    fn index_of(&mut self, method: &str) -> u32 {
+        if let Some(index) = self.indexes.get(method) {
+            return *index;
+        }
+        let name = if self.names.len() < MAX_LABELS && method.len() <= MAX_NAME_LEN { method } else { OTHERS };
+        *self.indexes.entry(name.to_owned()).or_insert_with(|| {
+            self.names.push(name.to_owned());
+            self.names.len() as u32 - 1
+        })
+    }
+}
+
+fn kind_bits(kind: MessageKind) -> u32 {
+    (kind as u32) << KIND_SHIFT
+}
+
+fn describe_role(row: &mut Row, role: Role) {
+    match role {
+        Role::Call { request, reuses_id } => {
+            row.request = request;
+            row.bits |= if request.is_some() { IS_CALL } else { 0 } | if reuses_id { REUSES_ID } else { 0 };
+        }
+        Role::Response { request, .. } => row.request = Some(request),
+        Role::ResponseToFault => {}
+        Role::UnmatchedResponse => row.bits |= IS_UNMATCHED,
+    }
+}
+
+fn describe_fault(row: &mut Row, fault: &Fault) {
+    row.id = id_json(fault.id());
+    let hint = fault.hint().map(|hint| hint.to_string());
+    row.note = escaped(&json!([fault.kind().name(), fault.to_string(), hint]));
+}
+
+fn id_json(id: Option<&Id<'_>>) -> Vec<u8> {
+    let Some(id) = id else { return b"0".to_vec() };
+    let mut json = Vec::new();
+    embed::push_string(&mut json, embed::cut(id.as_json().as_bytes(), MAX_ID_LEN));
+    json
+}
+
+fn micros(at: Duration) -> u64 {
+    u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// JSON without `<`, which can only be within strings.
+fn escaped(json: &serde_json::Value) -> Vec<u8> {
+    json.to_string().replace('<', "\\u003c").into_bytes()
+}
