@@ -1,20 +1,24 @@
 //! Recordings of sessions: one JSON object per line, from which every byte of both directions can be restored.
 //!
 //! ```json
-//! {"time":1763289406.123456,"event":"start"}
+//! {"wireline-recording":1,"time":1763289406.123456}
 //! {"time":1763289406.140012,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"}
 //! {"time":1763289406.141203,"from":"server","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"}
 //! {"time":1763289406.150000,"event":"end","code":0}
 //! ```
 //!
+//! Each session starts with a header. Its first member names the format and its version, and no other file starts like
+//! that. A file may contain several sessions, one after the other.
+//!
 //! `line` is without its newline. A line that is not UTF-8 is stored as `base64` instead. A line longer than
 //! [`MAX_PART_LEN`] is split into records, all but the last with `"more":true`. A line that was not terminated when the
 //! stream ended has `"open":true`.
 //!
-//! `wireline tap` writes this format; `wireline check` and `wireline stats` read it.
+//! `wireline tap` writes this format; [`Reader`] reads it.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
+use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
@@ -31,6 +35,9 @@ const MAX_RECORD_LEN: u64 = 6 * MAX_PART_LEN as u64 + 256;
 #[derive(Debug, Default, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record<'a> {
+    /// The version of the format. Only a header has it.
+    #[serde(rename = "wireline-recording", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u32>,
     /// Seconds since 1970 (UTC).
     pub(crate) time: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,29 +61,38 @@ pub(crate) struct Record<'a> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SessionEvent {
-    /// A session starts. Earlier records of the file belong to other sessions.
-    Start,
     /// The server has exited.
     End,
 }
 
 impl<'a> Record<'a> {
+    /// The start of a session.
+    pub(crate) fn header() -> Self {
+        Self { version: Some(VERSION), ..Self::default() }
+    }
+
     /// Parses a line. Returns `None` if it is not a record.
     fn parse(line: &'a [u8]) -> Option<Self> {
         // Rejects a message without parsing all of it.
-        if !line.starts_with(OPENING) {
+        if !line.starts_with(OPENING) && !line.starts_with(HEADER_OPENING) {
             return None;
         }
         let record: Self = serde_json::from_slice(line).ok()?;
         let texts = usize::from(record.line.is_some()) + usize::from(record.base64.is_some());
-        let is_valid = if record.from.is_some() { texts == 1 } else { texts == 0 && record.event.is_some() };
+        let is_valid = match (record.version, record.from, record.event) {
+            (Some(_), None, None) | (None, None, Some(_)) => texts == 0,
+            (None, Some(_), None) => texts == 1,
+            _ => false,
+        };
         is_valid.then_some(record)
     }
 
-    /// Restores the bytes. Returns `None` if they are not valid base64.
-    fn into_entry(self) -> Option<Entry> {
-        let time = self.time;
-        let Some(from) = self.from else { return Some(Entry { time, content: Content::Event(self.event?) }) };
+    /// Restores the content. Returns `None` if it is not valid base64.
+    fn into_content(self) -> Option<Content> {
+        if self.version.is_some() {
+            return Some(Content::Start);
+        }
+        let Some(from) = self.from else { return Some(Content::End { code: self.code, signal: self.signal }) };
         let mut bytes = match (self.line, self.base64) {
             (Some(line), _) => line.into_owned().into_bytes(),
             (None, Some(base64)) => BASE64_STANDARD.decode(&*base64).ok()?,
@@ -85,7 +101,7 @@ impl<'a> Record<'a> {
         if !self.more && !self.open {
             bytes.push(b'\n');
         }
-        Some(Entry { time, content: Content::Bytes { from, bytes, is_last: self.open } })
+        Some(Content::Bytes { from, bytes, is_last: self.open })
     }
 }
 
@@ -93,26 +109,33 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// The start of every record.
+/// The version of the format that is written, and the only one that is read.
+const VERSION: u32 = 1;
+
+/// The start of every header, and so of every recording.
+const HEADER_OPENING: &[u8] = b"{\"wireline-recording\":";
+
+/// The start of every other record.
 const OPENING: &[u8] = b"{\"time\":";
 
 /// How much of a file [`is_recording`] needs.
-pub(crate) const DETECTION_LEN: usize = 64;
+pub(crate) const DETECTION_LEN: usize = HEADER_OPENING.len();
 
 /// Whether a file with this start is a recording.
 pub(crate) fn is_recording(start: &[u8]) -> bool {
-    let Some(rest) = start.strip_prefix(OPENING) else { return false };
-    let number_len = rest.iter().take_while(|byte| b"0123456789.eE+-".contains(byte)).count();
-    rest[number_len..].starts_with(b",\"event\":") || rest[number_len..].starts_with(b",\"from\":")
+    start.starts_with(HEADER_OPENING)
 }
 
 /// Whether more bytes after `start` could make it a recording.
 pub(crate) fn may_be_recording(start: &[u8]) -> bool {
-    let len = start.len().min(OPENING.len());
-    start[..len] == OPENING[..len] && !start.contains(&b'\n')
+    let len = start.len().min(HEADER_OPENING.len());
+    start[..len] == HEADER_OPENING[..len]
 }
 
-/// Reads a recording.
+/// Reads a recording, one record at a time.
+///
+/// Memory is bounded by the longest record. To follow a file that is being written, give it an input that waits at the
+/// end of the file instead of returning 0.
 pub(crate) struct Reader<R> {
     input: R,
     line: Vec<u8>,
@@ -120,31 +143,42 @@ pub(crate) struct Reader<R> {
     pub(crate) line_number: u64,
     /// How many bytes have been read.
     pub(crate) offset: u64,
+    /// When the current session started, in seconds since 1970.
+    session_start: Option<f64>,
     /// The number of the first line that is not a record.
     first_invalid: Option<u64>,
 }
 
-/// The content of a record.
+/// What a record says.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Entry {
     /// Seconds since 1970 (UTC).
     pub(crate) time: f64,
+    /// The time since the start of its session.
+    pub(crate) at: Duration,
     pub(crate) content: Content,
 }
 
+#[derive(Debug, PartialEq)]
 pub(crate) enum Content {
-    Event(SessionEvent),
+    /// A session starts. Earlier records belong to other sessions.
+    Start,
     /// Bytes that one side sent, including the newline if there was one.
+    ///
+    /// A whole line, or a part of a line that is longer than [`MAX_PART_LEN`].
     Bytes {
         from: Side,
         bytes: Vec<u8>,
-        /// Whether the stream ended after these bytes.
+        /// Whether the stream ended after these bytes, without a newline.
         is_last: bool,
     },
+    /// The server has exited, with a code or by a signal.
+    End { code: Option<i32>, signal: Option<i32> },
 }
 
 impl<R: BufRead> Reader<R> {
     pub(crate) fn new(input: R) -> Self {
-        Self { input, line: Vec::new(), line_number: 0, offset: 0, first_invalid: None }
+        Self { input, line: Vec::new(), line_number: 0, offset: 0, session_start: None, first_invalid: None }
     }
 
     /// Returns the next record. Lines that are not records are skipped, and reported as an error at the end.
@@ -162,8 +196,22 @@ impl<R: BufRead> Reader<R> {
                 };
             }
             self.offset += len as u64;
-            if let Some(entry) = Record::parse(&self.line).and_then(Record::into_entry) {
-                return Ok(Some(entry));
+            if let Some(record) = Record::parse(&self.line) {
+                let (time, version) = (record.time, record.version);
+                if let Some(version) = version.filter(|version| *version != VERSION) {
+                    return Err(io::Error::other(format!(
+                        "the recording has version {version} of the format, and this wireline reads version {VERSION}"
+                    )));
+                }
+                if let Some(content) = record.into_content() {
+                    if content == Content::Start {
+                        self.session_start = None;
+                    }
+                    let start = *self.session_start.get_or_insert(time);
+                    // Times may go backwards, or be absurd: nobody has checked them.
+                    let at = Duration::try_from_secs_f64(time - start).unwrap_or_default();
+                    return Ok(Some(Entry { time, at, content }));
+                }
             }
             if !self.line.trim_ascii().is_empty() {
                 self.first_invalid = self.first_invalid.or(Some(self.line_number));
@@ -189,16 +237,60 @@ mod tests {
             r#"{"time":1,"line":""}"#,
             r#"{"time":1,"from":"client","line":"","base64":""}"#,
             r#"{"time":1,"from":"client","line":""#,
+            r#"{"time":1731,"event":"server started"}"#,
+            r#"{"wireline-recording":1}"#,
+            r#"{"wireline-recording":1,"time":1,"from":"client","line":""}"#,
+            r#"{"wireline-recording":1,"time":1,"event":"end"}"#,
         ] {
             assert_eq!(Record::parse(line.as_bytes()), None, "{line}");
-            assert!(!is_recording(line.as_bytes()) || line.contains("\"from\""), "{line}");
         }
+    }
+
+    #[test]
+    fn only_a_header_makes_a_recording() {
+        let header = serde_json::to_string(&Record { time: 1.5, ..Record::header() }).unwrap();
+        assert_eq!(header, r#"{"wireline-recording":1,"time":1.5}"#);
+        assert!(is_recording(&header.as_bytes()[..DETECTION_LEN]));
+        assert!((0..DETECTION_LEN).all(|len| may_be_recording(&header.as_bytes()[..len])));
+        for line in [
+            "",
+            r#"{"time":1731,"event":"server started"}"#,
+            r#"{"time":1763289406.123456,"event":"start"}"#,
+            r#"{"time":1763289406.123456,"from":"client","line":""}"#,
+            r#"{"jsonrpc":"2.0","method":"wireline-recording"}"#,
+        ] {
+            assert!(!is_recording(line.as_bytes()), "{line}");
+            assert_eq!(may_be_recording(line.as_bytes()), line.is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let mut reader = Reader::new(&br#"{"wireline-recording":2,"time":1.0}"#[..]);
+        let error = reader.next().unwrap_err().to_string();
+        assert!(error.contains("version 2") && error.contains("version 1"), "{error}");
+    }
+
+    #[test]
+    fn times_are_relative_to_their_session() {
+        let text = r#"{"wireline-recording":1,"time":5.0}
+{"time":5.5,"from":"client","line":""}
+{"wireline-recording":1,"time":9.0}
+{"time":8.0,"from":"client","line":""}
+{"time":1e300,"event":"end","signal":9}
+"#;
+        let mut reader = Reader::new(text.as_bytes());
+        let entries: Vec<Entry> = std::iter::from_fn(|| reader.next().unwrap()).collect();
+        let times: Vec<f64> = entries.iter().map(|entry| entry.at.as_secs_f64()).collect();
+        assert_eq!(times, [0.0, 0.5, 0.0, 0.0, 0.0]);
+        assert_eq!(entries[4].content, Content::End { code: None, signal: Some(9) });
     }
 
     #[test]
     fn invalid_lines_are_skipped_and_reported_at_the_end() {
         for line in ["{}", r#"{"time":1,"from":"client","base64":"?"}"#] {
-            let text = format!("{{\"time\":1.0,\"event\":\"start\"}}\n\n{line}\n{{\"time\":1.0,\"event\":\"end\"}}\n");
+            let text =
+                format!("{{\"wireline-recording\":1,\"time\":1.0}}\n\n{line}\n{{\"time\":1.0,\"event\":\"end\"}}\n");
             let mut reader = Reader::new(text.as_bytes());
             assert!((0..2).all(|_| reader.next().unwrap().is_some()));
             assert_eq!(reader.next().err().unwrap().to_string(), "line 3 is not a record of a session");

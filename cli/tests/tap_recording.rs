@@ -119,7 +119,7 @@ fn recording_is_locked_by_one_tap() {
     wait_for_exit(&mut first);
 
     // A truncated last line does not spoil the next one.
-    std::fs::write(&recording, r#"{"time":1.5,"event":"start"}"#.to_owned() + "\n{\"time\":1.6,\"fr").unwrap();
+    std::fs::write(&recording, r#"{"wireline-recording":1,"time":1.5}"#.to_owned() + "\n{\"time\":1.6,\"fr").unwrap();
     session(&["-qq", "--record", name], &["cat"], format!("{REQUEST}\n").as_bytes());
     let records = std::fs::read_to_string(&recording).unwrap();
     assert!(records.contains("\"fr\n{\"time\":") && records.contains("\"event\":\"end\""), "{records}");
@@ -130,7 +130,7 @@ fn recording_is_locked_by_one_tap() {
 
 #[test]
 fn odd_recordings_are_readable() {
-    let start = r#"{"time":0.0,"event":"start"}"#;
+    let start = r#"{"wireline-recording":1,"time":0.0}"#;
     let end = r#"{"time":1.8e19,"event":"end"}"#;
     let cut = r#"{"time":1.0,"from":"server","line":"{\"jsonrpc\":","more":true}"#;
     let recording = file("odd.tap", [start, end, start, cut, end].join("\n"));

@@ -79,8 +79,9 @@ fn make(args: &Args, source: &Source, progress: &Progress) -> Result<LeftOut, Fa
         payload_len: usize::try_from(args.max_payload).unwrap_or(usize::MAX),
         page_len: args.max_page,
     };
-    let mut rows = Rows::new(page, limits);
-    let mut follower = Follower::new(args.rules.rules());
+    let protocols = args.rules.protocols();
+    let mut rows = Rows::new(page, limits, protocols);
+    let mut follower = Follower::new(args.rules.rules(), protocols);
     let read = rows.add_recording(&mut Reader::new(input), &mut follower, |bytes| progress.advance(bytes));
     // What could be read is worth a page, even if the recording breaks off.
     let (written, read) = match read {

@@ -5,13 +5,14 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use serde_json::json;
-use wireline::{Fault, Id, Message};
+use wireline::{Fault, Id, Message, RawJson};
 
 use super::embed;
 use super::page::{Page, Row};
 use crate::message_kind::MessageKind;
-use crate::recording::{Content, Entry, Reader, SessionEvent};
-use crate::session::{Follower, Role, Seen, Side};
+use crate::protocol::{Hello, Protocols};
+use crate::recording::{Content, Entry, Reader};
+use crate::session::{Follower, Role, Seen, Session, Side};
 
 /// A row's bits: who sent it, the kind in the next three, and flags.
 const FROM_SERVER: u32 = 1;
@@ -22,6 +23,8 @@ const IS_CUT: u32 = 1 << 5;
 const IS_CALL: u32 = 1 << 6;
 const REUSES_ID: u32 = 1 << 7;
 const IS_UNMATCHED: u32 = 1 << 8;
+/// A result that says that the call has failed.
+const IS_FAILURE: u32 = 1 << 9;
 
 /// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
 const FAULT: u32 = MessageKind::ALL.len() as u32;
@@ -51,11 +54,13 @@ pub(super) struct LeftOut {
 
 pub(super) struct Rows<W> {
     page: Page<W>,
+    protocols: Protocols,
     limits: Limits,
     left_out: LeftOut,
     labels: Labels,
     /// For each side, what has been read of its current line.
     lines: [RawLine; 2],
+    session: SessionInfo,
     /// The first error in writing the page.
     written: io::Result<()>,
 }
@@ -66,30 +71,38 @@ struct RawLine {
     len: u64,
 }
 
-/// The methods, in the order of their first call.
+/// What is called: a method, and what the call is about, which is empty if it is about nothing in particular.
+type Label = (String, String);
+
+/// All that is called, in the order of the first call.
 #[derive(Default)]
 struct Labels {
-    names: Vec<String>,
-    indexes: HashMap<String, u32>,
+    labels: Vec<Label>,
+    indexes: HashMap<Label, u32>,
 }
 
 /// A session so far.
 #[derive(Default)]
-struct Progress {
+struct SessionInfo {
     /// When it started, in seconds since 1970.
     start: Option<f64>,
     at: Duration,
-    has_ended: bool,
+    /// How the server ended, if it has: with a code or by a signal.
+    end: Option<(Option<i32>, Option<i32>)>,
+    /// What each side has said of itself.
+    hellos: [Option<Hello>; 2],
 }
 
 impl<W: Write> Rows<W> {
-    pub(super) fn new(page: Page<W>, limits: Limits) -> Self {
+    pub(super) fn new(page: Page<W>, limits: Limits, protocols: Protocols) -> Self {
         Self {
             page,
+            protocols,
             limits,
             left_out: LeftOut::default(),
             labels: Labels::default(),
             lines: Default::default(),
+            session: SessionInfo::default(),
             written: Ok(()),
         }
     }
@@ -101,7 +114,6 @@ impl<W: Write> Rows<W> {
         follower: &mut Follower,
         mut on_progress: impl FnMut(u64),
     ) -> io::Result<io::Result<()>> {
-        let mut session = Progress::default();
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -110,67 +122,64 @@ impl<W: Write> Rows<W> {
                 Err(error) => break Err(error),
             };
             on_progress(reader.offset - before);
-            if let Content::Event(SessionEvent::Start) = entry.content
-                && session.start.is_some()
-            {
-                self.end_session(follower, &session);
-                session = Progress::default();
-            }
-            self.add_entry(follower, &mut session, entry);
+            self.add_entry(follower, entry);
             if self.written.is_err() {
                 break Ok(());
             }
         };
-        if session.start.is_some() {
-            self.end_session(follower, &session);
-        }
+        self.end_session(follower);
         let written = std::mem::replace(&mut self.written, Ok(()));
         read.map(|()| written)
     }
 
-    fn add_entry(&mut self, follower: &mut Follower, session: &mut Progress, entry: Entry) {
-        let start = *session.start.get_or_insert(entry.time);
-        session.at = Duration::try_from_secs_f64(entry.time - start).unwrap_or_default().max(session.at);
-        let at = session.at;
-        match entry.content {
-            Content::Event(event) => session.has_ended |= event == SessionEvent::End,
+    fn add_entry(&mut self, follower: &mut Follower, Entry { time, at, content }: Entry) {
+        if content == Content::Start {
+            self.end_session(follower);
+        }
+        self.session.start.get_or_insert(time);
+        // Times that go backwards would give negative latencies.
+        let at = at.max(self.session.at);
+        self.session.at = at;
+        match content {
+            Content::Start => {}
+            Content::End { code, signal } => self.session.end = Some((code, signal)),
             Content::Bytes { from, bytes, is_last } => {
                 let text = bytes.strip_suffix(b"\n");
                 self.lines[from as usize].add(text.unwrap_or(&bytes), self.limits.payload_len);
-                follower.add_bytes(from, &bytes, Some(at), |_, seen| self.add_seen(from, at, &seen));
+                follower.add_bytes(from, &bytes, Some(at), |session, seen| self.add_seen(session, from, &seen));
                 if text.is_some() {
                     self.lines[from as usize] = RawLine::default();
                 }
                 if is_last {
-                    follower.end_stream(from, Some(at), |_, seen| self.add_seen(from, at, &seen));
+                    follower.end_stream(from, Some(at), |session, seen| self.add_seen(session, from, &seen));
                 }
             }
         }
     }
 
-    fn end_session(&mut self, follower: &mut Follower, session: &Progress) {
+    /// Ends the session, if there is one.
+    fn end_session(&mut self, follower: &mut Follower) {
+        let at = Some(self.session.at);
         for from in Side::BOTH {
-            follower.end_stream(from, Some(session.at), |_, seen| self.add_seen(from, session.at, &seen));
+            follower.end_stream(from, at, |session, seen| self.add_seen(session, from, &seen));
         }
-        follower.end_session(Some(session.at));
+        follower.end_session(at);
         self.lines = Default::default();
-        let json = json!({
-            "start": session.start,
-            "duration": micros(session.at),
-            "ended": session.has_ended,
-        });
-        let written = self.page.end_session(&escaped(&json));
-        self.note_error(written);
+        let session = std::mem::take(&mut self.session);
+        if session.start.is_some() {
+            let written = self.page.end_session(&escaped(&session.json()));
+            self.note_error(written);
+        }
     }
 
-    fn add_seen(&mut self, from: Side, at: Duration, seen: &Seen<'_>) {
+    fn add_seen(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
         if self.page.len() >= self.limits.page_len {
             self.left_out.rows += 1;
             return;
         }
         let line = std::mem::take(&mut self.lines[from as usize]);
         let mut row = Row {
-            time: micros(at),
+            time: micros(self.session.at),
             bits: if from == Side::Server { FROM_SERVER } else { 0 },
             len: line.len,
             label: None,
@@ -188,6 +197,14 @@ impl<W: Write> Rows<W> {
                     payload = embed::cut(message.as_bytes(), self.limits.payload_len);
                 }
                 self.describe_message(&mut row, message);
+                if let (Message::Response(response), Role::Response { method, .. }) = (message, role)
+                    && let Some(result) = response.result()
+                {
+                    let method = &session.methods[*method].name;
+                    row.bits |= if self.protocols.is_failure(method, &result) { IS_FAILURE } else { 0 };
+                    let hello = self.protocols.answer(method, &result);
+                    self.session.hellos[from as usize] = hello.or(self.session.hellos[from as usize].take());
+                }
                 describe_role(&mut row, *role);
             }
             Seen::Fault { fault, role, is_entry } => {
@@ -218,9 +235,15 @@ impl<W: Write> Rows<W> {
         match message {
             Message::Request(request) => {
                 row.id = id_json(Some(request.id()));
-                row.label = Some(self.labels.index_of(&request.method()));
+                let (method, params) = (request.method(), request.params());
+                row.label = Some(self.label(&method, params.as_ref()));
+                if let Some(hello) = self.protocols.offer(&method, params.as_ref()) {
+                    self.session.hellos[usize::from(row.bits & FROM_SERVER != 0)] = Some(hello);
+                }
             }
-            Message::Notification(notification) => row.label = Some(self.labels.index_of(&notification.method())),
+            Message::Notification(notification) => {
+                row.label = Some(self.label(&notification.method(), notification.params().as_ref()));
+            }
             Message::Response(response) => {
                 row.id = id_json(response.id());
                 if let Some(error) = response.error() {
@@ -232,6 +255,10 @@ impl<W: Write> Rows<W> {
         }
     }
 
+    fn label(&mut self, method: &str, params: Option<&RawJson<'_>>) -> u32 {
+        self.labels.index_of(method, &self.protocols.subject(method, params).unwrap_or_default())
+    }
+
     /// Ends the page with a summary.
     pub(super) fn finish(self, title: &str) -> io::Result<LeftOut> {
         let Self { page, limits, left_out, labels, .. } = self;
@@ -241,7 +268,7 @@ impl<W: Write> Rows<W> {
             "maxPayload": limits.payload_len,
             "cutPayloads": left_out.cut_payloads,
             "leftOut": left_out.rows,
-            "labels": labels.names,
+            "labels": labels.labels,
         });
         page.finish(&escaped(&summary))?;
         Ok(left_out)
@@ -268,14 +295,32 @@ impl RawLine {
 }
 
 impl Labels {
-    fn index_of(&mut self, method: &str) -> u32 {
-        if let Some(index) = self.indexes.get(method) {
+    fn index_of(&mut self, method: &str, subject: &str) -> u32 {
+        let label = [method, subject].map(|text| String::from_utf8_lossy(embed::cut(text.as_bytes(), MAX_NAME_LEN)));
+        let label: Label = label.map(Into::into).into();
+        if let Some(index) = self.indexes.get(&label) {
             return *index;
         }
-        let name = if self.names.len() < MAX_LABELS && method.len() <= MAX_NAME_LEN { method } else { OTHERS };
-        *self.indexes.entry(name.to_owned()).or_insert_with(|| {
-            self.names.push(name.to_owned());
-            self.names.len() as u32 - 1
+        let label = if self.labels.len() < MAX_LABELS { label } else { (OTHERS.to_owned(), String::new()) };
+        *self.indexes.entry(label.clone()).or_insert_with(|| {
+            self.labels.push(label);
+            self.labels.len() as u32 - 1
+        })
+    }
+}
+
+impl SessionInfo {
+    fn json(&self) -> serde_json::Value {
+        let hello = |hello: &Option<Hello>| {
+            hello.as_ref().map(|Hello { protocol, version, program, capabilities }| {
+                json!({ "protocol": protocol, "version": version, "program": program, "capabilities": capabilities })
+            })
+        };
+        json!({
+            "start": self.start,
+            "duration": micros(self.at),
+            "end": self.end,
+            "hellos": self.hellos.each_ref().map(hello),
         })
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::exit;
 use crate::input::{Input, READ_LEN, Source, read_retrying};
 use crate::output::{Output, Progress};
-use crate::recording::{Content, Reader, SessionEvent};
+use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side, overview};
 use crate::terminal::{Styles, terminal_columns};
@@ -48,8 +48,11 @@ Examples:
 pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
-    let mut reading =
-        Reading { follower: Follower::new(args.rules.rules()), elapsed: Duration::ZERO, progress: output.progress() };
+    let mut reading = Reading {
+        follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+        elapsed: Duration::ZERO,
+        progress: output.progress(),
+    };
     let mut code = exit::SUCCESS;
     for source in &sources {
         if let Err(error) = reading.read(source) {
@@ -116,8 +119,7 @@ impl Reading {
 
     fn read_recording(&mut self, input: impl BufRead) -> io::Result<()> {
         let mut reader = Reader::new(input);
-        // When the session started, in seconds since 1970, and its duration so far.
-        let (mut start, mut at) = (None, Duration::ZERO);
+        let mut at = Duration::ZERO;
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -126,12 +128,10 @@ impl Reading {
                 Err(error) => break Err(error),
             };
             self.progress.advance(reader.offset - before);
-            if let Content::Event(SessionEvent::Start) = entry.content {
+            if entry.content == Content::Start {
                 self.end_session(at);
-                start = None;
             }
-            let start = *start.get_or_insert(entry.time);
-            at = Duration::try_from_secs_f64(entry.time - start).unwrap_or_default();
+            at = entry.at;
             if let Content::Bytes { from, bytes, is_last } = entry.content {
                 self.follower.add_bytes(from, &bytes, Some(at), |_, _| {});
                 if is_last {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use wireline::{Fault, Frame, Id, Message};
 
 use super::Report;
@@ -10,6 +10,7 @@ use crate::check::summary::Summary;
 use crate::input::Source;
 use crate::message_kind::MessageKind;
 use crate::session::Side;
+use crate::terminal::printable_json;
 
 pub(crate) struct Ndjson {
     /// Whether objects name the file that they are about.
@@ -49,8 +50,8 @@ impl Report for Ndjson {
         self.opening.clear();
         self.opening.push(b'{');
         if self.with_file {
-            let name = serde_json::Value::from(source.name());
-            self.opening.extend_from_slice(format!("\"file\":{name},").as_bytes());
+            let name = serde_json::Value::from(source.name()).to_string();
+            self.opening.extend_from_slice(format!("\"file\":{},", printable_json(&name)).as_bytes());
         }
     }
 
@@ -106,7 +107,7 @@ fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
         Message::Response(_) => return Ok(()),
     };
     text.write_all(b",\"method\":")?;
-    write_json(text, &*method)
+    write_printable(&method, text)
 }
 
 fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
@@ -118,7 +119,7 @@ fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
     }
     if let Some(reply) = fault.reply() {
         text.write_all(b",\"reply\":")?;
-        serde_json::Serializer::new(text).collect_str(&reply)?;
+        write_printable(&reply.to_string(), text)?;
     }
     Ok(())
 }
@@ -129,11 +130,24 @@ fn write_kind(name: &str, text: &mut Vec<u8>) -> io::Result<()> {
     text.write_all(b"\"")
 }
 
-/// Writes an id exactly as it was spelled in the message.
+/// Writes an id as it was spelled in the message, apart from characters that a terminal must not get.
 fn write_id(id: Option<&Id<'_>>, text: &mut Vec<u8>) -> io::Result<()> {
     let Some(id) = id else { return Ok(()) };
     text.write_all(b",\"id\":")?;
-    text.write_all(id.as_json().as_bytes())
+    text.write_all(printable_json(id.as_json()).as_bytes())
+}
+
+/// Writes a string without characters that a terminal must not get.
+fn write_printable(string: &str, text: &mut Vec<u8>) -> io::Result<()> {
+    let start = text.len();
+    write_json(text, string)?;
+    // Nearly all strings are ASCII, of which only DEL is not printable and not escaped either.
+    if text[start..].iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(());
+    }
+    let json = String::from_utf8_lossy(&text[start..]).into_owned();
+    text.truncate(start);
+    text.write_all(printable_json(&json).as_bytes())
 }
 
 fn write_json<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) -> io::Result<()> {
