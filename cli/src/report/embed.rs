@@ -3,6 +3,8 @@
 //! The page keeps everything from the recording in `<script type="application/json">` elements, whose text ends at the
 //! first `</script`, and is read differently after `<!--`. So there must be no `<` in it.
 
+use crate::terminal::printable_columns;
+
 /// Appends `bytes` as a JSON string without `<`.
 ///
 /// A byte that is not part of UTF-8 text becomes a lone surrogate from U+DC80 to U+DCFF, which no UTF-8 text contains, so
@@ -38,18 +40,9 @@ fn push_escaped(json: &mut Vec<u8>, text: &str) {
     json.extend_from_slice(rest.as_bytes());
 }
 
-/// Besides what JSON and HTML require: control and formatting characters, so that the file is safe to look at in a
-/// terminal or an editor.
+/// Besides what JSON and HTML require: what a terminal must not get, because people look at files in terminals.
 fn needs_escape(c: char) -> bool {
-    match c {
-        '"' | '\\' | '<' => true,
-        ' '..='~' => false,
-        _ => {
-            c.is_control()
-                || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                    | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-        }
-    }
+    matches!(c, '"' | '\\' | '<') || printable_columns(c).is_none()
 }
 
 /// The start of a text in at most `max_len` bytes. Does not end within a character that is whole in the text.

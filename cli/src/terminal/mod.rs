@@ -7,7 +7,7 @@ mod styles;
 
 pub(crate) use escape::{columns, escape, escape_end, escape_start};
 pub(crate) use excerpt::Excerpt;
-pub(crate) use printable::printable_json;
+pub(crate) use printable::{printable_columns, printable_json};
 pub(crate) use styles::Styles;
 
 /// The width to assume if there is no terminal, or its size is unknown.

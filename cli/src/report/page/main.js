@@ -165,6 +165,7 @@ class App {
       if (recording.response[row] >= 0) latencies.push(recording.latency(row));
     }
     latencies.sort((a, b) => a - b);
+    this.showNegotiated();
     const entry = (name, value, note = "", className = "") =>
       element("div", className, element("dt", "", name), element("dd", "", value, note && element("small", "", ` ${note}`)));
     const traffic = (name, { messages, bytes }) => entry(name, formatCount(messages), formatBytes(bytes));
@@ -192,6 +193,25 @@ class App {
       }),
     );
     this.search();
+  }
+
+  /** Shows what client and server said of themselves. */
+  showNegotiated() {
+    const { hellos = [], end } = this.session;
+    const parts = ["client", "server"].flatMap((side, at) => {
+      const hello = hellos[at];
+      if (!hello) return [];
+      const { protocol, version, program, capabilities } = hello;
+      const tags = capabilities.map((one) => element("span", "tag", plain(one)));
+      const name = element("bdi", "", element("b", "", plain(program || "unnamed")));
+      return [element("span", "", element("span", side, at === 0 ? "→ " : "← "), `${side} `, name, ` ${protocol} ${plain(version)} `, ...tags)];
+    });
+    if (end) {
+      const [code, signal] = end;
+      parts.push(element("span", "", signal === null ? `server exited with code ${code ?? "unknown"}` : `server was killed by signal ${signal}`));
+    }
+    byId("negotiated").replaceChildren(...parts);
+    byId("negotiated").hidden = parts.length === 0;
   }
 
   toggleTerm(term) {
@@ -239,6 +259,7 @@ class App {
     const [, range] = /\btime:(\S+)/.exec(text) ?? [];
     this.overview.show(this.session, range ? parseRange(range) : null);
     this.showFound();
+    document.documentElement.dataset.searched = text;
   }
 
   /** Shows what the filter has found in the view that is in sight. */
