@@ -319,7 +319,7 @@ impl SessionInfo {
         json!({
             "start": self.start,
             "duration": micros(self.at),
-            "end": self.end,
+            "exit": self.end,
             "hellos": self.hellos.each_ref().map(hello),
         })
     }

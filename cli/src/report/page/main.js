@@ -197,7 +197,7 @@ class App {
 
   /** Shows what client and server said of themselves. */
   showNegotiated() {
-    const { hellos = [], end } = this.session;
+    const { hellos = [], exit } = this.session;
     const parts = ["client", "server"].flatMap((side, at) => {
       const hello = hellos[at];
       if (!hello) return [];
@@ -206,8 +206,8 @@ class App {
       const name = element("bdi", "", element("b", "", plain(program || "unnamed")));
       return [element("span", "", element("span", side, at === 0 ? "→ " : "← "), `${side} `, name, ` ${protocol} ${plain(version)} `, ...tags)];
     });
-    if (end) {
-      const [code, signal] = end;
+    if (exit) {
+      const [code, signal] = exit;
       parts.push(element("span", "", signal === null ? `server exited with code ${code ?? "unknown"}` : `server was killed by signal ${signal}`));
     }
     byId("negotiated").replaceChildren(...parts);
