@@ -13,6 +13,7 @@
 mod check;
 mod completions;
 mod input;
+mod line_ends;
 mod man;
 mod message_kind;
 mod output;

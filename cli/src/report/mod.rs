@@ -14,7 +14,6 @@ use crate::exit;
 use crate::input::{Input, Source};
 use crate::output::{Output, Progress};
 use crate::recording::Reader;
-use crate::session::Follower;
 use crate::terminal::escape;
 use crate::units::counted;
 use page::Page;
@@ -79,10 +78,8 @@ fn make(args: &Args, source: &Source, progress: &Progress) -> Result<LeftOut, Fa
         payload_len: usize::try_from(args.max_payload).unwrap_or(usize::MAX),
         page_len: args.max_page,
     };
-    let protocols = args.rules.protocols();
-    let mut rows = Rows::new(page, limits, protocols);
-    let mut follower = Follower::new(args.rules.rules(), protocols);
-    let read = rows.add_recording(&mut Reader::new(input), &mut follower, |bytes| progress.advance(bytes));
+    let mut rows = Rows::new(page, limits, args.rules.rules(), args.rules.protocols());
+    let read = rows.add_recording(&mut Reader::new(input), |bytes| progress.advance(bytes));
     // What could be read is worth a page, even if the recording breaks off.
     let (written, read) = match read {
         Ok(written) => (written, Ok(())),

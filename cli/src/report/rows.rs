@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use serde_json::json;
-use wireline::{Fault, Id, Message, RawJson};
+use wireline::{Fault, Id, Message, Rules};
 
 use super::embed;
 use super::page::{Page, Row};
@@ -25,6 +25,8 @@ const REUSES_ID: u32 = 1 << 7;
 const IS_UNMATCHED: u32 = 1 << 8;
 /// A result that says that the call has failed.
 const IS_FAILURE: u32 = 1 << 9;
+/// A notification that cancels a request.
+const IS_CANCELLATION: u32 = 1 << 10;
 
 /// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
 const FAULT: u32 = MessageKind::ALL.len() as u32;
@@ -54,6 +56,7 @@ pub(super) struct LeftOut {
 
 pub(super) struct Rows<W> {
     page: Page<W>,
+    rules: Rules,
     protocols: Protocols,
     limits: Limits,
     left_out: LeftOut,
@@ -89,14 +92,13 @@ struct SessionInfo {
     at: Duration,
     /// How the server ended, if it has: with a code or by a signal.
     end: Option<(Option<i32>, Option<i32>)>,
-    /// What each side has said of itself.
-    hellos: [Option<Hello>; 2],
 }
 
 impl<W: Write> Rows<W> {
-    pub(super) fn new(page: Page<W>, limits: Limits, protocols: Protocols) -> Self {
+    pub(super) fn new(page: Page<W>, limits: Limits, rules: Rules, protocols: Protocols) -> Self {
         Self {
             page,
+            rules,
             protocols,
             limits,
             left_out: LeftOut::default(),
@@ -111,9 +113,9 @@ impl<W: Write> Rows<W> {
     pub(super) fn add_recording(
         &mut self,
         reader: &mut Reader<impl BufRead>,
-        follower: &mut Follower,
         mut on_progress: impl FnMut(u64),
     ) -> io::Result<io::Result<()>> {
+        let mut follower = Follower::new(self.rules, self.protocols);
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -122,12 +124,12 @@ impl<W: Write> Rows<W> {
                 Err(error) => break Err(error),
             };
             on_progress(reader.offset - before);
-            self.add_entry(follower, entry);
+            self.add_entry(&mut follower, entry);
             if self.written.is_err() {
                 break Ok(());
             }
         };
-        self.end_session(follower);
+        self.end_session(&mut follower);
         let written = std::mem::replace(&mut self.written, Ok(()));
         read.map(|()| written)
     }
@@ -163,11 +165,11 @@ impl<W: Write> Rows<W> {
         for from in Side::BOTH {
             follower.end_stream(from, at, |session, seen| self.add_seen(session, from, &seen));
         }
-        follower.end_session(at);
+        let follower = std::mem::replace(follower, Follower::new(self.rules, self.protocols));
         self.lines = Default::default();
         let session = std::mem::take(&mut self.session);
         if session.start.is_some() {
-            let written = self.page.end_session(&escaped(&session.json()));
+            let written = self.page.end_session(&escaped(&session.json(&follower.session)));
             self.note_error(written);
         }
     }
@@ -190,24 +192,15 @@ impl<W: Write> Rows<W> {
         let mut payload = &line.start[..];
         match seen {
             Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
-            Seen::Message { message, role, is_entry } => {
+            Seen::Message { message, role, is_entry, .. } => {
                 if *is_entry {
                     row.bits |= IS_ENTRY;
                     row.len = message.as_bytes().len() as u64;
                     payload = embed::cut(message.as_bytes(), self.limits.payload_len);
                 }
-                self.describe_message(&mut row, message);
-                if let (Message::Response(response), Role::Response { method, .. }) = (message, role)
-                    && let Some(result) = response.result()
-                {
-                    let method = &session.methods[*method].name;
-                    row.bits |= if self.protocols.is_failure(method, &result) { IS_FAILURE } else { 0 };
-                    let hello = self.protocols.answer(method, &result);
-                    self.session.hellos[from as usize] = hello.or(self.session.hellos[from as usize].take());
-                }
-                describe_role(&mut row, *role);
+                self.describe_message(&mut row, message, role);
             }
-            Seen::Fault { fault, role, is_entry } => {
+            Seen::Fault { fault, is_entry } => {
                 row.bits |= FAULT << KIND_SHIFT;
                 if *is_entry {
                     // The batch has it.
@@ -215,11 +208,9 @@ impl<W: Write> Rows<W> {
                     (row.len, payload) = (0, &[]);
                 }
                 describe_fault(&mut row, fault);
-                if let Some(role) = role {
-                    describe_role(&mut row, *role);
-                }
             }
         }
+        row.request = session.last_request();
         if (payload.len() as u64) < row.len {
             row.bits |= IS_CUT;
             self.left_out.cut_payloads += 1;
@@ -230,19 +221,23 @@ impl<W: Write> Rows<W> {
         self.lines[from as usize] = line;
     }
 
-    fn describe_message(&mut self, row: &mut Row, message: &Message<'_>) {
+    fn describe_message(&mut self, row: &mut Row, message: &Message<'_>, role: &Role) {
+        row.bits |= match role {
+            Role::Call { reuses_id: true, .. } => REUSES_ID,
+            Role::Cancellation { .. } => IS_CANCELLATION,
+            Role::Response { is_failure: true, .. } if MessageKind::of(message) == MessageKind::Response => IS_FAILURE,
+            Role::UnmatchedResponse { .. } => IS_UNMATCHED,
+            _ => 0,
+        };
         row.bits |= kind_bits(MessageKind::of(message));
         match message {
             Message::Request(request) => {
                 row.id = id_json(Some(request.id()));
-                let (method, params) = (request.method(), request.params());
-                row.label = Some(self.label(&method, params.as_ref()));
-                if let Some(hello) = self.protocols.offer(&method, params.as_ref()) {
-                    self.session.hellos[usize::from(row.bits & FROM_SERVER != 0)] = Some(hello);
-                }
+                row.bits |= IS_CALL;
+                row.label = Some(self.labels.index_of(&request.method(), subject(role)));
             }
             Message::Notification(notification) => {
-                row.label = Some(self.label(&notification.method(), notification.params().as_ref()));
+                row.label = Some(self.labels.index_of(&notification.method(), subject(role)));
             }
             Message::Response(response) => {
                 row.id = id_json(response.id());
@@ -253,10 +248,6 @@ impl<W: Write> Rows<W> {
                 }
             }
         }
-    }
-
-    fn label(&mut self, method: &str, params: Option<&RawJson<'_>>) -> u32 {
-        self.labels.index_of(method, &self.protocols.subject(method, params).unwrap_or_default())
     }
 
     /// Ends the page with a summary.
@@ -310,9 +301,9 @@ impl Labels {
 }
 
 impl SessionInfo {
-    fn json(&self) -> serde_json::Value {
-        let hello = |hello: &Option<Hello>| {
-            hello.as_ref().map(|Hello { protocol, version, program, capabilities }| {
+    fn json(&self, session: &Session) -> serde_json::Value {
+        let hello = |side| {
+            session.hello(side).map(|Hello { protocol, version, program, capabilities }| {
                 json!({ "protocol": protocol, "version": version, "program": program, "capabilities": capabilities })
             })
         };
@@ -320,7 +311,7 @@ impl SessionInfo {
             "start": self.start,
             "duration": micros(self.at),
             "exit": self.end,
-            "hellos": self.hellos.each_ref().map(hello),
+            "hellos": Side::BOTH.map(hello),
         })
     }
 }
@@ -329,20 +320,18 @@ fn kind_bits(kind: MessageKind) -> u32 {
     (kind as u32) << KIND_SHIFT
 }
 
-fn describe_role(row: &mut Row, role: Role) {
+/// What a call is about.
+fn subject(role: &Role) -> &str {
     match role {
-        Role::Call { request, reuses_id } => {
-            row.request = request;
-            row.bits |= if request.is_some() { IS_CALL } else { 0 } | if reuses_id { REUSES_ID } else { 0 };
-        }
-        Role::Response { request, .. } => row.request = Some(request),
-        Role::ResponseToFault => {}
-        Role::UnmatchedResponse => row.bits |= IS_UNMATCHED,
+        Role::Call { subject: Some(subject), .. } => subject,
+        _ => "",
     }
 }
 
 fn describe_fault(row: &mut Row, fault: &Fault) {
     row.id = id_json(fault.id());
+    // One with an id counts as a request unless it was meant as a response.
+    row.bits |= if fault.id().is_some() && !fault.is_response() { IS_CALL } else { 0 };
     let hint = fault.hint().map(|hint| hint.to_string());
     row.note = escaped(&json!([fault.kind().name(), fault.to_string(), hint]));
 }

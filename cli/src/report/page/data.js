@@ -11,6 +11,7 @@ const IS_CALL = 1 << 6;
 const REUSES_ID = 1 << 7;
 const IS_UNMATCHED = 1 << 8;
 const IS_FAILURE = 1 << 9;
+const IS_CANCELLATION = 1 << 10;
 
 const kindOf = (bits) => (bits >> 1) & 7;
 
@@ -68,13 +69,19 @@ class Recording {
 
   /** Finds the row of each request, and of its response. */
   connectCalls() {
-    const requests = new Map();
     this.response = new Int32Array(this.length).fill(-1);
     /** For each row, the row of the request that it belongs to, or -1. */
     this.call = new Int32Array(this.length).fill(-1);
     /** The rows between a request and its response that belong to it: progress and cancellation. */
     this.between = new Map();
+    let session = -1;
+    let requests = null;
     for (let row = 0; row < this.length; row++) {
+      // Requests are numbered anew in each session.
+      while (this.sessions[session + 1]?.first <= row) {
+        session++;
+        requests = new Map();
+      }
       const number = this.request[row];
       if (number < 0) continue;
       if (this.bits[row] & IS_CALL) {
@@ -128,7 +135,7 @@ class Recording {
   }
 
   isCancelled(call) {
-    return (this.between.get(call) ?? []).some((row) => this.labels(row)[0].toLowerCase().includes("cancel"));
+    return (this.between.get(call) ?? []).some((row) => this.bits[row] & IS_CANCELLATION);
   }
 
   /** Whether the row itself reports a problem. */
