@@ -92,6 +92,10 @@ struct SessionInfo {
     at: Duration,
     /// How the server ended, if it has: with a code or by a signal.
     end: Option<(Option<i32>, Option<i32>)>,
+    /// For each side, whether some of its lines end in a carriage return and a line feed.
+    has_returns: [bool; 2],
+    /// For each side, whether its last line has no line end.
+    is_unterminated: [bool; 2],
 }
 
 impl<W: Write> Rows<W> {
@@ -175,6 +179,14 @@ impl<W: Write> Rows<W> {
     }
 
     fn add_seen(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
+        match seen {
+            Seen::CarriageReturn => self.session.has_returns[from as usize] = true,
+            Seen::Unterminated { .. } => self.session.is_unterminated[from as usize] = true,
+            _ => self.add_row(session, from, seen),
+        }
+    }
+
+    fn add_row(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
         if self.page.len() >= self.limits.page_len {
             self.left_out.rows += 1;
             return;
@@ -191,6 +203,7 @@ impl<W: Write> Rows<W> {
         };
         let mut payload = &line.start[..];
         match seen {
+            Seen::CarriageReturn | Seen::Unterminated { .. } => return,
             Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
             Seen::Message { message, role, is_entry, .. } => {
                 if *is_entry {
@@ -311,6 +324,8 @@ impl SessionInfo {
             "start": self.start,
             "duration": micros(self.at),
             "exit": self.end,
+            "hasReturns": self.has_returns,
+            "isUnterminated": self.is_unterminated,
             "hellos": Side::BOTH.map(hello),
         })
     }

@@ -125,12 +125,10 @@ class App {
     const { sessions, summary } = this.recording;
     byId("title").textContent = plain(summary.title);
     document.title = `${plain(summary.title)} – wireline report`;
-    const notices = [];
-    if (summary.maxPayload === 0) notices.push("Payloads were left out of this page.");
-    else if (summary.cutPayloads > 0) notices.push(`${counted(summary.cutPayloads, "payload")} cut to ${formatBytes(summary.maxPayload)}.`);
-    if (summary.leftOut > 0) notices.push(`${counted(summary.leftOut, "message")} left out because the page is full.`);
-    byId("notice").textContent = notices.join(" ");
-    byId("notice").hidden = notices.length === 0;
+    this.notices = [];
+    if (summary.maxPayload === 0) this.notices.push("Payloads were left out of this page.");
+    else if (summary.cutPayloads > 0) this.notices.push(`${counted(summary.cutPayloads, "payload")} cut to ${formatBytes(summary.maxPayload)}.`);
+    if (summary.leftOut > 0) this.notices.push(`${counted(summary.leftOut, "message")} left out because the page is full.`);
     if (sessions.length > 1) {
       byId("session-choice").hidden = false;
       byId("session").append(
@@ -195,9 +193,9 @@ class App {
     this.search();
   }
 
-  /** Shows what client and server said of themselves. */
+  /** Shows what client and server said of themselves, and what is odd about the session as a whole. */
   showNegotiated() {
-    const { hellos = [], exit } = this.session;
+    const { hellos = [], exit, hasReturns = [], isUnterminated = [] } = this.session;
     const parts = ["client", "server"].flatMap((side, at) => {
       const hello = hellos[at];
       if (!hello) return [];
@@ -212,6 +210,14 @@ class App {
     }
     byId("negotiated").replaceChildren(...parts);
     byId("negotiated").hidden = parts.length === 0;
+
+    const notices = [...this.notices];
+    ["client", "server"].forEach((side, at) => {
+      if (hasReturns[at]) notices.push(`Lines of the ${side} end in CRLF, which strict readers refuse.`);
+      if (isUnterminated[at]) notices.push(`The last line of the ${side} has no line end, so its reader is still waiting for it.`);
+    });
+    byId("notice").textContent = notices.join(" ");
+    byId("notice").hidden = notices.length === 0;
   }
 
   toggleTerm(term) {
