@@ -1,9 +1,13 @@
 //! The files of a tap: its log and its recording.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use super::sys;
+
+/// Why a recording cannot be opened that another process has opened for writing.
+pub(super) const RECORDED_BY_ANOTHER: &str = "another `wireline tap` is recording to it";
 
 /// Opens a log for appending.
 pub(super) fn open_log(path: &Path) -> io::Result<File> {
@@ -14,10 +18,7 @@ pub(super) fn open_log(path: &Path) -> io::Result<File> {
 pub(super) fn open_recording(path: &Path) -> io::Result<File> {
     // A named pipe must not be opened for reading as well: the tap would not notice when its reader leaves.
     let is_file = path.metadata().map_or(true, |metadata| metadata.is_file());
-    let mut file = File::options().create(true).read(is_file).append(true).open(path)?;
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(io::Error::other("another `wireline tap` is recording to it"));
-    }
+    let mut file = sys::open_exclusively(path, is_file)?;
     if is_file && file.seek(SeekFrom::End(-1)).is_ok() {
         let mut last = [0];
         file.read_exact(&mut last)?;
@@ -30,8 +31,7 @@ pub(super) fn open_recording(path: &Path) -> io::Result<File> {
 
 /// Fails if the log and the recording are one regular file.
 pub(super) fn ensure_distinct(log: &File, recording: &File) -> io::Result<()> {
-    let (log, recording) = (log.metadata()?, recording.metadata()?);
-    match recording.is_file() && (log.dev(), log.ino()) == (recording.dev(), recording.ino()) {
+    match recording.metadata()?.is_file() && sys::is_same_file(log, recording)? {
         true => Err(io::Error::other("--log names the same file")),
         false => Ok(()),
     }
