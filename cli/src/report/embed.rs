@@ -76,7 +76,10 @@ mod tests {
         for (bytes, json) in [
             (&b"</script><!--<script>"[..], r#""\u003c/script>\u003c!--\u003cscript>""#),
             (b"a\"\\\n\x00\x1b\x7f", r#""a\"\\\u000a\u0000\u001b\u007f""#),
-            ("\u{85}\u{202e}\u{2028}\u{feff}\u{e0041}é京😀".as_bytes(), r#""\u0085\u202e\u2028\ufeff\udb40\udc41é京😀""#),
+            (
+                "\u{85}\u{202e}\u{2028}\u{feff}\u{e0041}é京😀".as_bytes(),
+                r#""\u0085\u202e\u2028\ufeff\udb40\udc41é京😀""#,
+            ),
             (b"\xff\xc3(\xed\xa0\x80", r#""\udcff\udcc3(\udced\udca0\udc80""#),
             (br"\ud800", r#""\\ud800""#),
         ] {

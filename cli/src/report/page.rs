@@ -122,7 +122,8 @@ impl<W: Write> Page<W> {
             return Ok(());
         }
         self.chunk_rows = 0;
-        for (part, json) in [("rows", std::mem::take(&mut self.rows)), ("payloads", std::mem::take(&mut self.payloads))] {
+        for (part, json) in [("rows", std::mem::take(&mut self.rows)), ("payloads", std::mem::take(&mut self.payloads))]
+        {
             self.write_part(part, &[&json[..], b"]"].concat())?;
         }
         Ok(())

@@ -258,7 +258,8 @@ impl Session {
 
     fn progress(&mut self, from: Side, method: &str, params: Option<&RawJson<'_>>) -> Option<Role> {
         let progress = self.protocols.progress(method, params)?;
-        let Call { number, method, id } = self.pending[self.requester(from) as usize].in_progress(&progress.token)?.clone();
+        let Call { number, method, id } =
+            self.pending[self.requester(from) as usize].in_progress(&progress.token)?.clone();
         self.last_request = Some(number);
         Some(Role::Progress { method, id, progress })
     }

@@ -170,7 +170,8 @@ impl Shared {
     /// Writes all of `text`, and notes the progress after each write.
     fn write_all(&self, output: &mut File, mut text: &[u8], write_len: usize) -> io::Result<()> {
         while !text.is_empty() {
-            let len = retry(output, Ready::Output, |output| sys::write_text(output, &text[..text.len().min(write_len)]))?;
+            let len =
+                retry(output, Ready::Output, |output| sys::write_text(output, &text[..text.len().min(write_len)]))?;
             text = &text[len..];
             self.lock().last_progress = Instant::now();
         }

@@ -62,8 +62,8 @@ class Timeline {
     }
     const margin = Math.max((to - from) * 0.02, 1);
     this.range = [Math.max(0, from - margin), to + margin];
-    this.ticks = ticks(...this.range, 6);
     const axis = this.grid.head.lastElementChild;
+    this.ticks = ticks(...this.range, Math.max(1, Math.min(8, Math.floor(axis.clientWidth / 90))));
     axis.replaceChildren(
       ...this.ticks.values.map((at) => this.tick(at, `${formatTime(at, this.ticks.step)} s`)),
     );
