@@ -37,6 +37,9 @@ impl Source {
         }
         let mut start = [0; recording::DETECTION_LEN];
         let len = read_at(&file, &mut start, 0).unwrap_or(0);
+        // On Windows, reading at an offset moves the cursor.
+        #[cfg(windows)]
+        io::Seek::rewind(&mut &file)?;
         Ok(match recording::is_recording(&start[..len]) {
             true => Input::Recording(Box::new(BufReader::with_capacity(READ_LEN, file))),
             false => Input::File { file, len: metadata.len() },

@@ -73,7 +73,11 @@ fn a_recording_can_be_read_while_it_is_written_and_has_one_writer() {
     let recording = new_file("shared.tap");
     let path = recording.to_str().unwrap();
     let mut first = tapping::tap(&["-qq", "--record", path], &[&server()]);
+    // The recording is written with the first message.
+    std::io::Write::write_all(first.stdin.as_mut().unwrap(), format!("{PING}\n").as_bytes()).unwrap();
+    let started = std::time::Instant::now();
     while std::fs::read(&recording).map_or(0, |bytes| bytes.len()) == 0 {
+        assert!(started.elapsed() < std::time::Duration::from_secs(30), "expected a recording");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let second = session(&["-qq", "--record", path], &[&server()], b"");
