@@ -61,6 +61,9 @@ impl Source {
         }
         let mut start = [0; SNIFF_LEN];
         let len = read_at(&file, &mut start, 0).unwrap_or(0);
+        // On Windows, reading at an offset moves the cursor.
+        #[cfg(windows)]
+        io::Seek::rewind(&mut &file)?;
         let start = &start[..len];
         refuse_compressed(start)?;
         Ok(match recording::is_recording(start) {

@@ -19,12 +19,10 @@ mod message_kind;
 mod output;
 mod protocol;
 mod recording;
+mod report;
 mod rules_args;
-// Only `tap`, which needs Unix, looks at every message of a session one by one.
-#[cfg_attr(not(unix), allow(dead_code))]
 mod session;
 mod stats;
-#[cfg(unix)]
 mod tap;
 mod terminal;
 mod units;
@@ -59,9 +57,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
-    #[cfg(unix)]
     Tap(tap::Args),
     Stats(stats::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -78,9 +76,9 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Check(args) => check::run(&args),
         // Returns an `ExitCode` of its own, because a signal may have ended the server.
-        #[cfg(unix)]
         Command::Tap(args) => return tap::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };

@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) methods: Methods,
     /// Requests so far.
     requests: u64,
+    /// The request that the last message is or belongs to, by its position among all requests.
+    last_request: Option<u64>,
     pub(crate) unanswered: Sample<UnansweredRequest, 4>,
     /// Requests that were cancelled while they were pending.
     pub(crate) cancelled: Sample<CancelledRequest, 4>,
@@ -150,6 +152,7 @@ impl Session {
             pending: Default::default(),
             methods: Methods::default(),
             requests: 0,
+            last_request: None,
             unanswered: Sample::default(),
             cancelled: Sample::default(),
             unmatched: Sample::default(),
@@ -197,6 +200,7 @@ impl Session {
     /// Adds a message that was sent at a time since the start of the session.
     pub(crate) fn add_message(&mut self, from: Side, message: &Message<'_>, at: Option<Duration>) -> Role {
         let len = message.as_bytes().len() as u64;
+        self.last_request = None;
         self.traffic[from as usize].messages += 1;
         self.sizes.add(len, 1);
         match message {
@@ -249,21 +253,25 @@ impl Session {
 
     fn cancel(&mut self, from: Side, method: &str, params: Option<&RawJson<'_>>, at: Option<Duration>) -> Option<Role> {
         let id = self.protocols.cancelled_id(method, params)?;
-        let &PendingRequest { method, at: sent, .. } = self.pending[from as usize].cancel(&id)?;
+        let &PendingRequest { number, method, at: sent, .. } = self.pending[from as usize].cancel(&id)?;
+        self.last_request = Some(number);
         let id = displayed_id(Some(&id));
         let after = at.zip(sent).and_then(|(at, sent)| at.checked_sub(sent));
         self.cancelled.add(|| CancelledRequest { method, id: id.clone(), after });
         Some(Role::Cancellation { method, id, after })
     }
 
-    fn progress(&self, from: Side, method: &str, params: Option<&RawJson<'_>>) -> Option<Role> {
+    fn progress(&mut self, from: Side, method: &str, params: Option<&RawJson<'_>>) -> Option<Role> {
         let progress = self.protocols.progress(method, params)?;
-        let Call { method, id } = self.pending[self.requester(from) as usize].in_progress(&progress.token)?.clone();
+        let Call { number, method, id } =
+            self.pending[self.requester(from) as usize].in_progress(&progress.token)?.clone();
+        self.last_request = Some(number);
         Some(Role::Progress { method, id, progress })
     }
 
     /// Adds a faulty line or batch entry.
     pub(crate) fn add_fault(&mut self, from: Side, fault: &Fault, at: Option<Duration>) {
+        self.last_request = None;
         self.traffic[from as usize].faults += 1;
         match self.faults.iter_mut().find(|(side, kind, _)| (*side, *kind) == (from, fault.kind())) {
             Some((_, _, count)) => *count += 1,
@@ -274,6 +282,7 @@ impl Session {
             Some(id) if fault.is_response() => {
                 let requester = self.requester(from);
                 if let Some(request) = self.pending[requester as usize].take(id) {
+                    self.last_request = Some(request.number);
                     self.methods.update(request.method, |method| method.failures += 1);
                 }
             }
@@ -285,6 +294,11 @@ impl Session {
             None if fault.is_response() => {}
             None => self.pending[from as usize].add_faulty_line(),
         }
+    }
+
+    /// The request that the last message or fault is, responds to or is about, by its position among all requests.
+    pub(crate) fn last_request(&self) -> Option<u64> {
+        self.last_request
     }
 
     /// The number of faults by sender and kind, the most frequent first.
@@ -354,6 +368,7 @@ impl Session {
             is_overdue: false,
             progress_token,
         };
+        self.last_request = Some(self.requests);
         self.requests += 1;
         let Added { outcome, reuses_id } = self.pending[from as usize].add(id, request);
         match outcome {
@@ -381,6 +396,7 @@ impl Session {
         let requester = self.requester(from);
         let pending = &mut self.pending[requester as usize];
         if let Some(request) = id.and_then(|id| pending.take(id)) {
+            self.last_request = Some(request.number);
             let latency = at.zip(request.at).and_then(|(at, sent)| at.checked_sub(sent));
             let PendingRequest { method, is_cancelled, is_overdue, .. } = request;
             response.says_failed = self.methods[method].can_fail && says_failed();

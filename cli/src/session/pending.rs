@@ -47,6 +47,7 @@ pub(super) struct PendingRequest {
 /// A request that notifications about its progress refer to.
 #[derive(Clone)]
 pub(super) struct Call {
+    pub(super) number: u64,
     pub(super) method: MethodIndex,
     /// The id, as [`displayed_id`](super::displayed_id) shows it.
     pub(super) id: String,
@@ -88,7 +89,7 @@ impl PendingRequests {
             return Added { outcome: Outcome::Untracked, reuses_id };
         }
         if let Some(token) = request.progress_token.as_ref().filter(|token| is_trackable(token)) {
-            let call = Call { method: request.method, id: displayed_id(Some(id)) };
+            let call = Call { number: request.number, method: request.method, id: displayed_id(Some(id)) };
             self.in_progress.insert(token.clone(), call);
         }
         let id = id.clone().into_owned();

@@ -78,6 +78,11 @@ Signals:
 tap is in the foreground of a terminal, SIGINT and SIGQUIT are not forwarded, because Ctrl-C and Ctrl-\\ signal the \
 server as well.
 
+On Windows:
+  Ctrl-C and Ctrl-Break reach the server by way of the console, and the tap stays to write its summary. A client that ends \
+the tap's process otherwise ends it at once: the recording is complete up to its last flush, without a summary. Names \
+without an extension are also looked for as .cmd and .bat.
+
 After the server has exited:
   Its remaining output is relayed to the end. If another process still holds the server's standard output, the tap stops \
 after 1 s of silence. A client that reads nothing for 1 s is given up only if the tap has received SIGINT, SIGQUIT or \

@@ -1,19 +1,18 @@
 //! The files of a tap: its log and its recording.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-
+use super::sys;
 use crate::recording::{DETECTION_LEN, is_recording};
 
 /// How long the session waits for whoever reads its recording.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a recording cannot be opened that another process has opened for writing.
+pub(super) const RECORDED_BY_ANOTHER: &str = "another `wireline tap` is recording to it";
 
 /// Opens a log for appending.
 pub(super) fn open_log(path: &Path) -> io::Result<File> {
@@ -22,16 +21,12 @@ pub(super) fn open_log(path: &Path) -> io::Result<File> {
 
 /// Opens a recording for appending, locks it, and makes sure that a new line starts.
 pub(super) fn open_recording(path: &Path) -> io::Result<File> {
-    if path.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-        return open_named_pipe(path);
+    if let Some(pipe) = sys::open_named_pipe(path, PATIENCE) {
+        return pipe;
     }
     let is_file = path.metadata().map_or(true, |metadata| metadata.is_file());
-    // A recording may hold secrets. The mode of a file that exists already stays as it is.
-    let mut file = File::options().create(true).read(is_file).append(true).mode(0o600).open(path)?;
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(io::Error::other("another `wireline tap` is recording to it"));
-    }
-    if is_file && !may_be_appended_to(&file)? {
+    let mut file = sys::open_exclusively(path, is_file)?;
+    if is_file && !may_be_appended_to(&mut file)? {
         return Err(io::Error::other("the file exists and is not a recording"));
     }
     if is_file && file.seek(SeekFrom::End(-1)).is_ok() {
@@ -44,22 +39,11 @@ pub(super) fn open_recording(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a named pipe as soon as it has a reader.
-fn open_named_pipe(path: &Path) -> io::Result<File> {
-    // Not for reading as well: the tap would not notice when the reader leaves.
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let started = Instant::now();
-    loop {
-        match rustix::fs::open(path, flags, Mode::empty()) {
-            Ok(pipe) => return Ok(pipe.into()),
-            Err(Errno::NXIO) if started.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
-            Err(Errno::NXIO) => {
-                let seconds = PATIENCE.as_secs();
-                return Err(io::Error::other(format!("nobody has opened the named pipe for reading for {seconds} s")));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+/// Whether a file is empty or a recording.
+fn may_be_appended_to(file: &mut File) -> io::Result<bool> {
+    let mut start = Vec::new();
+    file.take(DETECTION_LEN as u64).read_to_end(&mut start)?;
+    Ok(start.is_empty() || is_recording(&start))
 }
 
 /// Writes to a recording, and waits at most [`PATIENCE`] for whoever reads it.
@@ -70,8 +54,7 @@ impl Write for RecordingFile {
         loop {
             match self.0.write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
-                    if poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], Some(&timeout)) == Ok(0) {
+                    if !sys::is_writable_within(&self.0, PATIENCE) {
                         let seconds = PATIENCE.as_secs();
                         return Err(io::Error::other(format!("its reader has taken nothing for {seconds} s")));
                     }
@@ -86,17 +69,9 @@ impl Write for RecordingFile {
     }
 }
 
-/// Whether a file is empty or a recording.
-fn may_be_appended_to(file: &File) -> io::Result<bool> {
-    let mut start = [0; DETECTION_LEN];
-    let len = file.read_at(&mut start, 0)?;
-    Ok(len == 0 || is_recording(&start[..len]))
-}
-
 /// Fails if the log and the recording are one regular file.
 pub(super) fn ensure_distinct(log: &File, recording: &File) -> io::Result<()> {
-    let (log, recording) = (log.metadata()?, recording.metadata()?);
-    match recording.is_file() && (log.dev(), log.ino()) == (recording.dev(), recording.ino()) {
+    match recording.metadata()?.is_file() && sys::is_same_file(log, recording)? {
         true => Err(io::Error::other("--log names the same file")),
         false => Ok(()),
     }

@@ -1,14 +1,13 @@
 //! The log: standard error or a file, written by a thread of its own because the reader may be slow or absent.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::PollFlags;
-
 use super::relay::retry;
+use super::sys::{self, Ready};
 use crate::output::report_error;
 use crate::terminal::terminal_columns;
 use crate::units::counted;
@@ -55,7 +54,7 @@ impl Log {
     pub(super) fn start(file: Option<File>, name: Option<String>) -> io::Result<Self> {
         let output = match file {
             Some(file) => file,
-            None => rustix::io::dup(io::stderr())?.into(),
+            None => sys::stderr()?,
         };
         let log = Self {
             shared: Arc::new(Shared {
@@ -171,7 +170,8 @@ impl Shared {
     /// Writes all of `text`, and notes the progress after each write.
     fn write_all(&self, output: &mut File, mut text: &[u8], write_len: usize) -> io::Result<()> {
         while !text.is_empty() {
-            let len = retry(output, PollFlags::OUT, |output| output.write(&text[..text.len().min(write_len)]))?;
+            let len =
+                retry(output, Ready::Output, |output| sys::write_text(output, &text[..text.len().min(write_len)]))?;
             text = &text[len..];
             self.lock().last_progress = Instant::now();
         }

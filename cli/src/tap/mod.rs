@@ -16,25 +16,21 @@
 mod args;
 mod files;
 mod log;
-mod pipes;
 mod recorder;
 mod relay;
-mod signals;
 #[cfg(target_os = "linux")]
 mod splice;
+mod sys;
 mod transcript;
 mod watcher;
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 pub(crate) use args::Args;
 
@@ -43,7 +39,7 @@ use crate::session::Side;
 use crate::terminal::escape;
 use log::Log;
 use relay::{Activity, ActivityMonitor, Event, Relay};
-use signals::{Signals, Target};
+use sys::{Signals, Target};
 use watcher::Watcher;
 
 /// How many events may be queued for the watcher before the relays wait.
@@ -61,7 +57,7 @@ const EXIT_NOT_FOUND: u8 = 127;
 /// Runs the command, and exits as it does.
 pub(crate) fn run(args: &Args) -> ExitCode {
     match tap(args) {
-        Ok(status) => exit_like(status),
+        Ok(status) => sys::exit_like(status),
         Err(Failure { code, message }) => {
             report_error(&message);
             ExitCode::from(code)
@@ -115,7 +111,8 @@ fn spawn(args: &Args) -> Result<Child, Failure> {
         return Err(Failure { code: EXIT_TAP_FAILED, message: "expected a command to run".to_owned() });
     };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| {
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    sys::spawn(&mut command).map_err(|error| {
         let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
         let program = program.as_encoded_bytes();
         let mut message = format!("cannot run {}: {error}", escape(program));
@@ -137,11 +134,11 @@ fn relay_session(
     recording: Option<File>,
 ) -> Result<ExitStatus, Failure> {
     const START_THREAD: &str = "start a thread";
-    let (stdin, stdout) = pipes::take_stdio().map_err(cannot("take over standard input and output"))?;
+    let (stdin, stdout) = sys::take_stdio().map_err(cannot("take over standard input and output"))?;
     let (Some(to_server), Some(from_server)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Failure { code: EXIT_TAP_FAILED, message: "the server has no pipes".to_owned() });
     };
-    let (to_server, from_server) = (pipes::enlarged(to_server), pipes::enlarged(from_server));
+    let (to_server, from_server) = (sys::enlarged(to_server), sys::enlarged(from_server));
     let (events, event_receiver) = sync_channel(MAX_EVENTS);
     let log = Log::start(log, args.log.as_deref().map(escaped_path)).map_err(cannot(START_THREAD))?;
     let mut watcher = Watcher::new(args, Instant::now(), log, recording);
@@ -163,7 +160,7 @@ fn relay_session(
     });
     relaying.map_err(cannot(START_THREAD))?;
 
-    let status = wait(child, &target).map_err(cannot("wait for the server"))?;
+    let status = sys::wait(child, &target).map_err(cannot("wait for the server"))?;
     drain(&is_done, &monitor, &target);
     // The upstream relay may still be reading from the client. It ends with the process.
     let _ = events.send(Event::session_over());
@@ -171,18 +168,6 @@ fn relay_session(
         watcher.finish(status);
     }
     Ok(status)
-}
-
-/// Waits until the server has exited, and stops forwarding signals before its process id can be reused.
-fn wait(child: &mut Child, target: &Target) -> io::Result<ExitStatus> {
-    let pid = rustix::process::Pid::from_child(child);
-    while let Err(error) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-        if error != rustix::io::Errno::INTR {
-            return Err(error.into());
-        }
-    }
-    target.clear();
-    child.wait()
 }
 
 /// Waits until the output that an exited server left in its pipe has been relayed.
@@ -205,16 +190,4 @@ fn drain(is_done: &Receiver<()>, monitor: &ActivityMonitor, target: &Target) {
             return;
         }
     }
-}
-
-/// Ends this process as the server ended, by the same signal if it was one.
-fn exit_like(status: ExitStatus) -> ExitCode {
-    if let Some(signal) = status.signal() {
-        // The server has dumped core already, if at all.
-        let limit = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-        let _ = rustix::process::setrlimit(rustix::process::Resource::Core, limit);
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-        return ExitCode::from(128 + signal as u8);
-    }
-    ExitCode::from(status.code().map_or(EXIT_TAP_FAILED, |code| code as u8))
 }

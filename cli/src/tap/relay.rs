@@ -6,8 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, poll};
-
+use super::sys::{self, Ready};
 use crate::session::Side;
 
 /// How much to read at once.
@@ -101,7 +100,7 @@ impl Relay {
         let mut buffer = vec![0; READ_LEN];
         loop {
             self.monitor.set(Activity::Reading);
-            let read = retry(&mut self.input, PollFlags::IN, |input| input.read(&mut buffer));
+            let read = retry(&mut self.input, Ready::Input, |input| input.read(&mut buffer));
             let at = Instant::now();
             self.monitor.set(Activity::Reporting);
             // A read error ends the stream like its end does.
@@ -125,7 +124,7 @@ impl Relay {
         let mut buffer = vec![0; len];
         let mut unread = &mut buffer[..];
         while !unread.is_empty() {
-            match retry(&mut self.input, PollFlags::IN, |input| input.read(unread))? {
+            match retry(&mut self.input, Ready::Input, |input| input.read(unread))? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 read => unread = &mut unread[read..],
             }
@@ -136,7 +135,7 @@ impl Relay {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             self.monitor.set(Activity::Writing);
-            match retry(&mut self.output, PollFlags::OUT, |output| output.write(bytes))? {
+            match retry(&mut self.output, Ready::Output, |output| output.write(bytes))? {
                 0 => return Err(ErrorKind::WriteZero.into()),
                 written => bytes = &bytes[written..],
             }
@@ -148,7 +147,7 @@ impl Relay {
 /// Tries again after an interruption, and waits for a non-blocking file to become ready.
 pub(super) fn retry(
     file: &mut File,
-    ready: PollFlags,
+    ready: Ready,
     mut attempt: impl FnMut(&mut File) -> io::Result<usize>,
 ) -> io::Result<usize> {
     loop {
@@ -156,7 +155,7 @@ pub(super) fn retry(
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 // If this is interrupted, the attempt is merely repeated too early.
-                let _ = poll(&mut [PollFd::new(file, ready)], None);
+                sys::wait_until_ready(file, ready);
             }
             result => return result,
         }

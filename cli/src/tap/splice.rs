@@ -14,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, tee};
 
-use super::pipes::PIPE_CAPACITY;
 use super::relay::{Activity, EventKind, Relay, retry};
+use super::sys::{PIPE_CAPACITY, Ready};
 
 /// The least capacity of the watcher's pipe: with less, the relay would wait for the watcher all the time.
 const MIN_PIPE_CAPACITY: usize = 64 << 10;
@@ -37,7 +37,7 @@ impl Relay {
             while poll(&mut [PollFd::new(&self.input, PollFlags::IN)], None) == Err(Errno::INTR) {}
             let at = Instant::now();
             self.monitor.set(Activity::Reporting);
-            let duplicated = retry(&mut self.input, PollFlags::IN, |input| {
+            let duplicated = retry(&mut self.input, Ready::Input, |input| {
                 match tee(&*input, &own_end, PIPE_CAPACITY, FLAGS) {
                     Err(Errno::AGAIN) => {
                         // Either the input is empty, which `retry` waits for, or the watcher's pipe is full.
@@ -69,7 +69,7 @@ impl Relay {
         while len > 0 {
             self.monitor.set(Activity::Writing);
             let Self { input, output, .. } = self;
-            let moved = retry(output, PollFlags::OUT, |output| Ok(splice(&*input, None, &*output, None, len, FLAGS)?));
+            let moved = retry(output, Ready::Output, |output| Ok(splice(&*input, None, &*output, None, len, FLAGS)?));
             match moved {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(moved) => len -= moved,

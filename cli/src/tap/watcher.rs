@@ -6,7 +6,6 @@ use std::io::{self, BufWriter};
 use std::io::{ErrorKind, Read};
 #[cfg(target_os = "linux")]
 use std::mem;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
@@ -18,6 +17,7 @@ use super::files::RecordingFile;
 use super::log::Log;
 use super::recorder::Recorder;
 use super::relay::{Event, EventKind};
+use super::sys;
 use super::transcript::Transcript;
 use crate::session::{Follower, Side, overview};
 use crate::terminal::Styles;
@@ -33,7 +33,7 @@ const OPEN_LINE: Duration = Duration::from_secs(1);
 
 /// How much to read from a pipe at once: half its capacity, so that one half can be filled while the other is decoded.
 #[cfg(target_os = "linux")]
-const PIPE_READ_LEN: usize = super::pipes::PIPE_CAPACITY / 2;
+const PIPE_READ_LEN: usize = sys::PIPE_CAPACITY / 2;
 
 pub(super) struct Watcher {
     started: Instant,
@@ -221,7 +221,7 @@ impl Watcher {
         }
         self.follower.end_session(Some(elapsed));
         let recorder = self.recorder.as_mut();
-        let recorded = recorder.map(|recorder| recorder.end_of_session(status.code(), status.signal(), elapsed));
+        let recorded = recorder.map(|recorder| recorder.end_of_session(status.code(), sys::signal(status), elapsed));
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));
 
         let Self { mut transcript, log, .. } = self;
@@ -230,7 +230,7 @@ impl Watcher {
         } else {
             let Styles { dim, bad, good, .. } = transcript.styles;
             let overview = overview(&self.follower.session, Some(elapsed), log.columns, transcript.styles);
-            let (style, outcome) = match (status.code(), status.signal()) {
+            let (style, outcome) = match (status.code(), sys::signal(status)) {
                 (Some(0), _) => (good, "server exited with code 0".to_owned()),
                 (Some(code), _) => (bad, format!("server exited with code {code}")),
                 (None, Some(signal)) => (bad, format!("server was killed by signal {signal}")),

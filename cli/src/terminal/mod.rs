@@ -8,7 +8,7 @@ mod wrap;
 
 pub(crate) use escape::{columns, escape, escape_end, escape_start};
 pub(crate) use excerpt::Excerpt;
-pub(crate) use printable::printable_json;
+pub(crate) use printable::{printable_columns, printable_json};
 pub(crate) use styles::{Styles, has_color, set_color};
 pub(crate) use wrap::wrap;
 
@@ -23,7 +23,13 @@ pub(crate) fn terminal_columns(stream: impl std::os::fd::AsFd) -> usize {
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(DEFAULT_COLUMNS)
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
+pub(crate) fn terminal_columns(stream: impl std::os::windows::io::AsHandle) -> usize {
+    let size = terminal_size::terminal_size_of(stream);
+    size.map_or(DEFAULT_COLUMNS, |(columns, _)| columns.0.into())
+}
+
+#[cfg(not(any(unix, windows)))]
 pub(crate) fn terminal_columns<T>(_: T) -> usize {
     DEFAULT_COLUMNS
 }

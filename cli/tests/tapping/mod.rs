@@ -14,7 +14,8 @@ pub(crate) const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 /// The path of the example server, which `cargo test` builds along with the tests.
 pub(crate) fn server() -> String {
     let test = std::env::current_exe().unwrap();
-    let server = test.parent().unwrap().with_file_name("examples").join("tap_server");
+    let server =
+        test.parent().unwrap().with_file_name("examples").join(format!("tap_server{}", std::env::consts::EXE_SUFFIX));
     assert!(
         server.exists(),
         "{} is missing: `cargo test --test NAME` does not build examples; run `cargo build -p wireline-cli --examples`",

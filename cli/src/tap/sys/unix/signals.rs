@@ -12,17 +12,17 @@ use signal_hook::iterator;
 use signal_hook::low_level::emulate_default_handler;
 
 /// Signals that are caught before the server starts, so that none is lost.
-pub(super) struct Signals(iterator::Signals);
+pub(in crate::tap) struct Signals(iterator::Signals);
 
 /// The process that signals are forwarded to.
-pub(super) struct Target {
+pub(in crate::tap) struct Target {
     /// `None` once it has exited.
     pid: Arc<Mutex<Option<Pid>>>,
     is_stop_requested: Arc<AtomicBool>,
 }
 
 impl Signals {
-    pub(super) fn catch() -> io::Result<Self> {
+    pub(in crate::tap) fn catch() -> io::Result<Self> {
         let ignored = ignored_signals();
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let caught = forwarded.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
@@ -35,7 +35,7 @@ impl Signals {
     }
 
     /// Forwards signals to `child` while it runs. After that they act on this process, as if they were not caught.
-    pub(super) fn forward_to(mut self, child: &Child) -> Target {
+    pub(in crate::tap) fn forward_to(mut self, child: &Child) -> Target {
         let pid = Arc::new(Mutex::new(Some(Pid::from_child(child))));
         let is_stop_requested = Arc::new(AtomicBool::new(false));
         let target = Target { pid: Arc::clone(&pid), is_stop_requested: Arc::clone(&is_stop_requested) };
@@ -62,12 +62,12 @@ impl Signals {
 
 impl Target {
     /// Stops forwarding, because the process has exited and its id may be reused.
-    pub(super) fn clear(&self) {
+    pub(in crate::tap) fn clear(&self) {
         *lock(&self.pid) = None;
     }
 
     /// Whether a signal has asked the server or the tap to stop.
-    pub(super) fn is_stop_requested(&self) -> bool {
+    pub(in crate::tap) fn is_stop_requested(&self) -> bool {
         self.is_stop_requested.load(Ordering::Relaxed)
     }
 }

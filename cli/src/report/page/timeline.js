@@ -1,0 +1,149 @@
+
+// The timeline: calls as bars over time, and faults as marks.
+
+const STATUS_TEXT = {
+  ok: "ok",
+  error: "error",
+  failed: "failed",
+  fault: "fault",
+  unanswered: "unanswered",
+  cancelled: "cancelled",
+  unmatched: "no request",
+};
+
+const TIMELINE_COLUMNS = [
+  ["time", "time, s"],
+  ["direction", ""],
+  ["name", "call"],
+  ["id", "id"],
+  ["status", "status"],
+  ["latency number-cell", "latency"],
+  ["track", ""],
+];
+
+/** Whether a row is an entry of the timeline. */
+function isOnTimeline(recording, row) {
+  const bits = recording.bits[row];
+  return (bits & (IS_CALL | IS_UNMATCHED)) !== 0 || (kindOf(bits) === FAULT && recording.call[row] < 0);
+}
+
+class Timeline {
+  constructor(recording, view, onOpen) {
+    this.recording = recording;
+    this.range = [0, 1];
+    this.isWhole = false;
+    this.grid = new Grid(view, "Timeline of calls", TIMELINE_COLUMNS, (row, cells, item) => this.fill(cells, item), {
+      onOpen,
+      onScroll: (items) => this.fit(items),
+    });
+  }
+
+  show(rows, session, isFiltered) {
+    this.session = session;
+    this.grid.show(rows, isFiltered ? "No call matches the filter." : "This session has no calls.");
+  }
+
+  /** When an entry ends: with its response, or with the session if there is none. */
+  end(row) {
+    const { recording } = this;
+    if (!(recording.bits[row] & IS_CALL)) return recording.time[row];
+    const latency = recording.latency(row);
+    return latency < 0 ? this.session.duration : recording.time[row] + latency;
+  }
+
+  /** Chooses the range of time that the bars are drawn in, and draws its axis. */
+  fit(items) {
+    let [from, to] = [0, this.session.duration];
+    if (!this.isWhole && items.length > 0) {
+      from = Math.min(...items.map((row) => this.recording.time[row]));
+      // A call that was never answered must not hide the others.
+      const ends = items.filter((row) => this.recording.status(row) !== "unanswered").map((row) => this.end(row));
+      to = Math.max(from, ...ends, ...items.map((row) => this.recording.time[row]));
+    }
+    const margin = Math.max((to - from) * 0.02, 1);
+    this.range = [Math.max(0, from - margin), to + margin];
+    const axis = this.grid.head.lastElementChild;
+    this.ticks = ticks(...this.range, Math.max(1, Math.min(8, Math.floor(axis.clientWidth / 90))));
+    axis.replaceChildren(
+      ...this.ticks.values.map((at) => this.tick(at, `${formatTime(at, this.ticks.step)} s`)),
+    );
+  }
+
+  position(at) {
+    const [from, to] = this.range;
+    return ((at - from) / (to - from)) * 100;
+  }
+
+  tick(at, text) {
+    const tick = element("span", "tick", text);
+    tick.style.left = `${this.position(at)}%`;
+    return tick;
+  }
+
+  fill(cells, row) {
+    const { recording } = this;
+    const isFromServer = recording.isFromServer(row);
+    const status = recording.status(row);
+    const [time, direction, name, id, statusCell, latencyCell, track] = cells;
+    time.textContent = formatTime(recording.time[row]);
+    showDirection(direction, isFromServer);
+    showName(name, recording, row);
+    id.textContent = plain(recording.ids[row] ?? "");
+    statusCell.textContent = STATUS_TEXT[status];
+    statusCell.className = `status status-${status}`;
+    const latency = recording.bits[row] & IS_CALL ? recording.latency(row) : -1;
+    latencyCell.textContent = latency < 0 ? "" : formatDuration(latency);
+
+    track.replaceChildren(...this.ticks.values.map((at) => this.tick(at, "")));
+    const left = this.position(recording.time[row]);
+    if (!(recording.bits[row] & IS_CALL)) {
+      const mark = element("span", "mark");
+      mark.style.left = `${left}%`;
+      track.append(mark);
+      return;
+    }
+    const bar = element("span", "bar");
+    const isBad = ["error", "failed", "fault"].includes(status);
+    bar.classList.toggle("from-server", isFromServer);
+    bar.classList.toggle("bad", isBad && latency >= 0);
+    bar.classList.toggle("open", latency < 0);
+    const right = Math.min(this.position(this.end(row)), 101);
+    bar.style.left = `${left}%`;
+    bar.style.width = `${Math.max(0, right - left)}%`;
+    track.append(bar);
+    for (const between of recording.between.get(row) ?? []) {
+      const dot = element("span", "dot");
+      dot.style.left = `${this.position(recording.time[between])}%`;
+      track.append(dot);
+    }
+  }
+}
+
+/** Round values from `from` to `to`, about `count` of them, and the step between them. */
+function ticks(from, to, count) {
+  const rough = Math.max((to - from) / count, 1);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
+  const values = [];
+  for (let at = Math.ceil(from / step) * step; at < to && values.length < 2 * count; at += step) values.push(at);
+  return { values, step };
+}
+
+function showDirection(cell, isFromServer) {
+  cell.textContent = isFromServer ? "←" : "→";
+  cell.className = `direction ${isFromServer ? "server" : "client"}`;
+  cell.title = isFromServer ? "from the server" : "from the client";
+}
+
+/** Shows the method and the tool of a row, or what else it is. */
+function showName(cell, recording, row) {
+  const [method, tool] = recording.labels(row);
+  const note = recording.notes.get(row);
+  if (recording.kind(row) === FAULT && !method) {
+    cell.replaceChildren(note[0]);
+    return;
+  }
+  cell.replaceChildren(plain(method || (recording.kind(row) === BATCH ? "(batch)" : "(unknown)")));
+  if (tool) cell.append(" ", element("span", "tool", plain(tool)));
+  cell.title = plain(tool ? `${method} ${tool}` : method);
+}

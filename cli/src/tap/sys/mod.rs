@@ -1,0 +1,18 @@
+//! What differs between systems: pipes and streams, signals, the end of the server. Each system has the same functions.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(super) use unix::*;
+#[cfg(windows)]
+pub(super) use windows::*;
+
+/// What a stream that does not block is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ready {
+    Input,
+    Output,
+}

@@ -1,0 +1,140 @@
+//! Windows.
+//!
+//! There are no signals: Ctrl-C and Ctrl-Break reach every process of the console, so the server gets them without our
+//! help, and the tap only has to survive them. Whoever ends a process there otherwise ends it at once.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::{AsHandle, OwnedHandle};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::Ready;
+
+/// Others may read a recording, but not write to it.
+const FILE_SHARE_READ: u32 = 1;
+const ERROR_SHARING_VIOLATION: i32 = 32;
+
+/// Console events, caught before the server starts.
+pub(in crate::tap) struct Signals(Arc<AtomicBool>);
+
+/// Says whether the session was asked to stop.
+pub(in crate::tap) struct Target(Arc<AtomicBool>);
+
+impl Signals {
+    pub(in crate::tap) fn catch() -> io::Result<Self> {
+        let is_stop_requested = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&is_stop_requested);
+        // The server does not inherit the handler.
+        let set = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+        set.map_err(io::Error::other)?;
+        Ok(Self(is_stop_requested))
+    }
+
+    pub(in crate::tap) fn forward_to(self, _: &Child) -> Target {
+        Target(self.0)
+    }
+}
+
+impl Target {
+    pub(in crate::tap) fn is_stop_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Copies standard input and output. The process keeps its own, so the client sees the end of the stream when the tap
+/// exits.
+pub(in crate::tap) fn take_stdio() -> io::Result<(File, File)> {
+    Ok((copy(io::stdin())?, copy(io::stdout())?))
+}
+
+/// A copy of standard error.
+pub(in crate::tap) fn stderr() -> io::Result<File> {
+    copy(io::stderr())
+}
+
+fn copy(stream: impl AsHandle) -> io::Result<File> {
+    Ok(stream.as_handle().try_clone_to_owned()?.into())
+}
+
+/// A child's pipe as a file. Its capacity is the system's business.
+pub(in crate::tap) fn enlarged(stream: impl Into<OwnedHandle>) -> File {
+    stream.into().into()
+}
+
+/// Never called: all files here block.
+pub(in crate::tap) fn wait_until_ready(_: &File, _: Ready) {}
+
+/// Writes text for people. A console takes UTF-8 only through the standard library, which converts it.
+pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usize> {
+    if file.is_terminal() { io::stderr().write(text) } else { file.write(text) }
+}
+
+/// Starts the server, also if it is a script such as `npx.cmd` that was named without its extension.
+pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
+    let spawned = command.spawn();
+    let program = command.get_program().to_owned();
+    match &spawned {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && Path::new(&program).extension().is_none() => {}
+        _ => return spawned,
+    }
+    let scripts = [".cmd", ".bat"].map(|extension| {
+        let mut name: OsString = program.clone();
+        name.push(extension);
+        name
+    });
+    for script in scripts {
+        let mut command_of_script = Command::new(script);
+        command_of_script.args(command.get_args());
+        command_of_script.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        match command_of_script.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            spawned => return spawned,
+        }
+    }
+    spawned
+}
+
+pub(in crate::tap) fn wait(child: &mut Child, _: &Target) -> io::Result<ExitStatus> {
+    child.wait()
+}
+
+/// No process is ended by a signal.
+pub(in crate::tap) fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Exits with the server's code, of which `ExitCode` would keep eight bits.
+pub(in crate::tap) fn exit_like(status: ExitStatus) -> ExitCode {
+    std::process::exit(status.code().unwrap_or(crate::tap::EXIT_TAP_FAILED.into()))
+}
+
+/// Never: named pipes have a place of their own here.
+pub(in crate::tap) fn open_named_pipe(_: &Path, _: Duration) -> Option<io::Result<File>> {
+    None
+}
+
+/// Never called: all files here block.
+pub(in crate::tap) fn is_writable_within(_: &File, _: Duration) -> bool {
+    true
+}
+
+/// Opens a file for appending that nobody else writes to. A lock would keep others from reading it, too.
+pub(in crate::tap) fn open_exclusively(path: &Path, can_read: bool) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options.create(true).read(can_read).append(true).share_mode(FILE_SHARE_READ).open(path);
+    file.map_err(|error| match error.raw_os_error() {
+        Some(ERROR_SHARING_VIOLATION) => io::Error::other(crate::tap::files::RECORDED_BY_ANOTHER),
+        _ => error,
+    })
+}
+
+/// Never: the second one could not have been opened.
+pub(in crate::tap) fn is_same_file(_: &File, _: &File) -> io::Result<bool> {
+    Ok(false)
+}

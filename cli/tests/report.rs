@@ -1,0 +1,105 @@
+//! `wireline report`. What the page does is tested in a browser, by `.ci/report-page`.
+
+mod common;
+
+use common::{PING, file, new_file, run, run_with_input};
+use serde_json::{Value, json};
+
+const HOSTILE: &str = "</script><script>alert(1)</script><!--";
+
+/// A recording with these records.
+fn recording(lines: &[String]) -> String {
+    let mut text = "{\"wireline-recording\":1,\"time\":1.0}\n".to_owned();
+    for line in lines {
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+fn line(from: &str, time: f64, line: &str) -> String {
+    format!("{{\"time\":{time:?},\"from\":\"{from}\",\"line\":{}}}", json!(line))
+}
+
+/// The parsed contents of all elements with this part of the data.
+fn parts(page: &str, name: &str) -> Vec<Value> {
+    let opening = format!("<script type=\"application/json\" data-part=\"{name}\">");
+    let parts = page.split(&opening).skip(1).map(|rest| rest.split("</script>").next().unwrap());
+    parts.map(|json| serde_json::from_str(json).unwrap()).collect()
+}
+
+fn session() -> String {
+    let error = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -1, "message": HOSTILE } }).to_string();
+    recording(&[line("client", 1.5, PING), line("server", 1.75, &error), line("server", 2.0, HOSTILE)])
+}
+
+#[test]
+fn page_holds_every_message_as_data() {
+    let path = file("report.tap", session());
+    let made = run(&["report", path.to_str().unwrap()]);
+    assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""));
+    let page = &made.stdout;
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("default-src 'none'; script-src 'sha256-"));
+    assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("alert(1)</script>"));
+
+    let payloads = parts(page, "payloads");
+    let payloads = payloads[0].as_array().unwrap();
+    assert_eq!((payloads.len(), &payloads[0], &payloads[2]), (3, &json!(PING), &json!(HOSTILE)));
+    let rows = parts(page, "rows");
+    // Time, kind and flags, length, label, id, request, note.
+    assert_eq!(rows[0][0], json!([500_000, 1 << 6, PING.len(), 0, "1", 0, 0]));
+    let response = &rows[0][1];
+    assert_eq!((&response[0], &response[5], &response[6]), (&json!(750_000), &json!(0), &json!([-1, HOSTILE])));
+    assert_eq!(rows[0][2][6][0], "invalid-literal");
+    assert_eq!(parts(page, "session")[0]["duration"], 1_000_000);
+    let summary = &parts(page, "summary")[0];
+    assert_eq!((&summary["title"], &summary["labels"]), (&json!("report.tap"), &json!([["ping", ""]])));
+}
+
+#[test]
+fn limits_are_kept_and_reported() {
+    let path = file("report-limits.tap", session());
+    let path = path.to_str().unwrap();
+    let without = run(&["report", "--max-payload", "0", path]);
+    assert_eq!((without.code, without.stderr.as_str()), (Some(0), ""));
+    assert_eq!(parts(&without.stdout, "payloads")[0], json!(["", "", ""]));
+    let cut = run(&["report", "--max-payload", "70", path]);
+    assert!(cut.stderr.starts_with("wireline: 1 payload was cut to 70 bytes"), "{}", cut.stderr);
+    let full = run(&["report", "--max-page", "1", path]);
+    assert!(full.stderr.starts_with("wireline: 3 messages were left out"), "{}", full.stderr);
+    assert_eq!(parts(&full.stdout, "summary")[0]["leftOut"], 3);
+}
+
+#[test]
+fn sessions_are_kept_apart() {
+    let made = run_with_input(&["report", "--title", HOSTILE, "-"], session().repeat(2));
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert_eq!(parts(&made.stdout, "session").len(), 2);
+    let rows = parts(&made.stdout, "rows");
+    assert_eq!((rows.len(), &rows[0][0][5], &rows[1][0][5]), (2, &json!(0), &json!(0)));
+    assert_eq!(parts(&made.stdout, "summary")[0]["title"], HOSTILE);
+}
+
+#[test]
+fn failures_name_the_file() {
+    let plain = file("report-plain.ndjson", PING);
+    let refused = run(&["report", plain.to_str().unwrap()]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+    assert!(
+        refused.stderr.contains("report-plain.ndjson is not a recording: `wireline tap --record"),
+        "{}",
+        refused.stderr
+    );
+    let missing = run(&["report", "there/is/no/such/file"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.starts_with("wireline: cannot read there/is/no/such/file: "), "{}", missing.stderr);
+
+    // What was readable is in the page all the same.
+    let broken = file("report-broken.tap", format!("{}garbage\n", session()));
+    let output = new_file("report-broken.html");
+    let made = run(&["report", broken.to_str().unwrap(), "--output", output.to_str().unwrap()]);
+    assert_eq!((made.code, made.stdout.as_str()), (Some(2), ""));
+    assert!(made.stderr.contains("line 5 is not a record"), "{}", made.stderr);
+    let page = std::fs::read_to_string(output).unwrap();
+    assert_eq!(parts(&page, "payloads")[0].as_array().unwrap().len(), 3);
+}

@@ -1,0 +1,88 @@
+//! `wireline tap` on every system, Windows included.
+
+mod common;
+mod tapping;
+
+use common::{PING, new_file, run};
+use tapping::{server, session, text};
+
+#[test]
+fn relays_logs_and_records() {
+    let recording = new_file("everywhere.tap");
+    let recording = recording.to_str().unwrap();
+    let input = format!("{PING}\n");
+    let output = session(&["--record", recording], &[&server()], input.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    let log = text(&output.stderr);
+    for part in ["tap_server: ready", "→ request", "← response", "ping", "server exited with code 0"] {
+        assert!(log.contains(part), "{part}:\n{log}");
+    }
+    let stats = run(&["stats", recording]);
+    assert_eq!(stats.code, Some(0), "{}", stats.stderr);
+    assert!(stats.stdout.contains("→ ping"), "{}", stats.stdout);
+    let report = run(&["report", recording]);
+    assert!(report.code == Some(0) && report.stdout.contains("data-part=\"rows\""), "{}", report.stderr);
+}
+
+/// Bytes pass unchanged: no line end is translated, and no byte stands for the end of a file.
+#[test]
+fn bytes_pass_unchanged() {
+    let input = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n\r\n\x1a\n\xff\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n";
+    let recording = new_file("bytes.tap");
+    let output = session(&["-qq", "--record", recording.to_str().unwrap()], &[&server()], input);
+    assert!(!output.stdout.contains(&b'\r') && output.stdout.ends_with(b"\n"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("\"id\":2,\"result\""), "{}", text(&output.stdout));
+    let recorded = std::fs::read(&recording).unwrap();
+    assert!(!recorded.contains(&b'\r'));
+    let recorded = text(&recorded);
+    assert!(
+        recorded.contains("\\r\"}\n") && recorded.contains("\\u001a") && recorded.contains("\"base64\":\"/w==\""),
+        "{recorded}"
+    );
+}
+
+#[test]
+fn missing_command_has_its_own_code() {
+    let run = run(&["tap", "--", "there-is-no-such-program"]);
+    assert_eq!(run.code, Some(127));
+    assert!(run.stderr.starts_with("wireline: cannot run there-is-no-such-program: "), "{}", run.stderr);
+}
+
+/// Codes beyond 255 are usual on Windows.
+#[test]
+#[cfg(windows)]
+fn exit_code_is_the_servers() {
+    for code in [0, 7, 70_000] {
+        let output = session(&["-qq"], &["cmd", "/c", &format!("exit {code}")], b"");
+        assert_eq!(output.status.code(), Some(code));
+    }
+}
+
+#[test]
+#[cfg(windows)]
+fn scripts_are_found_without_their_extension() {
+    let script = common::file("served.cmd", "@exit 5\r\n");
+    let output = session(&["-qq"], &[script.with_extension("").to_str().unwrap()], b"");
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+}
+
+#[test]
+#[cfg(windows)]
+fn a_recording_can_be_read_while_it_is_written_and_has_one_writer() {
+    let recording = new_file("shared.tap");
+    let path = recording.to_str().unwrap();
+    let mut first = tapping::tap(&["-qq", "--record", path], &[&server()]);
+    // The recording is written with the first message.
+    std::io::Write::write_all(first.stdin.as_mut().unwrap(), format!("{PING}\n").as_bytes()).unwrap();
+    let started = std::time::Instant::now();
+    while std::fs::read(&recording).map_or(0, |bytes| bytes.len()) == 0 {
+        assert!(started.elapsed() < std::time::Duration::from_secs(30), "expected a recording");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let second = session(&["-qq", "--record", path], &[&server()], b"");
+    assert_eq!(second.status.code(), Some(125));
+    assert!(text(&second.stderr).contains("another `wireline tap` is recording to it"), "{}", text(&second.stderr));
+    drop(first.stdin.take());
+    assert_eq!(tapping::wait_for_exit(&mut first).code(), Some(0));
+}
