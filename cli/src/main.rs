@@ -12,10 +12,12 @@
 mod check;
 mod completions;
 mod input;
+mod json;
 mod man;
 mod message_kind;
 mod output;
 mod recording;
+mod replay;
 mod rules_args;
 // Only `tap`, which needs Unix, looks at every message of a session one by one.
 #[cfg_attr(not(unix), allow(dead_code))]
@@ -37,6 +39,8 @@ mod exit {
     pub(crate) const SUCCESS: u8 = 0;
     /// `check` found a fault.
     pub(crate) const FAULTS_FOUND: u8 = 1;
+    /// `replay` found a difference.
+    pub(crate) const DIFFERENCES_FOUND: u8 = 1;
     /// Something could not be read or written. Clap exits with the same code after a usage error.
     pub(crate) const FAILURE: u8 = 2;
 }
@@ -55,6 +59,7 @@ enum Command {
     #[cfg(unix)]
     Tap(tap::Args),
     Stats(stats::Args),
+    Replay(replay::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         #[cfg(unix)]
         Command::Tap(args) => return tap::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };

@@ -97,6 +97,22 @@ pub(crate) fn parse_len(text: &str) -> Result<u64, String> {
     Ok(digits.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1 << shift))
 }
 
+/// Parses a duration: `250ms`, `1.5s`, `2m`, or a number of seconds.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    const EXPECTED: &str = "expected a duration, such as 250ms, 1.5s or 2m";
+    let digits_end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits_end);
+    let seconds = match unit.trim_start() {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return Err(EXPECTED.to_owned()),
+    };
+    let number: f64 = number.parse().map_err(|_| EXPECTED)?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| EXPECTED.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +178,25 @@ mod tests {
         }
         for text in ["", "K", "-1", "+1", "1.5M", "16MB", "16 M", "1T", "1é", "é"] {
             assert!(parse_len(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        for (text, nanoseconds) in [
+            ("0", 0),
+            ("2", 2_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("100ms", 100_000_000),
+            ("100 ms", 100_000_000),
+            ("5us", 5000),
+            ("5µs", 5000),
+            ("2m", 120_000_000_000),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+        }
+        for text in ["", "s", "-1s", "1h30", "1.2.3s", "1e9s", "99999999999999999999999s", "inf", "é"] {
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

@@ -296,7 +296,7 @@ pub(crate) fn displayed_id(id: Option<&Id<'_>>) -> String {
 }
 
 /// The id of the request that a notification cancels, by the conventions of MCP, ACP and LSP.
-fn cancelled_id(message: &Message<'_>) -> Option<Id<'static>> {
+pub(crate) fn cancelled_id(message: &Message<'_>) -> Option<Id<'static>> {
     let Message::Notification(notification) = message else { return None };
     let pointer = match &*notification.method() {
         "notifications/cancelled" | "$/cancel_request" => "/requestId",
