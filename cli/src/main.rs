@@ -5,6 +5,7 @@
 //!
 //! - `input`, `output`: the files and streams to read; standard output, errors and the progress bar
 //! - `rules_args`: the options that say which lines are accepted
+//! - `protocol`: what messages mean in MCP and other protocols, as a table for each
 //! - `recording`: the file format that `tap --record` writes
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
 //! - `terminal`, `units`: escaping, widths and colours; numbers with units
@@ -16,6 +17,7 @@ mod json;
 mod man;
 mod message_kind;
 mod output;
+mod protocol;
 mod recording;
 mod replay;
 mod rules_args;

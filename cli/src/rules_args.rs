@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use wireline::Rules;
 
+use crate::protocol::Protocols;
 use crate::units::parse_len;
 
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,15 @@ impl RulesArgs {
             Dialect::Acp => Rules::acp(),
         };
         rules.max_line_len(self.max_len).max_depth(self.max_depth.into())
+    }
+
+    /// The protocols whose messages are understood beyond their envelope.
+    pub(crate) fn protocols(&self) -> Protocols {
+        match self.rules {
+            Dialect::JsonRpc => Protocols::ANY,
+            Dialect::Mcp => Protocols::MCP,
+            Dialect::Acp => Protocols::ACP,
+        }
     }
 }
 

@@ -45,7 +45,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
 
 /// Replays each session against a new server.
 fn replay(args: &Args, input: Box<dyn BufRead>) -> u8 {
-    let mut script = Script::new(input, args.rules.rules());
+    let mut script = Script::new(input, args.rules.rules(), args.rules.protocols());
     let mut report = Report::new(args);
     let mut is_found = false;
     let mut number = 0;

@@ -11,6 +11,7 @@ use super::report::{Problem, Report, Subject};
 use super::script::{Answer, Received, Script, Sent, SentItem, StepKind};
 use super::server_process::{Event, Sending, ServerProcess};
 use crate::json::compare;
+use crate::protocol::Protocols;
 
 /// After how many answers in a row that never came to give up.
 const MAX_SILENCE: u32 = 3;
@@ -28,6 +29,7 @@ const PING: &str = "ping";
 pub(super) struct Player<'a, R> {
     args: &'a Args,
     rules: Rules,
+    protocols: Protocols,
     script: &'a mut Script<R>,
     report: &'a mut Report,
     server: ServerProcess,
@@ -75,6 +77,7 @@ impl<'a, R: BufRead> Player<'a, R> {
         Self {
             args,
             rules: args.rules.rules(),
+            protocols: args.rules.protocols(),
             script,
             report,
             server,
@@ -129,8 +132,8 @@ impl<'a, R: BufRead> Player<'a, R> {
         }
         for item in items {
             match item {
-                SentItem::Request(request) => self.add_call(request.id(), Subject::of_call(&request), at),
-                SentItem::Notification(_, Some(id)) => self.cancel(&id),
+                SentItem::Request(request) => self.add_call(request.id(), Subject::of_call(&request, self.protocols), at),
+                SentItem::Notification { cancelled: Some(id), .. } => self.cancel(&id),
                 // An error without an id may answer it.
                 SentItem::Fault { id, is_response: false } => {
                     let subject = Subject::of_fault(id.as_ref());
@@ -272,7 +275,7 @@ impl<'a, R: BufRead> Player<'a, R> {
                 self.compare_requests(recorded, &live);
             }
             None => {
-                self.report.add(&Subject::of_request(recorded), &Problem::RequestNeverCame { stopped: self.stopped });
+                self.report.add(&Subject::of_request(recorded, self.protocols), &Problem::RequestNeverCame { stopped: self.stopped });
                 self.count_silence();
             }
         }
@@ -289,7 +292,7 @@ impl<'a, R: BufRead> Player<'a, R> {
         // The server makes a new one each time.
         ignored.extend("/params/_meta/progressToken".parse());
         let comparison = compare(&params[0], &params[1], &ignored);
-        self.report.add_compared(&Subject::of_request(live), &comparison);
+        self.report.add_compared(&Subject::of_request(live, self.protocols), &comparison);
     }
 
     fn count_silence(&mut self) {
@@ -347,7 +350,7 @@ impl<'a, R: BufRead> Player<'a, R> {
                 self.respond(|encoder| encoder.response(request.id(), &EmptyObject {}));
             }
             Received::Request(request) if self.requests.len() < MAX_WAITING => self.requests.push_back(request),
-            Received::Request(request) => self.report.add(&Subject::of_request(&request), &Problem::ExtraRequest),
+            Received::Request(request) => self.report.add(&Subject::of_request(&request, self.protocols), &Problem::ExtraRequest),
             Received::Notification(_) => self.report.count_notification(),
             Received::Noise(fault) => self.report.add_fault(&fault),
         }
@@ -366,7 +369,7 @@ impl<'a, R: BufRead> Player<'a, R> {
                 // Nobody answered it in the recording either.
                 Some((recorded, None)) => self.compare_requests(&recorded, &live),
                 None => {
-                    self.report.add(&Subject::of_request(&live), &Problem::ExtraRequest);
+                    self.report.add(&Subject::of_request(&live, self.protocols), &Problem::ExtraRequest);
                     self.respond(|encoder| encoder.error(live.id(), &RpcError::method_not_found()));
                 }
             }
@@ -387,7 +390,7 @@ impl<'a, R: BufRead> Player<'a, R> {
 
     /// Ends the session, and reports what nobody expected.
     fn finish(self, recorded_code: Option<i32>) -> io::Result<()> {
-        let Self { server, report, stopped, mut calls, given_up, requests, .. } = self;
+        let Self { server, report, protocols, stopped, mut calls, given_up, requests, .. } = self;
         let mut extra: Vec<Request<'static>> = requests.into();
         let end = server.finish(|received| match received {
             Received::Answer { id, answer } => {
@@ -410,7 +413,7 @@ impl<'a, R: BufRead> Player<'a, R> {
             report.add(subject, &Problem::ExtraAnswer);
         }
         for request in extra {
-            report.add(&Subject::of_request(&request), &Problem::ExtraRequest);
+            report.add(&Subject::of_request(&request, protocols), &Problem::ExtraRequest);
         }
         report.end_session(&end, stopped, recorded_code);
         Ok(())

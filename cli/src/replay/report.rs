@@ -13,6 +13,7 @@ use super::server_process::ServerEnd;
 use crate::exit;
 use crate::json::{Change, ChangeKind, Comparison, kind};
 use crate::output::{print, report_error};
+use crate::protocol::Protocols;
 use crate::session::{Side, displayed_id};
 use crate::terminal::{Styles, escape_start, printable_json, terminal_columns};
 use crate::units::counted;
@@ -148,14 +149,14 @@ struct JsonReport<'a> {
 
 impl Subject {
     /// A request that the client sent.
-    pub(super) fn of_call(request: &Request<'_>) -> Self {
-        Self { from: Side::Client, ..Self::of_request(request) }
+    pub(super) fn of_call(request: &Request<'_>, protocols: Protocols) -> Self {
+        Self { from: Side::Client, ..Self::of_request(request, protocols) }
     }
 
     /// A request of the server.
-    pub(super) fn of_request(request: &Request<'_>) -> Self {
+    pub(super) fn of_request(request: &Request<'_>, protocols: Protocols) -> Self {
         let method = request.method().into_owned();
-        let target = target(&method, request.params().as_ref());
+        let target = protocols.subject(&method, request.params().as_ref());
         Self { from: Side::Server, method: Some(method), target, id: Some(request.id().clone().into_owned()) }
     }
 
@@ -175,16 +176,6 @@ impl Subject {
         let space = if id.is_empty() { "" } else { " " };
         format!("{} {}{space}{id}", self.from.arrow(), escape_start(text.as_bytes(), MAX_COLUMNS))
     }
-}
-
-/// What a request is about beyond its method, such as the name of a tool.
-fn target(method: &str, params: Option<&wireline::RawJson<'_>>) -> Option<String> {
-    let pointer = match method {
-        "tools/call" | "prompts/get" => "/name",
-        "resources/read" => "/uri",
-        _ => return None,
-    };
-    Some(params?.pointer(pointer)?.as_str()?.into_owned())
 }
 
 impl Problem {

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead};
 use std::time::Duration;
 
-use wireline::{Decoder, Fault, FaultKind, Frame, Id, Message, Request, Response, Rules};
+use wireline::{Decoder, Fault, FaultKind, Frame, Id, Message, Notification, Request, Response, Rules};
 
+use crate::protocol::Protocols;
 use crate::recording::{Content, Entry, Reader};
-use crate::session::{Side, cancelled_id};
+use crate::session::Side;
 
 /// How far to read ahead, at most.
 const MAX_STEPS_AHEAD: usize = 10_000;
@@ -17,6 +18,7 @@ const MAX_BYTES_AHEAD: usize = 64 << 20;
 pub(super) struct Script<R> {
     reader: Reader<R>,
     rules: Rules,
+    protocols: Protocols,
     decoders: [Decoder; 2],
     /// What the client has sent since its last newline.
     line: Vec<u8>,
@@ -44,7 +46,7 @@ pub(super) enum StepKind {
     /// The server sends a request.
     Request(Request<'static>),
     /// The server sends a notification.
-    Notification(Message<'static>),
+    Notification(Notification<'static>),
     /// The server sends a line that is neither.
     Noise,
     /// The server exits.
@@ -60,7 +62,10 @@ pub(super) struct Sent {
 pub(super) enum SentItem {
     Request(Request<'static>),
     /// A notification, and the request that it cancels.
-    Notification(Message<'static>, Option<Id<'static>>),
+    Notification {
+        notification: Notification<'static>,
+        cancelled: Option<Id<'static>>,
+    },
     /// The answer to a request of the server. Alone in its line, unless that is a batch.
     Response {
         response: Response<'static>,
@@ -85,7 +90,7 @@ impl Step {
             StepKind::Sent(sent) => sent.bytes.len(),
             StepKind::Answer { answer: Answer::Response(response), .. } => response.as_bytes().len(),
             StepKind::Request(request) => request.as_bytes().len(),
-            StepKind::Notification(message) => message.as_bytes().len(),
+            StepKind::Notification(notification) => notification.as_bytes().len(),
             _ => 0,
         };
         len + size_of::<Self>()
@@ -93,10 +98,11 @@ impl Step {
 }
 
 impl<R: BufRead> Script<R> {
-    pub(super) fn new(input: R, rules: Rules) -> Self {
+    pub(super) fn new(input: R, rules: Rules, protocols: Protocols) -> Self {
         Self {
             reader: Reader::new(input),
             rules,
+            protocols,
             decoders: Side::BOTH.map(|_| Decoder::new(rules)),
             line: Vec::new(),
             ahead: VecDeque::new(),
@@ -227,13 +233,14 @@ impl<R: BufRead> Script<R> {
     }
 
     fn decode_client(&mut self, at: Duration) {
-        let mut items = Vec::new();
+        let (mut items, protocols) = (Vec::new(), self.protocols);
         let add = |item: Result<Message<'_>, Fault>, is_entry: bool, items: &mut Vec<SentItem>| {
             items.push(match item.map(Message::into_owned) {
                 Ok(Message::Request(request)) => SentItem::Request(request),
-                Ok(message @ Message::Notification(_)) => {
-                    let cancelled = cancelled_id(&message);
-                    SentItem::Notification(message, cancelled)
+                Ok(Message::Notification(notification)) => {
+                    let params = notification.params();
+                    let cancelled = protocols.cancelled_id(&notification.method(), params.as_ref());
+                    SentItem::Notification { notification, cancelled }
                 }
                 Ok(Message::Response(response)) => SentItem::Response { response, is_entry },
                 Err(fault) => SentItem::Fault { id: fault.id().cloned(), is_response: fault.is_response() },
@@ -255,7 +262,7 @@ impl<R: BufRead> Script<R> {
             let kind = match received {
                 Received::Answer { id, answer } => StepKind::Answer { id, answer },
                 Received::Request(request) => StepKind::Request(request),
-                Received::Notification(message) => StepKind::Notification(message),
+                Received::Notification(notification) => StepKind::Notification(notification),
                 Received::Noise(_) => StepKind::Noise,
             };
             self.push(at, kind);
@@ -273,7 +280,7 @@ impl<R: BufRead> Script<R> {
 pub(super) enum Received {
     Answer { id: Option<Id<'static>>, answer: Answer },
     Request(Request<'static>),
-    Notification(Message<'static>),
+    Notification(Notification<'static>),
     Noise(Fault),
 }
 
@@ -286,7 +293,7 @@ pub(super) fn decode_received(decoder: &mut Decoder) -> Vec<Received> {
                 Received::Answer { id: response.id().cloned(), answer: Answer::Response(response) }
             }
             Ok(Message::Request(request)) => Received::Request(request),
-            Ok(message @ Message::Notification(_)) => Received::Notification(message),
+            Ok(Message::Notification(notification)) => Received::Notification(notification),
             Err(fault) if fault.is_response() => {
                 Received::Answer { id: fault.id().cloned(), answer: Answer::Faulty(fault.kind()) }
             }

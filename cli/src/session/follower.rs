@@ -5,6 +5,7 @@ use std::time::Duration;
 use wireline::{Decoder, Fault, Frame, Message, Rules};
 
 use super::{Role, Session, Side};
+use crate::protocol::Protocols;
 
 /// A decoder for each direction, and the session that they feed.
 pub(crate) struct Follower {
@@ -32,8 +33,8 @@ pub(crate) enum Seen<'a> {
 }
 
 impl Follower {
-    pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, decoders: Side::BOTH.map(|_| Decoder::new(rules)), session: Session::new() }
+    pub(crate) fn new(rules: Rules, protocols: Protocols) -> Self {
+        Self { rules, decoders: Side::BOTH.map(|_| Decoder::new(rules)), session: Session::new(protocols) }
     }
 
     /// Adds bytes that `from` sent, and calls `see` with what they complete.

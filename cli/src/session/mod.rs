@@ -20,6 +20,7 @@ pub(crate) use methods::MethodIndex;
 pub(crate) use overview::overview;
 pub(crate) use side::Side;
 
+use crate::protocol::Protocols;
 use crate::terminal::escape_start;
 use methods::{Methods, ResponseInfo, UNREADABLE};
 use pending::{Added, Outcome, PendingRequest, PendingRequests};
@@ -29,6 +30,7 @@ const ID_COLUMNS: usize = 16;
 
 /// All that is known of the messages between two sides. Its size is bounded, whatever they send.
 pub(crate) struct Session {
+    protocols: Protocols,
     /// Whether requests and responses come from one stream, so that a response answers a request of the same "side".
     is_one_stream: bool,
     has_unknown_senders: bool,
@@ -93,8 +95,9 @@ pub(crate) enum Role {
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(protocols: Protocols) -> Self {
         Self {
+            protocols,
             is_one_stream: false,
             has_unknown_senders: false,
             traffic: Default::default(),
@@ -142,7 +145,8 @@ impl Session {
                 let method = self.methods.index_of(from, &notification.method());
                 self.methods[method].notifications += 1;
                 self.methods[method].bytes += len;
-                if let Some(id) = cancelled_id(message) {
+                let params = notification.params();
+                if let Some(id) = self.protocols.cancelled_id(&notification.method(), params.as_ref()) {
                     self.pending[from as usize].cancel(&id);
                 }
                 Role::Call { reuses_id: false }
@@ -293,15 +297,4 @@ impl SentId {
 /// An id as it was spelled, escaped and cut for a terminal: `#1`, `#"abc"`. Empty if there is none.
 pub(crate) fn displayed_id(id: Option<&Id<'_>>) -> String {
     id.map_or_else(String::new, |id| format!("#{}", escape_start(id.as_json().as_bytes(), ID_COLUMNS)))
-}
-
-/// The id of the request that a notification cancels, by the conventions of MCP, ACP and LSP.
-pub(crate) fn cancelled_id(message: &Message<'_>) -> Option<Id<'static>> {
-    let Message::Notification(notification) = message else { return None };
-    let pointer = match &*notification.method() {
-        "notifications/cancelled" | "$/cancel_request" => "/requestId",
-        "$/cancelRequest" => "/id",
-        _ => return None,
-    };
-    Some(Id::parse(notification.params()?.pointer(pointer)?.as_json())?.into_owned())
 }

@@ -49,7 +49,7 @@ const UNMATCHED: Option<Role> = Some(Role::UnmatchedResponse);
 
 #[test]
 fn responses_are_matched_by_id_and_side() {
-    let mut session = Session::new();
+    let mut session = Session::new(Protocols::ANY);
     assert_eq!(send(&mut session, Client, &request("1", "a")), CALL);
     assert_eq!(send(&mut session, Server, &request("1", "b")), CALL);
     assert_eq!(send(&mut session, Client, &request("\"1\"", "a")), CALL);
@@ -68,7 +68,7 @@ fn responses_are_matched_by_id_and_side() {
 
 #[test]
 fn reused_id_is_noticed() {
-    let mut session = Session::new();
+    let mut session = Session::new(Protocols::ANY);
     send(&mut session, Client, &request("1", "a"));
     assert_eq!(send(&mut session, Client, &request("1", "b")), Some(Role::Call { reuses_id: true }));
     let role = send(&mut session, Server, &result("1"));
@@ -83,7 +83,7 @@ fn reused_id_is_noticed() {
 
 #[test]
 fn faulty_lines_are_requests_and_responses_too() {
-    let mut session = Session::new();
+    let mut session = Session::new(Protocols::ANY);
     // With an id, and without.
     send(&mut session, Client, r#"{"jsonrpc":"2.0","id":7,"method":7}"#);
     let role = send(&mut session, Server, &error("7"));
@@ -106,7 +106,7 @@ fn cancelled_requests_need_no_response() {
         ("$/cancel_request", r#"{"requestId":"\u0061"}"#),
         ("$/cancelRequest", r#"{"id":"a"}"#),
     ] {
-        let mut session = Session::new();
+        let mut session = Session::new(Protocols::ANY);
         send(&mut session, Client, &request("\"a\"", "m"));
         send(&mut session, Client, &format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
         session.end(None);
@@ -116,7 +116,7 @@ fn cancelled_requests_need_no_response() {
 
 #[test]
 fn one_stream_of_both_sides() {
-    let mut session = Session::new();
+    let mut session = Session::new(Protocols::ANY);
     session.set_one_stream(true);
     send(&mut session, Client, &request("1", "a"));
     let role = send(&mut session, Client, &result("1"));
@@ -133,7 +133,7 @@ fn one_stream_of_both_sides() {
 
 #[test]
 fn memory_is_bounded() {
-    let mut session = Session::new();
+    let mut session = Session::new(Protocols::ANY);
     for number in 0..MAX_PENDING + 10 {
         send(&mut session, Client, &request(&number.to_string(), &format!("m{}", number % 1000)));
     }

@@ -48,8 +48,11 @@ Examples:
 pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
-    let mut reading =
-        Reading { follower: Follower::new(args.rules.rules()), elapsed: Duration::ZERO, progress: output.progress() };
+    let mut reading = Reading {
+        follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+        elapsed: Duration::ZERO,
+        progress: output.progress(),
+    };
     let mut code = exit::SUCCESS;
     for source in &sources {
         if let Err(error) = reading.read(source) {

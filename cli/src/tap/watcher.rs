@@ -54,7 +54,7 @@ impl Watcher {
         };
         let mut watcher = Self {
             started,
-            follower: Follower::new(args.rules.rules()),
+            follower: Follower::new(args.rules.rules(), args.rules.protocols()),
             transcript,
             recorder: None,
             recording_name: args.record.as_deref().map(escaped_path).unwrap_or_default(),

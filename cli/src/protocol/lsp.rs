@@ -1,0 +1,12 @@
+//! The Language Server Protocol, some of whose conventions others use as well.
+
+use super::Protocol;
+
+pub(super) const LSP: Protocol = Protocol {
+    name: "LSP",
+    subjects: &[],
+    failures: &[],
+    cancellations: &[("$/cancelRequest", "/id")],
+    progress: None,
+    handshake: None,
+};

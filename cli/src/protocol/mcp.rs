@@ -1,0 +1,39 @@
+//! The Model Context Protocol.
+
+use super::{Handshake, ProgressPointers, Protocol};
+
+pub(super) const MCP: Protocol = Protocol {
+    name: "MCP",
+    subjects: &[
+        ("tools/call", &["/name"]),
+        ("resources/read", &["/uri"]),
+        ("resources/subscribe", &["/uri"]),
+        ("resources/unsubscribe", &["/uri"]),
+        ("notifications/resources/updated", &["/uri"]),
+        ("prompts/get", &["/name"]),
+        ("completion/complete", &["/ref/name", "/ref/uri"]),
+        ("logging/setLevel", &["/level"]),
+        ("notifications/message", &["/level"]),
+        ("tasks/get", &["/taskId"]),
+        ("tasks/result", &["/taskId"]),
+        ("tasks/cancel", &["/taskId"]),
+        ("notifications/tasks/status", &["/taskId"]),
+    ],
+    failures: &[("tools/call", "/isError"), ("tasks/result", "/isError")],
+    cancellations: &[("notifications/cancelled", "/requestId")],
+    progress: Some(ProgressPointers {
+        requested: "/_meta/progressToken",
+        method: "notifications/progress",
+        token: "/progressToken",
+        done: "/progress",
+        total: "/total",
+        message: "/message",
+    }),
+    handshake: Some(Handshake {
+        method: "initialize",
+        version: "/protocolVersion",
+        is_version_string: true,
+        offer: ("/capabilities", "/clientInfo"),
+        answer: ("/capabilities", "/serverInfo"),
+    }),
+};

@@ -1,0 +1,301 @@
+//! What messages mean in the protocols on top of JSON-RPC: what a call is about, whether it failed, what it cancels.
+//!
+//! Each protocol is a table of methods and of JSON pointers into their params and results. Everything else of the tool
+//! asks [`Protocols`], and knows no protocol by name.
+
+mod acp;
+mod lsp;
+mod mcp;
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use wireline::{Id, RawJson};
+
+/// The tables that apply to a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Protocols(&'static [&'static Protocol]);
+
+/// The table of one protocol. Every method is with the JSON pointer that leads to the value in question.
+#[derive(Debug)]
+struct Protocol {
+    /// As people call it.
+    name: &'static str,
+    /// What a call is about, in its params: the first pointer that leads to a string or a number.
+    subjects: &'static [(&'static str, &'static [&'static str])],
+    /// Whether a call has failed although it was answered with a result: a boolean in that.
+    failures: &'static [(&'static str, &'static str)],
+    /// The id of the request that a notification cancels, in its params.
+    cancellations: &'static [(&'static str, &'static str)],
+    progress: Option<ProgressPointers>,
+    handshake: Option<Handshake>,
+}
+
+/// How a call is joined with notifications about its progress.
+#[derive(Debug)]
+struct ProgressPointers {
+    /// In the params of the call.
+    requested: &'static str,
+    method: &'static str,
+    /// In the params of the notification.
+    token: &'static str,
+    done: &'static str,
+    total: &'static str,
+    message: &'static str,
+}
+
+/// How both sides agree on what they speak.
+#[derive(Debug)]
+struct Handshake {
+    method: &'static str,
+    version: &'static str,
+    /// Whether the version is a string or a number, which tells protocols apart.
+    is_version_string: bool,
+    /// The client's capabilities, and an object with its name and version.
+    offer: (&'static str, &'static str),
+    /// The same of the server, in the result.
+    answer: (&'static str, &'static str),
+}
+
+/// A notification about the progress of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Progress {
+    /// The call's token, which is like an id.
+    pub(crate) token: Id<'static>,
+    pub(crate) done: f64,
+    pub(crate) total: Option<f64>,
+    /// Unescaped.
+    pub(crate) message: Option<String>,
+}
+
+/// What one side says of itself when a session starts. All texts are unescaped and bounded.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Hello {
+    /// The name of the protocol: `MCP`.
+    pub(crate) protocol: &'static str,
+    pub(crate) version: String,
+    /// The name and the version of the program: `everything 1.0.0`. Empty if it does not say.
+    pub(crate) program: String,
+    /// The names of the capabilities, sorted: `prompts`, `tools`.
+    pub(crate) capabilities: Vec<String>,
+}
+
+/// The longest text that is kept of a handshake, in characters, and the most capabilities.
+const MAX_TEXT_LEN: usize = 100;
+const MAX_CAPABILITIES: usize = 32;
+
+impl Protocols {
+    /// Whatever the messages look like.
+    pub(crate) const ANY: Self = Self(&[&mcp::MCP, &acp::ACP, &lsp::LSP]);
+    pub(crate) const MCP: Self = Self(&[&mcp::MCP]);
+    pub(crate) const ACP: Self = Self(&[&acp::ACP]);
+
+    /// What a call is about, unescaped: `echo` for `tools/call` with that name.
+    pub(crate) fn subject(self, method: &str, params: Option<&RawJson<'_>>) -> Option<String> {
+        let pointers = self.find(|protocol| protocol.subjects, method)?;
+        let params = params?;
+        pointers.iter().find_map(|pointer| scalar(params, pointer))
+    }
+
+    /// Whether a call of `method` can fail although it is answered with a result.
+    pub(crate) fn can_fail(self, method: &str) -> bool {
+        self.find(|protocol| protocol.failures, method).is_some()
+    }
+
+    /// Whether the result of a call of `method` says that the call has failed.
+    pub(crate) fn is_failure(self, method: &str, result: &RawJson<'_>) -> bool {
+        self.find(|protocol| protocol.failures, method).is_some_and(|pointer| {
+            // Results may be large: look for the member's name before looking for the member. Nobody escapes letters.
+            let name = pointer.rsplit('/').next().unwrap_or_default();
+            memchr::memmem::find(result.as_bytes(), name.as_bytes()).is_some()
+                && result.pointer(pointer).is_some_and(|value| value.as_json() == "true")
+        })
+    }
+
+    /// The id of the request that a notification cancels.
+    pub(crate) fn cancelled_id(self, method: &str, params: Option<&RawJson<'_>>) -> Option<Id<'static>> {
+        let pointer = self.find(|protocol| protocol.cancellations, method)?;
+        id(params?, pointer)
+    }
+
+    /// The token that notifications about the progress of a request will have.
+    pub(crate) fn progress_token(self, params: Option<&RawJson<'_>>) -> Option<Id<'static>> {
+        let params = params?;
+        self.0.iter().find_map(|protocol| {
+            let pointer = protocol.progress.as_ref()?.requested;
+            let name = pointer.rsplit('/').next().unwrap_or_default();
+            memchr::memmem::find(params.as_bytes(), name.as_bytes())?;
+            id(params, pointer)
+        })
+    }
+
+    /// The progress that a notification is about.
+    pub(crate) fn progress(self, method: &str, params: Option<&RawJson<'_>>) -> Option<Progress> {
+        let pointers = self.0.iter().filter_map(|protocol| protocol.progress.as_ref());
+        let pointers = pointers.into_iter().find(|pointers| pointers.method == method)?;
+        let params = params?;
+        let number = |pointer| params.pointer(pointer)?.as_json().parse().ok();
+        Some(Progress {
+            token: id(params, pointers.token)?,
+            done: number(pointers.done).unwrap_or(0.0),
+            total: number(pointers.total),
+            message: params.pointer(pointers.message).and_then(|text| Some(text.as_str()?.into_owned())),
+        })
+    }
+
+    /// What the client says of itself in the params of a request.
+    pub(crate) fn offer(self, method: &str, params: Option<&RawJson<'_>>) -> Option<Hello> {
+        let params = params?;
+        self.handshakes(method).find_map(|(name, handshake)| handshake.read(name, params, handshake.offer))
+    }
+
+    /// What the server says of itself in the result of that request.
+    pub(crate) fn answer(self, method: &str, result: &RawJson<'_>) -> Option<Hello> {
+        self.handshakes(method).find_map(|(name, handshake)| handshake.read(name, result, handshake.answer))
+    }
+
+    fn handshakes(self, method: &str) -> impl Iterator<Item = (&'static str, &'static Handshake)> {
+        let handshakes = self.0.iter().filter_map(|protocol| Some((protocol.name, protocol.handshake.as_ref()?)));
+        handshakes.filter(move |(_, handshake)| handshake.method == method)
+    }
+
+    /// What the first table with this method says about it.
+    fn find<T: Copy>(self, table: fn(&Protocol) -> &'static [(&'static str, T)], method: &str) -> Option<T> {
+        let rows = self.0.iter().flat_map(|protocol| table(protocol));
+        rows.into_iter().find(|(name, _)| *name == method).map(|(_, value)| *value)
+    }
+}
+
+impl Handshake {
+    fn read(&self, protocol: &'static str, message: &RawJson<'_>, pointers: (&str, &str)) -> Option<Hello> {
+        let (capabilities, program) = pointers;
+        let version = message.pointer(self.version)?;
+        if version.as_json().starts_with('"') != self.is_version_string {
+            return None;
+        }
+        let version = scalar(message, self.version)?;
+        let words = ["name", "version"].iter().filter_map(|name| scalar(message, &format!("{program}/{name}")));
+        let words: Vec<String> = words.map(|word| bounded(&word)).collect();
+        let capabilities = message.pointer(capabilities).map_or_else(Vec::new, |object| {
+            // Whatever is not an object has none.
+            let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(object.as_json()).unwrap_or_default();
+            members.keys().take(MAX_CAPABILITIES).map(|name| bounded(name)).collect()
+        });
+        Some(Hello { protocol, version: bounded(&version), program: words.join(" "), capabilities })
+    }
+}
+
+/// The string or the number that a pointer leads to.
+fn scalar(json: &RawJson<'_>, pointer: &str) -> Option<String> {
+    let value = json.pointer(pointer)?;
+    match value.as_bytes().first()? {
+        b'"' => Some(value.as_str()?.into_owned()),
+        b'-' | b'0'..=b'9' => Some(value.as_json().to_owned()),
+        _ => None,
+    }
+}
+
+/// The id that a pointer leads to.
+fn id(json: &RawJson<'_>, pointer: &str) -> Option<Id<'static>> {
+    Some(Id::parse(json.pointer(pointer)?.as_json())?.into_owned())
+}
+
+fn bounded(text: &str) -> String {
+    text.chars().take(MAX_TEXT_LEN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson<'_> {
+        RawJson::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn subjects_of_calls() {
+        for (protocols, method, params, subject) in [
+            (Protocols::MCP, "tools/call", r#"{"arguments":{"name":"no"},"name":"echo"}"#, Some("echo")),
+            (Protocols::MCP, "tools/call", r#"{"name":"\u0065cho"}"#, Some("echo")),
+            (Protocols::MCP, "tools/call", r#"{"name":{}}"#, None),
+            (Protocols::MCP, "tools/call", r"[]", None),
+            (Protocols::MCP, "tools/list", r#"{"name":"echo"}"#, None),
+            (Protocols::MCP, "resources/read", r#"{"uri":"file:///a b"}"#, Some("file:///a b")),
+            (Protocols::MCP, "prompts/get", r#"{"name":"p"}"#, Some("p")),
+            (Protocols::MCP, "completion/complete", r#"{"ref":{"type":"ref/resource","uri":"u"}}"#, Some("u")),
+            (Protocols::ACP, "tools/call", r#"{"name":"echo"}"#, None),
+            (Protocols::ACP, "fs/read_text_file", r#"{"path":"/a"}"#, Some("/a")),
+            (Protocols::ANY, "tools/call", r#"{"name":"echo"}"#, Some("echo")),
+            (Protocols::ANY, "session/update", r#"{"update":{"sessionUpdate":"plan"}}"#, Some("plan")),
+        ] {
+            assert_eq!(protocols.subject(method, Some(&json(params))).as_deref(), subject, "{method} {params}");
+        }
+        assert_eq!(Protocols::MCP.subject("tools/call", None), None);
+    }
+
+    #[test]
+    fn failures_in_results() {
+        for (method, result, is_failure) in [
+            ("tools/call", r#"{"content":[],"isError":true}"#, true),
+            ("tools/call", r#"{"isError" : true }"#, true),
+            ("tools/call", r#"{"isError":false}"#, false),
+            ("tools/call", r#"{"isError":"true"}"#, false),
+            ("tools/call", r#"{"structuredContent":{"isError":true}}"#, false),
+            ("tools/call", r#"{"content":[]}"#, false),
+            ("prompts/get", r#"{"isError":true}"#, false),
+        ] {
+            assert_eq!(Protocols::MCP.is_failure(method, &json(result)), is_failure, "{method} {result}");
+        }
+        assert!(Protocols::MCP.can_fail("tools/call") && !Protocols::MCP.can_fail("tools/list"));
+    }
+
+    #[test]
+    fn cancellations_by_protocol() {
+        for (protocols, method, params, id) in [
+            (Protocols::MCP, "notifications/cancelled", r#"{"requestId":7,"reason":"x"}"#, Some("7")),
+            (Protocols::ACP, "$/cancel_request", r#"{"requestId":"\u0061"}"#, Some("\"a\"")),
+            (Protocols::ANY, "$/cancelRequest", r#"{"id":1.0}"#, Some("1")),
+            (Protocols::MCP, "$/cancelRequest", r#"{"id":1}"#, None),
+            (Protocols::MCP, "notifications/cancelled", r#"{"requestId":[]}"#, None),
+            (Protocols::MCP, "notifications/cancelled", r"{}", None),
+        ] {
+            let found = protocols.cancelled_id(method, Some(&json(params)));
+            assert_eq!(found, id.and_then(Id::parse), "{method} {params}");
+        }
+    }
+
+    #[test]
+    fn progress_is_joined_by_token() {
+        let mcp = Protocols::MCP;
+        let call = json(r#"{"name":"slow","_meta":{"progressToken":"t"}}"#);
+        let token = mcp.progress_token(Some(&call)).unwrap();
+        let params = json(r#"{"progressToken":"t","progress":2,"total":5,"message":"half"}"#);
+        let progress = mcp.progress("notifications/progress", Some(&params)).unwrap();
+        let message = Some("half".to_owned());
+        assert_eq!(progress, Progress { token, done: 2.0, total: Some(5.0), message });
+        assert_eq!(mcp.progress_token(Some(&json(r#"{"name":"progressToken"}"#))), None);
+        assert_eq!(mcp.progress("notifications/message", Some(&params)), None);
+        assert_eq!(mcp.progress("notifications/progress", Some(&json(r#"{"progress":2}"#))), None);
+    }
+
+    #[test]
+    fn both_sides_introduce_themselves() {
+        let offer = r#"{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"roots":{"listChanged":true}},
+            "clientInfo":{"name":"inspector","version":"0.9"}}"#;
+        let hello = Protocols::ANY.offer("initialize", Some(&json(offer))).unwrap();
+        assert_eq!((hello.protocol, &*hello.version, &*hello.program), ("MCP", "2025-11-25", "inspector 0.9"));
+        assert_eq!(hello.capabilities, ["roots", "sampling"]);
+
+        let answer = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"agentInfo":{"name":"a"}}"#;
+        let hello = Protocols::ANY.answer("initialize", &json(answer)).unwrap();
+        assert_eq!((hello.protocol, &*hello.version, &*hello.program), ("ACP", "1", "a"));
+        assert_eq!(hello.capabilities, ["loadSession"]);
+
+        assert_eq!(Protocols::MCP.answer("initialize", &json(answer)), None);
+        assert_eq!(Protocols::ANY.answer("ping", &json(answer)), None);
+        let hello = Protocols::MCP.answer("initialize", &json(r#"{"protocolVersion":"x","capabilities":3}"#)).unwrap();
+        assert_eq!((hello.program.as_str(), hello.capabilities.len()), ("", 0));
+        let long = format!(r#"{{"protocolVersion":"{}"}}"#, "x".repeat(1000));
+        assert_eq!(Protocols::MCP.answer("initialize", &json(&long)).unwrap().version.len(), MAX_TEXT_LEN);
+    }
+}
