@@ -10,5 +10,5 @@ mod pointer;
 
 pub(crate) use compare::{Change, ChangeKind, Comparison, compare};
 pub(crate) use fingerprint::fingerprint;
-pub(crate) use parts::{Kind, kind};
+pub(crate) use parts::{kind, with_member};
 pub(crate) use pointer::PointerPattern;

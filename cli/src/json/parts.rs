@@ -50,6 +50,15 @@ pub(super) fn members(object: &str) -> Option<BTreeMap<Cow<'_, str>, &str>> {
     serde_json::from_str::<Members<'_>>(object).ok().map(|Members(members)| members)
 }
 
+/// The object with another value for one of its members. Everything else is as it was spelled.
+///
+/// `None` if it has no such member.
+pub(crate) fn with_member(object: &str, name: &str, value: &str) -> Option<String> {
+    let old = members(object)?.remove(name)?;
+    let start = old.as_ptr().addr().checked_sub(object.as_ptr().addr())?;
+    Some([object.get(..start)?, value, object.get(start + old.len()..)?].concat())
+}
+
 /// The elements of an array.
 pub(super) fn elements(array: &str) -> Option<Vec<&str>> {
     let elements: Vec<&RawValue> = serde_json::from_str(array).ok()?;
@@ -89,5 +98,19 @@ impl<'de> Visitor<'de> for MembersVisitor {
             members.insert(name, value.get());
         }
         Ok(Members(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn member_is_replaced() {
+        let object = r#"{ "a" : 1 , "\u0062":{"a":2},"c":"x" }"#;
+        assert_eq!(with_member(object, "a", "17").unwrap(), object.replace("1 ,", "17 ,"));
+        assert_eq!(with_member(object, "b", "null").unwrap(), object.replace(r#"{"a":2}"#, "null"));
+        assert_eq!(with_member(object, "d", "null"), None);
+        assert_eq!(with_member("[]", "d", "null"), None);
     }
 }

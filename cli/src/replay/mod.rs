@@ -1,9 +1,10 @@
 //! `wireline replay`: plays one side of a recording against the other.
 //!
 //! Against a server, a [`Player`] goes through the [`Script`] step by step: it sends what the client sent, and waits for
-//! what the server sent. The [`Report`] says what is different.
+//! what the server sent. The [`Report`] says what is different. In front of a client, [`as_server`] answers.
 
 mod args;
+mod as_server;
 mod player;
 mod report;
 mod script;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Args) -> u8 {
         Ok(input) => input,
         Err(message) => return failure(&message),
     };
-    replay(args, input)
+    if args.as_server { as_server::run(args, input) } else { replay(args, input) }
 }
 
 /// Opens a recording.
