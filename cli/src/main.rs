@@ -14,6 +14,7 @@ mod check;
 mod completions;
 mod input;
 mod json;
+mod line_ends;
 mod man;
 mod message_kind;
 mod output;

@@ -81,7 +81,7 @@ fn messages_are_logged_line_by_line() {
     let (_, overview) = log.split_once("────\n").unwrap();
     for part in [
         ", 2 messages from the client (148 B), 3 from the server (",
-        "\nmethod           calls errors    p50    p90    p99    max  bytes\n",
+        "\nmethod           calls failed    p50    p90    p99    max  bytes\n",
         "\n→ tools/call         2      0 ",
         "\n← note               1      –      –      –      –      –    33B\n",
         "\n1 request was never answered\n  → tools/call #2, sent at 0.0",
@@ -97,8 +97,8 @@ fn messages_are_logged_line_by_line() {
 fn options_set_the_level_of_detail() {
     let input = format!("{REQUEST}\noops\n{}\n", REQUEST.replace(":1,", ":\"\\u001b\",").replace("secret", "\u{202e}"));
     let shown = session(&["--show"], &["cat"], input.as_bytes());
-    assert!(text(&shown.stderr).contains("\n           {\"name\":\"secret\"}\n"), "{}", text(&shown.stderr));
-    assert!(text(&shown.stderr).contains("{\"name\":\"\\xe2\\x80\\xae\"}\n"), "{}", text(&shown.stderr));
+    assert!(text(&shown.stderr).contains("\n           {\"text\":\"secret\"}\n"), "{}", text(&shown.stderr));
+    assert!(text(&shown.stderr).contains("{\"text\":\"\\xe2\\x80\\xae\"}\n"), "{}", text(&shown.stderr));
     let quiet = session(&["--quiet"], &["cat"], input.as_bytes());
     let quiet = text(&quiet.stderr);
     assert!(!quiet.contains(" request ") && quiet.contains("→ fault ") && quiet.contains("\nmethod "), "{quiet}");

@@ -122,7 +122,10 @@ fn recording_is_locked_by_one_tap() {
     std::fs::write(&recording, r#"{"wireline-recording":1,"time":1.5}"#.to_owned() + "\n{\"time\":1.6,\"fr").unwrap();
     session(&["-qq", "--record", name], &["cat"], format!("{REQUEST}\n").as_bytes());
     let records = std::fs::read_to_string(&recording).unwrap();
-    assert!(records.contains("\"fr\n{\"time\":") && records.contains("\"event\":\"end\""), "{records}");
+    assert!(
+        records.contains("\"fr\n{\"wireline-recording\":1,\"time\":") && records.contains("\"event\":\"end\""),
+        "{records}"
+    );
 
     let both = session(&["--log", name, "--record", name], &["cat"], b"");
     assert_eq!(text(&both.stderr), format!("wireline: cannot record to {name}: --log names the same file\n"));

@@ -36,17 +36,19 @@ const CLIENT: &str = concat!(
 const LOG: &str = r#"
    0.002 → request      initialize #1                             88 B
            {"protocolVersion":"2025-11-25"}
+                        client offers MCP 2025-11-25: no capabilities
    0.002 → notification notifications/initialized                 54 B
-   0.002 → request      tools/call #"a-string-of-an…           107 B
+   0.002 → request      tools/call \x1b[2J #"a-string-of-an…     107 B
            {"name":"\u001b[2J"}
-   0.002 → request      tools/call #3                             71 B
+   0.002 → request      tools/call slow #3                        71 B
            {"name":"slow"}
    0.003 ← fault        FAULT [invalid-literal]
                         HINT
    0.024 ← response     initialize #1                             84 B  21.8 ms
            {"protocolVersion":"2025-11-25","capabilities":{}}
+                        server accepts MCP 2025-11-25: no capabilities
    0.024 ← notification notifications/resources/list_changed/…    90 B
-   0.024 ← error        tools/call #"a-string-of-an… (-32601)    94 B  21.9 ms
+   0.024 ← error        tools/call… #"a-string-of-an… (-32601)    94 B  21.9 ms
            {"code":-32601,"message":"no"}
    0.024 ← response     (unmatched) #99                           39 B
            null
@@ -56,15 +58,18 @@ const LOG: &str = r#"
 /// The expected overview at the end.
 const OVERVIEW: &str = r#"
 30.3 ms, 4 messages from the client (324 B), 4 from the server (323 B)
+MCP 2025-11-25: client → server
 
-method                          calls errors    p50    p90    p99    max  bytes
+method                          calls failed    p50    p90    p99    max  bytes
 → tools/call                        2      1 22.0ms 22.0ms 22.0ms 22.0ms   272B
+    \x1b[2J                         1      1 22.0ms 22.0ms 22.0ms 22.0ms   201B
+    slow                            1      0      –      –      –      –    71B
 → initialize                        1      0 21.9ms 21.9ms 21.9ms 21.9ms   172B
 → notifications/initialized         1      –      –      –      –      –    54B
 ← notifications/resources/…       1      –      –      –      –      –    90B
 
 1 request was never answered
-  → tools/call #3, sent at 0.002 s, 27.8 ms before the end
+  → tools/call slow #3, sent at 0.002 s, 27.8 ms before the end
 1 response matches no request
   ← #99
 1 faulty line or batch entry

@@ -18,7 +18,7 @@ pub(super) const ACP: Protocol = Protocol {
         ("terminal/kill", &["/terminalId"]),
         ("terminal/release", &["/terminalId"]),
     ],
-    failures: &[],
+    failure: None,
     cancellations: &[("$/cancel_request", "/requestId")],
     progress: None,
     handshake: Some(Handshake {

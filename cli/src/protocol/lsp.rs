@@ -5,7 +5,7 @@ use super::Protocol;
 pub(super) const LSP: Protocol = Protocol {
     name: "LSP",
     subjects: &[],
-    failures: &[],
+    failure: None,
     cancellations: &[("$/cancelRequest", "/id")],
     progress: None,
     handshake: None,

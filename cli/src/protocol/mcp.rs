@@ -19,7 +19,7 @@ pub(super) const MCP: Protocol = Protocol {
         ("tasks/cancel", &["/taskId"]),
         ("notifications/tasks/status", &["/taskId"]),
     ],
-    failures: &[("tools/call", "/isError"), ("tasks/result", "/isError")],
+    failure: Some(("/isError", &["tools/call", "tasks/result"])),
     cancellations: &[("notifications/cancelled", "/requestId")],
     progress: Some(ProgressPointers {
         requested: "/_meta/progressToken",

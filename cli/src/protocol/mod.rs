@@ -23,8 +23,8 @@ struct Protocol {
     name: &'static str,
     /// What a call is about, in its params: the first pointer that leads to a string or a number.
     subjects: &'static [(&'static str, &'static [&'static str])],
-    /// Whether a call has failed although it was answered with a result: a boolean in that.
-    failures: &'static [(&'static str, &'static str)],
+    /// Whether a call has failed although it was answered with a result: a boolean in that, and the methods that have it.
+    failure: Option<(&'static str, &'static [&'static str])>,
     /// The id of the request that a notification cancels, in its params.
     cancellations: &'static [(&'static str, &'static str)],
     progress: Option<ProgressPointers>,
@@ -99,17 +99,23 @@ impl Protocols {
 
     /// Whether a call of `method` can fail although it is answered with a result.
     pub(crate) fn can_fail(self, method: &str) -> bool {
-        self.find(|protocol| protocol.failures, method).is_some()
+        self.0.iter().filter_map(|protocol| protocol.failure).any(|(_, methods)| methods.contains(&method))
     }
 
-    /// Whether the result of a call of `method` says that the call has failed.
-    pub(crate) fn is_failure(self, method: &str, result: &RawJson<'_>) -> bool {
-        self.find(|protocol| protocol.failures, method).is_some_and(|pointer| {
+    /// Whether a result says that its call has failed, if the call [can](Self::can_fail).
+    pub(crate) fn says_failed(self, result: &RawJson<'_>) -> bool {
+        self.0.iter().filter_map(|protocol| protocol.failure).any(|(pointer, _)| {
             // Results may be large: look for the member's name before looking for the member. Nobody escapes letters.
             let name = pointer.rsplit('/').next().unwrap_or_default();
             memchr::memmem::find(result.as_bytes(), name.as_bytes()).is_some()
                 && result.pointer(pointer).is_some_and(|value| value.as_json() == "true")
         })
+    }
+
+    /// Whether the result of a call of `method` says that the call has failed.
+    #[allow(dead_code, reason = "for commands that look at single messages")]
+    pub(crate) fn is_failure(self, method: &str, result: &RawJson<'_>) -> bool {
+        self.can_fail(method) && self.says_failed(result)
     }
 
     /// The id of the request that a notification cancels.

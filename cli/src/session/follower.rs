@@ -5,12 +5,14 @@ use std::time::Duration;
 use wireline::{Decoder, Fault, Frame, Message, Rules};
 
 use super::{Role, Session, Side};
-use crate::protocol::Protocols;
+use crate::line_ends::LineEnds;
+use crate::protocol::{Hello, Protocols};
 
 /// A decoder for each direction, and the session that they feed.
 pub(crate) struct Follower {
     rules: Rules,
     decoders: [Decoder; 2],
+    line_ends: [LineEnds; 2],
     pub(crate) session: Session,
 }
 
@@ -20,6 +22,8 @@ pub(crate) enum Seen<'a> {
         message: &'a Message<'a>,
         role: Role,
         is_entry: bool,
+        /// What the side says of itself, if this message does.
+        hello: Option<&'a Hello>,
     },
     /// A batch. Its entries follow.
     Batch {
@@ -30,11 +34,18 @@ pub(crate) enum Seen<'a> {
         fault: &'a Fault,
         is_entry: bool,
     },
+    /// For the first time, a line of this side ended in a carriage return and a line feed.
+    CarriageReturn,
+    /// The stream has ended without a line end after its last line, which was seen before this.
+    Unterminated {
+        len: u64,
+    },
 }
 
 impl Follower {
     pub(crate) fn new(rules: Rules, protocols: Protocols) -> Self {
-        Self { rules, decoders: Side::BOTH.map(|_| Decoder::new(rules)), session: Session::new(protocols) }
+        let decoders = Side::BOTH.map(|_| Decoder::new(rules));
+        Self { rules, decoders, line_ends: Default::default(), session: Session::new(protocols) }
     }
 
     /// Adds bytes that `from` sent, and calls `see` with what they complete.
@@ -43,17 +54,34 @@ impl Follower {
         from: Side,
         bytes: &[u8],
         at: Option<Duration>,
-        see: impl FnMut(&Session, Seen<'_>),
+        mut see: impl FnMut(&Session, Seen<'_>),
     ) {
         self.session.add_bytes(from, bytes.len());
         self.decoders[from as usize].feed(bytes);
-        self.decode(from, at, see);
+        self.decode(from, at, &mut see);
+        let ends = &mut self.line_ends[from as usize];
+        let before = ends.with_return;
+        ends.add(bytes);
+        if self.session.add_returns(from, ends.with_return - before) {
+            see(&self.session, Seen::CarriageReturn);
+        }
+    }
+
+    /// How the lines of one side have ended so far.
+    pub(crate) fn line_ends(&self, from: Side) -> &LineEnds {
+        &self.line_ends[from as usize]
     }
 
     /// Ends the stream of one side, and calls `see` with its last line if that was unterminated.
-    pub(crate) fn end_stream(&mut self, from: Side, at: Option<Duration>, see: impl FnMut(&Session, Seen<'_>)) {
+    pub(crate) fn end_stream(&mut self, from: Side, at: Option<Duration>, mut see: impl FnMut(&Session, Seen<'_>)) {
         self.decoders[from as usize].finish();
-        self.decode(from, at, see);
+        self.decode(from, at, &mut see);
+        // Ending a stream twice does no harm.
+        let LineEnds { open_len: len, is_open, .. } = std::mem::take(&mut self.line_ends[from as usize]);
+        if is_open {
+            self.session.traffic[from as usize].unterminated = Some(len);
+            see(&self.session, Seen::Unterminated { len });
+        }
     }
 
     /// Ends the session. Another one may follow.
@@ -65,18 +93,19 @@ impl Follower {
     /// Starts new streams within the same session.
     pub(crate) fn start_streams(&mut self) {
         self.decoders = Side::BOTH.map(|_| Decoder::new(self.rules));
+        self.line_ends = Default::default();
     }
 
-    fn decode(&mut self, from: Side, at: Option<Duration>, mut see: impl FnMut(&Session, Seen<'_>)) {
+    fn decode(&mut self, from: Side, at: Option<Duration>, see: &mut impl FnMut(&Session, Seen<'_>)) {
         let Self { decoders, session, .. } = self;
         while let Some(frame) = decoders[from as usize].next_frame() {
             match frame {
-                Ok(Frame::Message(message)) => session.add(from, Ok(message), false, at, &mut see),
+                Ok(Frame::Message(message)) => session.add(from, Ok(message), false, at, see),
                 Ok(Frame::Batch(batch)) => {
                     see(session, Seen::Batch { entries: batch.len(), len: batch.as_bytes().len() });
-                    batch.iter().for_each(|entry| session.add(from, entry, true, at, &mut see));
+                    batch.iter().for_each(|entry| session.add(from, entry, true, at, see));
                 }
-                Err(fault) => session.add(from, Err(fault), false, at, &mut see),
+                Err(fault) => session.add(from, Err(fault), false, at, see),
             }
         }
     }
@@ -93,8 +122,10 @@ impl Session {
     ) {
         match decoded {
             Ok(message) => {
+                let had_hello = self.hello(from).is_some();
                 let role = self.add_message(from, &message, at);
-                see(self, Seen::Message { message: &message, role, is_entry });
+                let hello = self.hello(from).filter(|_| !had_hello);
+                see(self, Seen::Message { message: &message, role, is_entry, hello });
             }
             Err(fault) => {
                 self.add_fault(from, &fault, at);

@@ -12,7 +12,7 @@ mod tests;
 
 use std::time::Duration;
 
-use wireline::{Fault, FaultKind, Id, Message};
+use wireline::{Fault, FaultKind, Id, Message, RawJson};
 
 pub(crate) use follower::{Follower, Seen};
 pub(crate) use log2_histogram::Log2Histogram;
@@ -20,10 +20,10 @@ pub(crate) use methods::MethodIndex;
 pub(crate) use overview::overview;
 pub(crate) use side::Side;
 
-use crate::protocol::Protocols;
+use crate::protocol::{Hello, Progress, Protocols};
 use crate::terminal::escape_start;
 use methods::{Methods, ResponseInfo, UNREADABLE};
-use pending::{Added, Outcome, PendingRequest, PendingRequests};
+use pending::{Added, Call, Outcome, PendingRequest, PendingRequests};
 
 /// The width that an id is cut to.
 const ID_COLUMNS: usize = 16;
@@ -40,15 +40,20 @@ pub(crate) struct Session {
     /// Requests so far.
     requests: u64,
     pub(crate) unanswered: Sample<UnansweredRequest, 4>,
-    pub(crate) cancelled: u64,
+    /// Requests that were cancelled while they were pending.
+    pub(crate) cancelled: Sample<CancelledRequest, 4>,
     /// Responses that match no request.
     pub(crate) unmatched: Sample<SentId, 3>,
+    /// Those of them whose id is that of a pending request, but of the other type: `"3"` for `3`.
+    pub(crate) other_type: u64,
     /// Requests with the id of a request that was still pending.
     pub(crate) reused: Sample<SentId, 3>,
     /// Requests beyond the limits on what is tracked.
     pub(crate) untracked: u64,
     faults: Vec<(Side, FaultKind, u64)>,
     sizes: Log2Histogram,
+    /// What each side said of itself.
+    hellos: [Option<Hello>; 2],
 }
 
 /// How much a side has sent.
@@ -58,6 +63,10 @@ pub(crate) struct Traffic {
     pub(crate) messages: u64,
     pub(crate) faults: u64,
     pub(crate) bytes: u64,
+    /// Lines that ended in a carriage return and a line feed.
+    pub(crate) with_return: u64,
+    /// The length of last lines without their line end.
+    pub(crate) unterminated: Option<u64>,
 }
 
 /// A count, and the first `MAX` things that were counted.
@@ -74,6 +83,14 @@ pub(crate) struct UnansweredRequest {
     pub(crate) times: Option<(Duration, Duration)>,
 }
 
+pub(crate) struct CancelledRequest {
+    pub(crate) method: MethodIndex,
+    /// The id, as [`displayed_id`] shows it.
+    pub(crate) id: String,
+    /// How long it had been pending.
+    pub(crate) after: Option<Duration>,
+}
+
 /// An id, as [`displayed_id`] shows it, and who sent it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct SentId {
@@ -82,16 +99,45 @@ pub(crate) struct SentId {
 }
 
 /// What a message is within its session.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Role {
     /// A request or a notification.
-    Call { reuses_id: bool },
+    Call {
+        /// What it is about, unescaped: the `echo` of `tools/call`.
+        subject: Option<String>,
+        reuses_id: bool,
+    },
+    /// A notification about the progress of a pending request.
+    Progress { method: MethodIndex, id: String, progress: Progress },
+    /// A notification that cancels a pending request.
+    Cancellation { method: MethodIndex, id: String, after: Option<Duration> },
     /// The response to a request.
-    Response { method: MethodIndex, latency: Option<Duration> },
+    Response {
+        method: MethodIndex,
+        latency: Option<Duration>,
+        /// Whether it is an error, or a result that says that the call has failed.
+        is_failure: bool,
+        is_cancelled: bool,
+        /// Whether the log has told that it takes long.
+        is_overdue: bool,
+    },
     /// An error without an id, taken as the response to a faulty line.
     ResponseToFault,
     /// A response that matches no request.
-    UnmatchedResponse,
+    UnmatchedResponse {
+        /// Whether a pending request has the same id, but of the other type.
+        has_other_type: bool,
+    },
+}
+
+/// A request that has been pending for long.
+pub(crate) struct OverdueRequest {
+    pub(crate) from: Side,
+    pub(crate) method: MethodIndex,
+    /// The id, as [`displayed_id`] shows it.
+    pub(crate) id: String,
+    /// When it was sent.
+    pub(crate) sent: Duration,
 }
 
 impl Session {
@@ -105,13 +151,20 @@ impl Session {
             methods: Methods::default(),
             requests: 0,
             unanswered: Sample::default(),
-            cancelled: 0,
+            cancelled: Sample::default(),
             unmatched: Sample::default(),
+            other_type: 0,
             reused: Sample::default(),
             untracked: 0,
             faults: Vec::new(),
             sizes: Log2Histogram::new(),
+            hellos: [None, None],
         }
+    }
+
+    /// What a side said of itself when the session started.
+    pub(crate) fn hello(&self, from: Side) -> Option<&Hello> {
+        self.hellos[from as usize].as_ref()
     }
 
     /// Sets whether what follows is one stream with the messages of both sides, all attributed to the client.
@@ -129,6 +182,13 @@ impl Session {
         self.traffic[from as usize].bytes += bytes as u64;
     }
 
+    /// Adds lines that ended in a carriage return and a line feed. Returns whether they are the first ones of their side.
+    fn add_returns(&mut self, from: Side, lines: u64) -> bool {
+        let with_return = &mut self.traffic[from as usize].with_return;
+        *with_return += lines;
+        lines > 0 && *with_return == lines
+    }
+
     /// Adds a message that was sent at a time since the start of the session.
     pub(crate) fn add_message(&mut self, from: Side, message: &Message<'_>, at: Option<Duration>) -> Role {
         let len = message.as_bytes().len() as u64;
@@ -136,26 +196,65 @@ impl Session {
         self.sizes.add(len, 1);
         match message {
             Message::Request(request) => {
-                let method = self.methods.index_of(from, &request.method());
-                self.methods[method].requests += 1;
-                self.methods[method].bytes += len;
-                Role::Call { reuses_id: self.add_request(from, request.id(), method, at) }
+                let (name, params) = (request.method(), request.params());
+                let subject = self.protocols.subject(&name, params.as_ref());
+                let method = self.index_of(from, &name, subject.as_deref());
+                self.methods.update(method, |method| {
+                    method.requests += 1;
+                    method.bytes += len;
+                });
+                let token = self.protocols.progress_token(params.as_ref());
+                let reuses_id = self.add_request(from, request.id(), method, at, token);
+                if let Some(hello) = self.protocols.offer(&name, params.as_ref()) {
+                    self.hellos[from as usize] = Some(hello);
+                }
+                Role::Call { subject, reuses_id }
             }
             Message::Notification(notification) => {
-                let method = self.methods.index_of(from, &notification.method());
-                self.methods[method].notifications += 1;
-                self.methods[method].bytes += len;
-                let params = notification.params();
-                if let Some(id) = self.protocols.cancelled_id(&notification.method(), params.as_ref()) {
-                    self.pending[from as usize].cancel(&id);
-                }
-                Role::Call { reuses_id: false }
+                let (name, params) = (notification.method(), notification.params());
+                let subject = self.protocols.subject(&name, params.as_ref());
+                let method = self.index_of(from, &name, subject.as_deref());
+                self.methods.update(method, |method| {
+                    method.notifications += 1;
+                    method.bytes += len;
+                });
+                let special = self.cancel(from, &name, params.as_ref(), at);
+                special
+                    .or_else(|| self.progress(from, &name, params.as_ref()))
+                    .unwrap_or(Role::Call { subject, reuses_id: false })
             }
             Message::Response(response) => {
-                let info = ResponseInfo { is_error: response.error().is_some(), len };
-                self.match_response(from, response.id(), info, at)
+                let result = response.result();
+                let info = ResponseInfo { is_error: response.error().is_some(), says_failed: false, len };
+                let role = self.match_response(from, response.id(), info, result.as_ref(), at);
+                if let (Role::Response { method, .. }, Some(result)) = (&role, result)
+                    && let Some(hello) = self.protocols.answer(&self.methods[*method].name, &result)
+                {
+                    self.hellos[from as usize] = Some(hello);
+                }
+                role
             }
         }
+    }
+
+    fn index_of(&mut self, from: Side, method: &str, subject: Option<&str>) -> MethodIndex {
+        let protocols = self.protocols;
+        self.methods.index_of(from, method, subject, |method| protocols.can_fail(method))
+    }
+
+    fn cancel(&mut self, from: Side, method: &str, params: Option<&RawJson<'_>>, at: Option<Duration>) -> Option<Role> {
+        let id = self.protocols.cancelled_id(method, params)?;
+        let &PendingRequest { method, at: sent, .. } = self.pending[from as usize].cancel(&id)?;
+        let id = displayed_id(Some(&id));
+        let after = at.zip(sent).and_then(|(at, sent)| at.checked_sub(sent));
+        self.cancelled.add(|| CancelledRequest { method, id: id.clone(), after });
+        Some(Role::Cancellation { method, id, after })
+    }
+
+    fn progress(&self, from: Side, method: &str, params: Option<&RawJson<'_>>) -> Option<Role> {
+        let progress = self.protocols.progress(method, params)?;
+        let Call { method, id } = self.pending[self.requester(from) as usize].in_progress(&progress.token)?.clone();
+        Some(Role::Progress { method, id, progress })
     }
 
     /// Adds a faulty line or batch entry.
@@ -170,13 +269,13 @@ impl Session {
             Some(id) if fault.is_response() => {
                 let requester = self.requester(from);
                 if let Some(request) = self.pending[requester as usize].take(id) {
-                    self.methods[request.method].errors += 1;
+                    self.methods.update(request.method, |method| method.failures += 1);
                 }
             }
             Some(id) => {
-                let method = self.methods.index_of(from, UNREADABLE);
-                self.methods[method].requests += 1;
-                self.add_request(from, id, method, at);
+                let method = self.index_of(from, UNREADABLE, None);
+                self.methods.update(method, |method| method.requests += 1);
+                self.add_request(from, id, method, at, None);
             }
             None if fault.is_response() => {}
             None => self.pending[from as usize].add_faulty_line(),
@@ -209,7 +308,6 @@ impl Session {
             }
             for (id, PendingRequest { method, at: sent, is_cancelled, .. }) in unmatched.requests {
                 if is_cancelled {
-                    self.cancelled += 1;
                     continue;
                 }
                 self.unanswered.add(|| {
@@ -220,14 +318,42 @@ impl Session {
         }
     }
 
+    /// The requests that were sent at or before `deadline` and have not been returned before, and when the first of the
+    /// other pending ones was sent.
+    pub(crate) fn take_overdue(&mut self, deadline: Duration) -> (Vec<OverdueRequest>, Option<Duration>) {
+        let (mut all, mut next) = (Vec::new(), None::<Duration>);
+        for (pending, from) in self.pending.iter_mut().zip(Side::BOTH) {
+            let (overdue, sent) = pending.take_overdue(deadline);
+            all.extend(overdue.into_iter().filter_map(|(id, PendingRequest { method, at, .. })| {
+                Some(OverdueRequest { from, method, id: displayed_id(Some(&id)), sent: at? })
+            }));
+            next = next.into_iter().chain(sent).min();
+        }
+        (all, next)
+    }
+
     /// Adds a request, and returns whether its id was in use.
-    fn add_request(&mut self, from: Side, id: &Id<'_>, method: MethodIndex, at: Option<Duration>) -> bool {
-        let request = PendingRequest { number: self.requests, method, at, is_cancelled: false };
+    fn add_request(
+        &mut self,
+        from: Side,
+        id: &Id<'_>,
+        method: MethodIndex,
+        at: Option<Duration>,
+        progress_token: Option<Id<'static>>,
+    ) -> bool {
+        let request = PendingRequest {
+            number: self.requests,
+            method,
+            at,
+            is_cancelled: false,
+            is_overdue: false,
+            progress_token,
+        };
         self.requests += 1;
         let Added { outcome, reuses_id } = self.pending[from as usize].add(id, request);
         match outcome {
             Outcome::Pending => {}
-            Outcome::Answered(response) => self.methods[method].add_response(response, None),
+            Outcome::Answered(response) => self.methods.update(method, |method| method.add_response(response, None)),
             Outcome::Untracked => self.untracked += 1,
         }
         // In one stream, the two sides may use the same ids.
@@ -241,25 +367,34 @@ impl Session {
         &mut self,
         from: Side,
         id: Option<&Id<'_>>,
-        response: ResponseInfo,
+        mut response: ResponseInfo,
+        result: Option<&RawJson<'_>>,
         at: Option<Duration>,
     ) -> Role {
+        let protocols = self.protocols;
+        let says_failed = || result.is_some_and(|result| protocols.says_failed(result));
         let requester = self.requester(from);
         let pending = &mut self.pending[requester as usize];
         if let Some(request) = id.and_then(|id| pending.take(id)) {
             let latency = at.zip(request.at).and_then(|(at, sent)| at.checked_sub(sent));
-            self.methods[request.method].add_response(response, latency);
-            return Role::Response { method: request.method, latency };
+            let PendingRequest { method, is_cancelled, is_overdue, .. } = request;
+            response.says_failed = self.methods[method].can_fail && says_failed();
+            let is_failure = self.methods[method].is_failure(response);
+            self.methods.update(method, |method| method.add_response(response, latency));
+            return Role::Response { method, latency, is_failure, is_cancelled, is_overdue };
         }
         if response.is_error && id.is_none_or(Id::is_null) && pending.take_faulty_line() {
             return Role::ResponseToFault;
         }
         // Files with the two directions of a session may be read in any order.
+        response.says_failed = self.is_one_stream && says_failed();
         let is_kept = self.is_one_stream && id.is_some_and(|id| pending.keep_early(id, response));
+        let has_other_type = !is_kept && id.is_some_and(|id| pending.has_other_type(id));
         if !is_kept {
+            self.other_type += u64::from(has_other_type);
             self.unmatched.add(|| SentId::new(from, id));
         }
-        Role::UnmatchedResponse
+        Role::UnmatchedResponse { has_other_type }
     }
 
     /// Whose requests the responses of `from` answer.

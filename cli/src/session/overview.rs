@@ -4,27 +4,31 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use super::pending::{MAX_ID_LEN, MAX_PENDING};
-use super::{Sample, SentId, Session, method_table};
-use crate::terminal::{Styles, escape_start};
+use super::{Sample, SentId, Session, Side, method_table};
+use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
+use crate::terminal::{Styles, escape, escape_start, wrap};
 use crate::units::{Bytes, Count, Seconds, counted};
 
-/// The width that the method of an unanswered request is cut to.
-const METHOD_COLUMNS: usize = 22;
+/// What is left of the width for the method of an unanswered request, and the least.
+const UNANSWERED_COLUMNS: usize = 58;
+const MIN_METHOD_COLUMNS: usize = 22;
 
 /// Describes a session that lasted `elapsed`, if that is known, in lines of at most `width` columns.
 pub(crate) fn overview(session: &Session, elapsed: Option<Duration>, width: usize, styles: Styles) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_traffic(&mut text, session, elapsed, styles);
+    text.push_str(&wrapped(&agreement(session), width, ""));
     if !session.methods.is_empty() {
         text.push('\n');
         let _ = method_table::write(&mut text, session, width, styles);
     }
     let mut verdict = String::new();
-    let _ = write_problems(&mut verdict, session, styles);
+    let _ = write_problems(&mut verdict, session, width, styles);
     if verdict.is_empty() {
         let _ = write_all_clear(&mut verdict, session, styles);
     }
+    let _ = write_remarks(&mut verdict, session, width, styles);
     if !verdict.is_empty() {
         text.push('\n');
         text.push_str(&verdict);
@@ -48,11 +52,71 @@ fn write_traffic(text: &mut String, session: &Session, elapsed: Option<Duration>
     writeln!(text, "{} from the server ({}){strong:#}", Count(server.messages), Bytes(server.bytes))
 }
 
-fn write_problems(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
+/// What both sides agreed on when the session started: `MCP 2025-11-25: inspector 0.9 → everything 1.0`.
+fn agreement(session: &Session) -> String {
+    let Some(server) = session.hello(Side::Server).or_else(|| session.hello(Side::Client)) else {
+        return String::new();
+    };
+    let name = |side| {
+        let program = session.hello(side).map_or("", |hello| hello.program.as_str());
+        if program.is_empty() { side.name().to_owned() } else { escape(program.as_bytes()) }
+    };
+    let version = escape(server.version.as_bytes());
+    match session.has_unknown_senders() {
+        true => format!("{} {version}", server.protocol),
+        false => format!("{} {version}: {} → {}", server.protocol, name(Side::Client), name(Side::Server)),
+    }
+}
+
+/// What is worth knowing, but is not a fault.
+fn write_remarks(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
+    let Styles { accent, .. } = styles;
+    if session.cancelled.count > 0 {
+        writeln!(text, "{} cancelled", counted(session.cancelled.count, "request was", "requests were"))?;
+        for request in &session.cancelled.first {
+            let method = &session.methods[request.method];
+            let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
+            write!(text, "  {arrow} {} {}", method.name, request.id)?;
+            if let Some(after) = request.after {
+                write!(text, ", after {}", Seconds(after))?;
+            }
+            writeln!(text)?;
+        }
+        if session.cancelled.more() > 0 {
+            writeln!(text, "    and {} more", Count(session.cancelled.more()))?;
+        }
+    }
+    for (from, traffic) in Side::BOTH.into_iter().zip(&session.traffic) {
+        if traffic.with_return > 0 {
+            let lines = counted(traffic.with_return, "line", "lines");
+            let verb = if traffic.with_return == 1 { "ends" } else { "end" };
+            let sender =
+                if session.has_unknown_senders() { String::new() } else { format!(" from the {}", from.name()) };
+            writeln!(text, "{accent}{lines}{sender} {verb} in CRLF{accent:#}")?;
+            text.push_str(&wrapped(RETURN_HINT, width, "  "));
+        }
+    }
+    Ok(())
+}
+
+/// Text in lines of less than `width` columns.
+fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    wrap(text, width.saturating_sub(indent.len() + 1)).map(|line| format!("{indent}{line}\n")).collect()
+}
+
+fn write_problems(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
     let Styles { bad, .. } = styles;
-    write_unanswered(text, session, styles)?;
-    if session.cancelled > 0 {
-        writeln!(text, "{} cancelled", counted(session.cancelled, "request was", "requests were"))?;
+    write_unanswered(text, session, width, styles)?;
+    for (from, traffic) in Side::BOTH.into_iter().zip(&session.traffic) {
+        if let Some(len) = traffic.unterminated {
+            let len = counted(len, "byte", "bytes");
+            let what = match session.has_unknown_senders() {
+                true => format!("the last line ({len}) has no line end"),
+                false => format!("the last line of the {} ({len}) has no line end", from.name()),
+            };
+            writeln!(text, "{bad}{what}{bad:#}")?;
+            text.push_str(&wrapped(UNTERMINATED_HINT, width, "  "));
+        }
     }
     for (sample, singular, plural) in [
         (&session.unmatched, "response matches no request", "responses match no request"),
@@ -62,6 +126,10 @@ fn write_problems(text: &mut String, session: &Session, styles: Styles) -> fmt::
             writeln!(text, "{bad}{}{bad:#}", counted(sample.count, singular, plural))?;
             writeln!(text, "  {}", first_ids(sample, session.has_unknown_senders()))?;
         }
+    }
+    if session.other_type > 0 {
+        let what = counted(session.other_type, "of them has", "of them have");
+        text.push_str(&wrapped(&format!("{what} the id of a pending request, but of the other type"), width, "  "));
     }
     if session.untracked > 0 {
         let requests = counted(session.untracked, "request was", "requests were");
@@ -81,7 +149,7 @@ fn write_problems(text: &mut String, session: &Session, styles: Styles) -> fmt::
     Ok(())
 }
 
-fn write_unanswered(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
+fn write_unanswered(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
     let Styles { bad, dim, .. } = styles;
     let unanswered = &session.unanswered;
     if unanswered.count == 0 {
@@ -97,7 +165,8 @@ fn write_unanswered(text: &mut String, session: &Session, styles: Styles) -> fmt
     for request in &unanswered.first {
         let method = &session.methods[request.method];
         let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
-        write!(text, "  {arrow} {} {}", escape_start(method.name.as_bytes(), METHOD_COLUMNS), request.id)?;
+        let room = width.saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
+        write!(text, "  {arrow} {} {}", escape_start(method.name.as_bytes(), room), request.id)?;
         if let Some((sent, before_end)) = request.times {
             let sent = sent.as_secs_f64();
             write!(text, "{dim}, sent at {sent:.3} s, {} before the end{dim:#}", Seconds(before_end))?;

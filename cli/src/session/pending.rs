@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wireline::Id;
 
+use super::displayed_id;
 use super::methods::{MethodIndex, ResponseInfo};
 
 /// How many requests of each side are tracked at a time, and how many early responses.
@@ -24,17 +25,31 @@ pub(super) struct PendingRequests {
     /// Responses that came before their requests.
     early: HashMap<Id<'static>, Vec<ResponseInfo>>,
     early_len: usize,
+    /// The requests that notifications about progress refer to, by their tokens.
+    in_progress: HashMap<Id<'static>, Call>,
     /// Faulty lines without an id, to which an error without an id may respond.
     faulty_lines: u64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct PendingRequest {
     /// The position among all requests of the session.
     pub(super) number: u64,
     pub(super) method: MethodIndex,
     pub(super) at: Option<Duration>,
     pub(super) is_cancelled: bool,
+    /// Whether the log has told that its response takes long.
+    pub(super) is_overdue: bool,
+    /// What notifications about its progress refer to.
+    pub(super) progress_token: Option<Id<'static>>,
+}
+
+/// A request that notifications about its progress refer to.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) method: MethodIndex,
+    /// The id, as [`displayed_id`](super::displayed_id) shows it.
+    pub(super) id: String,
 }
 
 /// What became of a request that was added.
@@ -72,6 +87,10 @@ impl PendingRequests {
         if self.oldest.len() + self.reused_len >= MAX_PENDING {
             return Added { outcome: Outcome::Untracked, reuses_id };
         }
+        if let Some(token) = request.progress_token.as_ref().filter(|token| is_trackable(token)) {
+            let call = Call { method: request.method, id: displayed_id(Some(id)) };
+            self.in_progress.insert(token.clone(), call);
+        }
         let id = id.clone().into_owned();
         if reuses_id {
             self.reused.entry(id).or_default().push_back(request);
@@ -89,6 +108,9 @@ impl PendingRequests {
         }
         let id = id.clone().into_owned();
         let oldest = self.oldest.remove(&id)?;
+        if let Some(token) = &oldest.progress_token {
+            self.in_progress.remove(token);
+        }
         if let Some(reused) = self.reused.get_mut(&id) {
             let next = reused.pop_front();
             if reused.is_empty() {
@@ -102,11 +124,49 @@ impl PendingRequests {
         Some(oldest)
     }
 
-    /// Marks the oldest request with this id as cancelled.
-    pub(super) fn cancel(&mut self, id: &Id<'static>) {
-        if let Some(request) = self.oldest.get_mut(id) {
-            request.is_cancelled = true;
+    /// Marks the oldest request with this id as cancelled, and returns it.
+    pub(super) fn cancel(&mut self, id: &Id<'static>) -> Option<&PendingRequest> {
+        let request = self.oldest.get_mut(id)?;
+        request.is_cancelled = true;
+        Some(request)
+    }
+
+    /// The request that a notification with this token is about.
+    pub(super) fn in_progress(&self, token: &Id<'static>) -> Option<&Call> {
+        self.in_progress.get(token)
+    }
+
+    /// The ids that are equal to `id` as text, but of the other type: `"3"` for `3`.
+    pub(super) fn has_other_type(&self, id: &Id<'_>) -> bool {
+        if !is_trackable(id) {
+            return false;
         }
+        let other = match id.as_str() {
+            // Only a number is spelled like a number.
+            Some(text) => Id::parse(&text).filter(Id::is_number).map(Id::into_owned),
+            None => Id::parse(&format!("\"{}\"", id.as_json())).map(Id::into_owned),
+        };
+        other.is_some_and(|other| self.oldest.contains_key(&other))
+    }
+
+    /// The requests that were sent at or before `deadline`, are not overdue yet and become it now, and when the first of
+    /// the others was sent.
+    pub(super) fn take_overdue(
+        &mut self,
+        deadline: Duration,
+    ) -> (Vec<(Id<'static>, PendingRequest)>, Option<Duration>) {
+        let (mut overdue, mut next) = (Vec::new(), None::<Duration>);
+        for (id, request) in &mut self.oldest {
+            let Some(at) = request.at.filter(|_| !request.is_overdue && !request.is_cancelled) else { continue };
+            if at <= deadline {
+                request.is_overdue = true;
+                overdue.push((id.clone(), request.clone()));
+            } else {
+                next = Some(next.map_or(at, |next| next.min(at)));
+            }
+        }
+        overdue.sort_by_key(|(_, request)| request.number);
+        (overdue, next)
     }
 
     /// Keeps a response whose request may follow. Returns whether there was room.
@@ -171,17 +231,26 @@ mod tests {
     #[test]
     fn matched_entries_leave_nothing_behind() {
         let mut pending = PendingRequests::default();
-        let method = Methods::default().index_of(Side::Client, "m");
-        let (id, response) = (Id::from(1), ResponseInfo { is_error: false, len: 1 });
+        let method = Methods::default().index_of(Side::Client, "m", None, |_| false);
+        let (id, response) = (Id::from(1), ResponseInfo { is_error: false, says_failed: false, len: 1 });
+        let request = |number| PendingRequest {
+            number,
+            method,
+            at: None,
+            is_cancelled: false,
+            is_overdue: false,
+            progress_token: Some(Id::from(number as i64)),
+        };
         for number in 0..3 {
-            pending.add(&id, PendingRequest { number, method, at: None, is_cancelled: false });
+            pending.add(&id, request(number));
         }
         let order: Vec<_> = std::iter::from_fn(|| pending.take(&id)).map(|request| request.number).collect();
         assert_eq!(order, [0, 1, 2]);
         assert!(pending.keep_early(&id, response));
-        let added = pending.add(&id, PendingRequest { number: 3, method, at: None, is_cancelled: false });
+        let added = pending.add(&id, request(3));
         assert!(matches!(added.outcome, Outcome::Answered(_)));
-        let PendingRequests { oldest, reused, reused_len, early, early_len, .. } = pending;
+        let PendingRequests { oldest, reused, reused_len, early, early_len, in_progress, .. } = pending;
         assert_eq!((oldest.len(), reused.len(), reused_len, early.len(), early_len), (0, 0, 0, 0, 0));
+        assert!(in_progress.is_empty());
     }
 }

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::rules_args::RulesArgs;
+use crate::units::parse_duration;
 
 /// Run a server and log what passes between it and its client
 #[derive(Debug, clap::Args)]
@@ -23,6 +25,10 @@ pub(crate) struct Args {
     /// Show the start of params, results and errors, with control characters escaped
     #[arg(long)]
     pub(super) show: bool,
+
+    /// Say that a request is still pending after this long, as in 500ms, 5s or 2m; 0 to never say it
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
+    pub(super) slow_after: Duration,
 
     /// Log only problems and the table at the end; pass it twice to log nothing
     #[arg(short, long, action = clap::ArgAction::Count)]

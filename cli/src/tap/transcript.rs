@@ -1,8 +1,8 @@
 //! The log's lines, one per message: time, direction, kind, method, id, size and latency.
 //!
 //! ```text
-//!    0.012 → request      tools/call #2                             112 B
-//!    0.019 ← response     tools/call #2                           1.93 kB  6.84 ms
+//!    0.012 → request      tools/call echo #2                        112 B
+//!    0.019 ← response     tools/call echo #2                      1.93 kB  6.84 ms
 //!    0.019 ← fault        line 3, column 1: what was expected [invalid-literal]
 //!                         what the line looks like
 //! ```
@@ -13,59 +13,112 @@ use std::time::Duration;
 use clap::builder::styling::Style;
 use wireline::{Fault, Message};
 
+use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::message_kind::MessageKind;
-use crate::session::{Role, Seen, Session, Side, displayed_id};
-use crate::terminal::{DEFAULT_COLUMNS, Styles, columns, escape_start};
+use crate::protocol::{Hello, Progress};
+use crate::session::{OverdueRequest, Role, Seen, Session, Side, displayed_id};
+use crate::terminal::{Styles, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Seconds, counted};
 
 /// The width of time, direction and kind.
 const INDENT: usize = 24;
 
-/// The width of method and id.
-const SUBJECT_COLUMNS: usize = 38;
+/// The width of size and latency, with one column to spare at the end.
+const NUMBERS: usize = 18;
 
-/// The width of wrapped text, with one column to spare.
-const WRAPPED_COLUMNS: usize = DEFAULT_COLUMNS - 1 - INDENT;
+/// The least width of method and id, whatever the terminal's.
+const MIN_SUBJECT_COLUMNS: usize = 12;
 
-/// The width of a payload, with one column to spare.
-const PAYLOAD_COLUMNS: usize = DEFAULT_COLUMNS - 1 - PAYLOAD_INDENT;
 const PAYLOAD_INDENT: usize = 11;
 
 /// Collects the lines. Writing to its string cannot fail, so results of `write!` are ignored.
-pub(super) struct Transcript {
-    pub(super) styles: Styles,
+pub(crate) struct Transcript {
+    pub(crate) styles: Styles,
+    /// The width of the terminal.
+    pub(crate) columns: usize,
     /// Whether to show payloads.
-    pub(super) show: bool,
+    pub(crate) show: bool,
     /// Whether to leave out messages without a problem.
-    pub(super) quiet: bool,
-    pub(super) text: String,
+    pub(crate) quiet: bool,
+    pub(crate) text: String,
+}
+
+/// The line about a message.
+struct Line<'a> {
+    kind: &'a str,
+    /// Method and subject, unescaped or escaped already.
+    subject: String,
+    /// The id, and what else there is to say.
+    note: String,
+    len: usize,
+    latency: Option<Duration>,
 }
 
 impl Transcript {
-    pub(super) fn add(&mut self, session: &Session, from: Side, seen: &Seen<'_>, at: Duration) {
-        match *seen {
+    pub(crate) fn add(&mut self, session: &Session, from: Side, seen: &Seen<'_>, at: Duration) {
+        let Styles { bad, accent, .. } = self.styles;
+        match seen {
             Seen::Batch { entries, len } => {
                 if !self.quiet {
-                    self.start_line(from, MessageKind::Batch.name(), false, at);
-                    self.end_line(&counted(entries as u64, "entry", "entries"), "", len, None);
+                    self.start_line(from.arrow(), MessageKind::Batch.name(), false, at);
+                    self.end_line(&counted(*entries as u64, "entry", "entries"), "", Some(*len), None);
                 }
             }
-            Seen::Fault { fault, is_entry } => self.add_fault(from, fault, is_entry, at),
-            Seen::Message { message, role, is_entry } => {
+            Seen::Fault { fault, is_entry } => self.add_fault(from, fault, *is_entry, at),
+            Seen::CarriageReturn => {
+                self.start_line(from.arrow(), "warning", false, at);
+                self.add_wrapped_after(&format!("a line ends in CRLF: {RETURN_HINT}"), accent);
+            }
+            Seen::Unterminated { len } => {
+                self.start_line(from.arrow(), "fault", false, at);
+                let len = counted(*len, "byte", "bytes");
+                self.add_wrapped_after(&format!("the stream ended after {len} without a line end"), bad);
+                self.add_wrapped(UNTERMINATED_HINT, accent);
+            }
+            Seen::Message { message, role, is_entry, hello } => {
                 let problem = match role {
-                    Role::UnmatchedResponse => Some("no pending request has this id"),
-                    Role::Call { reuses_id: true } => Some("a pending request already has this id"),
+                    Role::UnmatchedResponse { has_other_type: true } => {
+                        Some("a pending request has the same id, but of the other type")
+                    }
+                    Role::UnmatchedResponse { .. } => Some("no pending request has this id"),
+                    Role::Call { reuses_id: true, .. } => Some("a pending request already has this id"),
                     _ => None,
                 };
-                if self.quiet && problem.is_none() {
+                let is_late = matches!(role, Role::Response { is_overdue: true, .. });
+                if self.quiet && problem.is_none() && !is_late {
                     return;
                 }
-                self.add_message(session, from, message, role, is_entry, at);
+                self.add_message(session, from, message, role, *is_entry, at);
+                if let Some(hello) = hello.filter(|_| !self.quiet) {
+                    self.add_hello(from, hello);
+                }
                 if let Some(problem) = problem {
-                    self.add_wrapped(problem, self.styles.bad);
+                    self.add_wrapped(problem, bad);
                 }
             }
         }
+    }
+
+    /// Says that a request is still pending after `waited`.
+    pub(crate) fn add_overdue(&mut self, session: &Session, request: &OverdueRequest, at: Duration) {
+        let OverdueRequest { from, method, id, sent } = request;
+        self.start_line('…', "waiting", false, at);
+        let latency = at.saturating_sub(*sent);
+        self.end_line(&session.methods[*method].name, id, None, Some(latency));
+        let peer = from.other().name();
+        self.add_wrapped(&format!("no answer from the {peer} for {}", Seconds(latency)), self.styles.bad);
+    }
+
+    /// Says that a side has not ended its line for `waited`.
+    pub(crate) fn add_open_line(&mut self, from: Side, len: u64, waited: Duration, at: Duration) {
+        self.start_line('…', "waiting", false, at);
+        let (len, waited) = (counted(len, "byte", "bytes"), waited.as_secs());
+        let text = format!(
+            "{len} from the {} without a line end for {waited} s: the {} is still waiting",
+            from.name(),
+            from.other().name()
+        );
+        self.add_wrapped_after(&text, self.styles.bad);
     }
 
     fn add_message(
@@ -73,72 +126,65 @@ impl Transcript {
         session: &Session,
         from: Side,
         message: &Message<'_>,
-        role: Role,
+        role: &Role,
         is_entry: bool,
         at: Duration,
     ) {
-        let (mut note, mut latency) = (displayed_id(message.id()), None);
-        let (method, payload) = match message {
-            Message::Request(request) => (request.method().into_owned(), request.params()),
-            Message::Notification(notification) => (notification.method().into_owned(), notification.params()),
-            Message::Response(response) => {
-                if let Some(error) = response.error() {
-                    let _ = write!(note, " ({})", error.code());
-                }
-                let method = match role {
-                    Role::Response { method, latency: taken } => {
-                        latency = taken;
-                        session.methods[method].name.clone()
-                    }
-                    Role::ResponseToFault => "(to a faulty line)".to_owned(),
-                    Role::UnmatchedResponse | Role::Call { .. } => "(unmatched)".to_owned(),
-                };
-                (method, Some(response.outcome().unwrap_or_else(|error| error.raw())))
-            }
+        let payload = match message {
+            Message::Response(response) => Some(response.outcome().unwrap_or_else(|error| error.raw())),
+            _ => message.params(),
         };
-        self.start_line(from, MessageKind::of(message).name(), is_entry, at);
-        self.end_line(&method, note.trim_start(), message.as_bytes().len(), latency);
+        let Line { kind, subject, note, len, latency } = line(session, message, role);
+        self.start_line(from.arrow(), kind, is_entry, at);
+        self.end_line(&subject, note.trim_start(), Some(len), latency);
         if let Some(payload) = payload.filter(|_| self.show) {
-            let payload = escape_start(payload.as_bytes(), PAYLOAD_COLUMNS);
+            let room = self.columns.saturating_sub(PAYLOAD_INDENT + 1).max(MIN_SUBJECT_COLUMNS);
+            let payload = escape_start(payload.as_bytes(), room);
             let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{payload}", "");
         }
     }
 
+    /// Writes what a side says of itself when the session starts.
+    fn add_hello(&mut self, from: Side, hello: &Hello) {
+        let Hello { protocol, version, program, capabilities } = hello;
+        let verb = if from == Side::Client { "offers" } else { "accepts" };
+        let program = if program.is_empty() { from.name() } else { program };
+        let capabilities = if capabilities.is_empty() { "no capabilities".to_owned() } else { capabilities.join(", ") };
+        let text = format!("{program} {verb} {protocol} {version}: {capabilities}");
+        self.add_wrapped(&escape(text.as_bytes()), self.styles.dim);
+    }
+
     fn add_fault(&mut self, from: Side, fault: &Fault, is_entry: bool, at: Duration) {
         let Styles { bad, accent, .. } = self.styles;
-        self.start_line(from, "fault", is_entry, at);
-        let text = format!("{fault} [{}]", fault.kind().name());
-        let mut lines = wrap(&text, WRAPPED_COLUMNS);
-        let first = lines.next().unwrap_or_default();
-        let _ = writeln!(self.text, "{bad}{first}{bad:#}");
-        for line in lines {
-            let _ = writeln!(self.text, "{:INDENT$}{bad}{line}{bad:#}", "");
-        }
+        self.start_line(from.arrow(), "fault", is_entry, at);
+        self.add_wrapped_after(&format!("{fault} [{}]", fault.kind().name()), bad);
         if let Some(hint) = fault.hint() {
             self.add_wrapped(&hint.to_string(), accent);
         }
     }
 
     /// Writes time, direction and kind.
-    fn start_line(&mut self, from: Side, kind: &str, is_entry: bool, at: Duration) {
-        let Styles { bad, good, dim, .. } = self.styles;
+    fn start_line(&mut self, arrow: char, kind: &str, is_entry: bool, at: Duration) {
+        let Styles { bad, good, dim, accent, .. } = self.styles;
         let style = match kind {
             "response" => good,
-            "error" | "fault" => bad,
+            "error" | "failure" | "fault" | "waiting" => bad,
+            "warning" | "cancelled" => accent,
             _ => Style::new(),
         };
-        let (seconds, arrow, mark) = (at.as_secs_f64(), from.arrow(), if is_entry { '·' } else { ' ' });
+        let (seconds, mark) = (at.as_secs_f64(), if is_entry { '·' } else { ' ' });
         let _ = write!(self.text, "{dim}{seconds:8.3} {arrow}{mark}{dim:#}{style}{kind:<12}{style:#} ");
     }
 
     /// Writes the subject, cut to leave room for the note, then size and latency.
-    fn end_line(&mut self, subject: &str, note: &str, len: usize, latency: Option<Duration>) {
+    fn end_line(&mut self, subject: &str, note: &str, len: Option<usize>, latency: Option<Duration>) {
         let Styles { strong, dim, accent, .. } = self.styles;
         let note = if note.is_empty() { String::new() } else { format!(" {note}") };
-        let room = SUBJECT_COLUMNS.saturating_sub(columns(&note));
+        let room = self.columns.saturating_sub(INDENT + NUMBERS).max(MIN_SUBJECT_COLUMNS);
+        let room = room.saturating_sub(columns(&note));
         let subject = escape_start(subject.as_bytes(), room.max(4));
         let gap = " ".repeat(room.saturating_sub(columns(&subject)));
-        let size = Bytes(len as u64);
+        let size = len.map_or_else(String::new, |len| Bytes(len as u64).to_string());
         let _ = write!(self.text, "{strong}{subject}{strong:#}{note}{gap} {dim}{size:>7}{dim:#}");
         if let Some(latency) = latency {
             let _ = write!(self.text, " {accent}{:>8}{accent:#}", Seconds(latency));
@@ -146,46 +192,59 @@ impl Transcript {
         self.text.push('\n');
     }
 
+    /// Writes text that begins after time, direction and kind.
+    fn add_wrapped_after(&mut self, text: &str, style: Style) {
+        let start = self.text.len();
+        self.add_wrapped(text, style);
+        self.text.replace_range(start..(start + INDENT).min(self.text.len()), "");
+    }
+
     /// Writes text below the subject.
     fn add_wrapped(&mut self, text: &str, style: Style) {
-        for line in wrap(text, WRAPPED_COLUMNS) {
+        let room = self.columns.saturating_sub(INDENT + 1).max(MIN_SUBJECT_COLUMNS);
+        for line in wrap(text, room) {
             let _ = writeln!(self.text, "{:INDENT$}{style}{line}{style:#}", "");
         }
     }
 }
 
-/// Splits text between words into lines of at most `columns` characters.
-fn wrap(text: &str, columns: usize) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let Some((limit, character)) = rest.char_indices().nth(columns) else {
-            return (!rest.is_empty()).then(|| std::mem::take(&mut rest));
-        };
-        // A space right after the limit still ends a line of full width.
-        let end = rest[..limit + character.len_utf8()].rfind(' ').filter(|end| *end > 0).unwrap_or(limit);
-        let (line, following) = rest.split_at(end);
-        rest = following.trim_start();
-        Some(line)
-    })
+/// What there is to say about a message.
+fn line<'a>(session: &Session, message: &'a Message<'_>, role: &Role) -> Line<'a> {
+    let kind = MessageKind::of(message).name();
+    let id = displayed_id(message.id());
+    let of = |kind, subject, note, latency| Line { kind, subject, note, len: message.as_bytes().len(), latency };
+    match role {
+        Role::Call { subject, .. } => {
+            let method = message.method().unwrap_or_default();
+            let subject = subject.as_ref().map_or_else(|| method.to_string(), |subject| format!("{method} {subject}"));
+            of(kind, subject, id, None)
+        }
+        Role::Progress { method, id, progress } => {
+            of("progress", session.methods[*method].name.clone(), format!("{id} ({})", share(progress)), None)
+        }
+        Role::Cancellation { method, id, after } => {
+            of("cancelled", session.methods[*method].name.clone(), id.clone(), *after)
+        }
+        Role::Response { method, latency, is_failure, is_cancelled, .. } => {
+            let kind = if *is_failure && kind == "response" { "failure" } else { kind };
+            let cancelled = if *is_cancelled { " (cancelled)" } else { "" };
+            let note = format!("{id}{}{cancelled}", error_code(message));
+            of(kind, session.methods[*method].name.clone(), note, *latency)
+        }
+        Role::ResponseToFault => of(kind, "(to a faulty line)".to_owned(), id + &error_code(message), None),
+        Role::UnmatchedResponse { .. } => of(kind, "(unmatched)".to_owned(), id + &error_code(message), None),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn error_code(message: &Message<'_>) -> String {
+    let Message::Response(response) = message else { return String::new() };
+    response.error().map_or_else(String::new, |error| format!(" ({})", error.code()))
+}
 
-    #[test]
-    fn wraps_between_words() {
-        for (text, lines) in [
-            ("", &[][..]),
-            ("a bc", &["a bc"]),
-            ("abcd", &["abcd"]),
-            ("abcd ef", &["abcd", "ef"]),
-            ("ab cd ef", &["ab", "cd", "ef"]),
-            ("abcdefg", &["abcd", "efg"]),
-            ("éééé é", &["éééé", "é"]),
-            ("ééééé", &["éééé", "é"]),
-        ] {
-            assert_eq!(wrap(text, 4).collect::<Vec<_>>(), lines, "{text}");
-        }
+/// How much is done: `2 of 5`.
+fn share(progress: &Progress) -> String {
+    match progress.total {
+        Some(total) => format!("{} of {total}", progress.done),
+        None => progress.done.to_string(),
     }
 }

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read};
 use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -27,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// How many bytes of traffic or of text to process before writing. After that many there is no pause.
 const BATCH_LEN: usize = 64 << 10;
 
+/// How long a line may be without its end before the log says so.
+const OPEN_LINE: Duration = Duration::from_secs(1);
+
 /// How much to read from a pipe at once: half its capacity, so that one half can be filled while the other is decoded.
 #[cfg(target_os = "linux")]
 const PIPE_READ_LEN: usize = super::pipes::PIPE_CAPACITY / 2;
@@ -40,14 +43,34 @@ pub(super) struct Watcher {
     recording_name: String,
     log: Log,
     is_silent: bool,
+    alarms: Alarms,
     #[cfg(target_os = "linux")]
     buffer: Vec<u8>,
+}
+
+/// What to say if nothing happens.
+struct Alarms {
+    /// How long a request may be pending before the log says so. `None` if it never does.
+    patience: Option<Duration>,
+    /// When to look at the pending requests next.
+    next_look: Option<Duration>,
+    /// For each side, when the last bytes of a line without its end arrived, unless the log has said so.
+    open_since: [Option<Duration>; 2],
+}
+
+impl Alarms {
+    /// When to say something next, unless something happens before.
+    fn next(&self) -> Option<Duration> {
+        let open_lines = self.open_since.iter().flatten().map(|since| *since + OPEN_LINE);
+        open_lines.chain(self.next_look).min()
+    }
 }
 
 impl Watcher {
     pub(super) fn new(args: &Args, started: Instant, log: Log, recording: Option<File>) -> Self {
         let transcript = Transcript {
             styles: Styles::detect(log.is_terminal),
+            columns: log.columns,
             show: args.show,
             quiet: args.quiet > 0,
             text: String::new(),
@@ -60,6 +83,11 @@ impl Watcher {
             recording_name: args.record.as_deref().map(escaped_path).unwrap_or_default(),
             log,
             is_silent: args.quiet > 1,
+            alarms: Alarms {
+                patience: Some(args.slow_after).filter(|patience| !patience.is_zero()),
+                next_look: None,
+                open_since: [None, None],
+            },
             #[cfg(target_os = "linux")]
             buffer: Vec::new(),
         };
@@ -74,7 +102,8 @@ impl Watcher {
 
     /// Processes events until the session is over.
     pub(super) fn run(&mut self, events: &Receiver<Event>) {
-        while let Ok(first) = events.recv() {
+        loop {
+            let Some(first) = self.next_event(events) else { return };
             let rest = std::iter::from_fn(|| events.try_recv().ok());
             let mut len = 0;
             for event in std::iter::once(first).chain(rest) {
@@ -92,6 +121,44 @@ impl Watcher {
             if len < BATCH_LEN {
                 thread::sleep(PAUSE);
             }
+        }
+    }
+
+    /// Waits for an event, and meanwhile says what does not happen. Returns `None` if there will be no more.
+    fn next_event(&mut self, events: &Receiver<Event>) -> Option<Event> {
+        loop {
+            let now = self.started.elapsed();
+            let Some(alarm) = self.alarms.next() else { return events.recv().ok() };
+            match events.recv_timeout(alarm.saturating_sub(now)) {
+                Ok(event) => return Some(event),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.ring();
+                    self.write_log();
+                }
+            }
+        }
+    }
+
+    /// Says which lines have not been ended, and which requests have not been answered, for too long.
+    fn ring(&mut self) {
+        let now = self.started.elapsed();
+        let Self { follower, transcript, alarms, .. } = self;
+        for from in Side::BOTH {
+            let open_since = &mut alarms.open_since[from as usize];
+            if let Some(waited) = open_since.and_then(|since| now.checked_sub(since)).filter(|it| *it >= OPEN_LINE) {
+                *open_since = None;
+                transcript.add_open_line(from, follower.line_ends(from).open_len, waited, now);
+            }
+        }
+        if let (Some(patience), Some(next_look)) = (alarms.patience, alarms.next_look)
+            && now >= next_look
+        {
+            let (overdue, next_sent) = follower.session.take_overdue(now.saturating_sub(patience));
+            for request in &overdue {
+                transcript.add_overdue(&follower.session, request, now);
+            }
+            alarms.next_look = next_sent.map(|sent| sent + patience);
         }
     }
 
@@ -137,6 +204,9 @@ impl Watcher {
     fn process_bytes(&mut self, from: Side, bytes: &[u8], at: Duration) {
         let Self { follower, transcript, recorder, .. } = self;
         follower.add_bytes(from, bytes, Some(at), |session, seen| transcript.add(session, from, &seen, at));
+        self.alarms.open_since[from as usize] = follower.line_ends(from).is_open.then_some(at);
+        // A request among these bytes is not due before that. If an alarm is set already, it is earlier.
+        self.alarms.next_look = self.alarms.next_look.or_else(|| Some(at + self.alarms.patience?));
         let recorded = recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at));
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));
     }
@@ -165,7 +235,7 @@ impl Watcher {
                 (None, Some(signal)) => (bad, format!("server was killed by signal {signal}")),
                 (None, None) => (bad, "server exited".to_owned()),
             };
-            let rule = "─".repeat(79);
+            let rule = "─".repeat(log.columns - 1);
             transcript.text.push_str(&format!("{dim}{rule}{dim:#}\n{overview}{style}{outcome}{style:#}\n"));
         }
         log.close(&transcript.text);

@@ -4,11 +4,13 @@ mod escape;
 mod excerpt;
 mod printable;
 mod styles;
+mod wrap;
 
 pub(crate) use escape::{columns, escape, escape_end, escape_start};
 pub(crate) use excerpt::Excerpt;
 pub(crate) use printable::printable_json;
 pub(crate) use styles::Styles;
+pub(crate) use wrap::wrap;
 
 /// The width to assume if there is no terminal, or its size is unknown.
 pub(crate) const DEFAULT_COLUMNS: usize = 80;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::common::wireline;
 
-pub(crate) const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"secret"}}"#;
+pub(crate) const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"text":"secret"}}"#;
 pub(crate) const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
 /// The path of the example server, which `cargo test` builds along with the tests.
