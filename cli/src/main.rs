@@ -8,10 +8,13 @@
 //! - `protocol`: what messages mean in MCP and other protocols, as a table for each
 //! - `recording`: the file format that `tap --record` writes
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
+//! - `transcript`, `filter`: the line about each message, and which of them to show
+//! - `json`: JSON texts compared, found and printed
 //! - `terminal`, `units`: escaping, widths and colours; numbers with units
 
 mod check;
 mod completions;
+mod filter;
 mod input;
 mod json;
 mod line_ends;
@@ -25,10 +28,12 @@ mod rules_args;
 // Only `tap`, which needs Unix, looks at every message of a session one by one.
 #[cfg_attr(not(unix), allow(dead_code))]
 mod session;
+mod show;
 mod stats;
 #[cfg(unix)]
 mod tap;
 mod terminal;
+mod transcript;
 mod units;
 
 use std::process::ExitCode;
@@ -61,6 +66,7 @@ enum Command {
     Check(check::Args),
     #[cfg(unix)]
     Tap(tap::Args),
+    Show(show::Args),
     Stats(stats::Args),
     Replay(replay::Args),
     Completions(completions::Args),
@@ -79,6 +85,7 @@ fn main() -> ExitCode {
         // Returns an `ExitCode` of its own, because a signal may have ended the server.
         #[cfg(unix)]
         Command::Tap(args) => return tap::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Completions(args) => completions::run(&args),

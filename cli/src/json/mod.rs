@@ -7,8 +7,10 @@ mod compare;
 mod fingerprint;
 mod parts;
 mod pointer;
+mod pretty;
 
 pub(crate) use compare::{Change, ChangeKind, Comparison, compare};
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use parts::{kind, with_member};
 pub(crate) use pointer::PointerPattern;
+pub(crate) use pretty::pretty;

@@ -22,7 +22,6 @@ mod relay;
 mod signals;
 #[cfg(target_os = "linux")]
 mod splice;
-mod transcript;
 mod watcher;
 
 use std::fs::File;
