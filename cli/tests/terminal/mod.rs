@@ -25,10 +25,15 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> Self {
+        Self::open_with_columns(COLUMNS)
+    }
+
+    /// A terminal of another width. A [`Screen`] has [`COLUMNS`] all the same.
+    pub(crate) fn open_with_columns(columns: usize) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let size = Winsize { ws_row: ROWS as u16, ws_col: COLUMNS as u16, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: ROWS as u16, ws_col: columns as u16, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(name).unwrap();
