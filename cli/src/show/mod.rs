@@ -189,10 +189,10 @@ impl Showing<'_> {
         let Styles { dim, bad, good, .. } = self.transcript.styles;
         match content {
             Content::Start => {
-                self.end_streams(at);
                 self.sessions += 1;
                 if self.sessions > 1 {
-                    // What one session knows of its methods says nothing about the next.
+                    self.end_streams(at);
+                    // Streams that have ended take nothing more, and what was known of a session says nothing of the next.
                     self.follower = Follower::new(self.args.rules.rules(), self.args.rules.protocols());
                     let rule = "─".repeat(3);
                     self.transcript.text.push_str(&format!("{dim}{rule} session {} {rule}{dim:#}\n", self.sessions));
