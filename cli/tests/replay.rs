@@ -162,7 +162,7 @@ fn misbehaving_servers_have_a_clear_end() {
         ("exit 3", "server exited with code 3 before it had everything, 0 in the recording"),
         ("read a; kill -9 $$", "server was killed by signal 9 before it had everything"),
         ("cat >/dev/null", "→ tools/list #1: never answered in time"),
-        ("sleep 60", "→ tools/call echo #2: never answered in time"),
+        ("exec sleep 60", "→ tools/call echo #2: never answered in time"),
         ("trap '' TERM; while :; do sleep 1; done", "never answered in time"),
         ("while :; do echo '{\"jsonrpc\":\"2.0\",\"method\":\"m\"}'; done", "never answered in time"),
         ("while :; do echo; done", "never answered in time"),
@@ -193,7 +193,7 @@ fn server_that_does_not_read_is_given_up() {
     let long = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"x":"{}"}}}}"#, "x".repeat(500_000));
     let lines: Vec<_> = (0..40).map(|_| (CLIENT, long.as_str())).collect();
     let recording = recording("replay-unread.tap", &lines, 0);
-    let run = replay(&recording, &["--timeout", "300ms"], "sleep 60");
+    let run = replay(&recording, &["--timeout", "300ms"], "exec sleep 60");
     assert!(run.stdout.contains("after it stopped reading"), "{run:?}");
     assert_eq!(run.code, Some(1));
 }
