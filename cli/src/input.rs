@@ -19,27 +19,53 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The sources that the arguments name: standard input for `-`, or if there are none.
+    /// The sources that the arguments name: standard input for `-`, or if there are none; the files in a directory; the
+    /// files that match a pattern, if no file has that name.
     pub(crate) fn all(files: &[PathBuf]) -> Vec<Self> {
         if files.is_empty() {
             return vec![Self::Stdin];
         }
-        let source = |file: &PathBuf| if file == Path::new("-") { Self::Stdin } else { Self::File(file.clone()) };
-        files.iter().map(source).collect()
+        let mut sources = Vec::new();
+        for file in files {
+            let before = sources.len();
+            if file == Path::new("-") {
+                sources.push(Self::Stdin);
+            } else if file.is_dir() {
+                add_files(file, &mut sources);
+            } else if let Some(pattern) =
+                file.to_str().filter(|name| name.contains(['*', '?', '['])).filter(|_| !file.exists())
+            {
+                let paths = glob::glob(pattern).into_iter().flatten().filter_map(Result::ok);
+                paths.for_each(|path| match path.is_dir() {
+                    true => add_files(&path, &mut sources),
+                    false => sources.push(Self::File(path)),
+                });
+            }
+            // What does not exist is reported when it is opened.
+            if sources.len() == before {
+                sources.push(Self::File(file.clone()));
+            }
+        }
+        sources
     }
 
     pub(crate) fn open(&self) -> io::Result<Input> {
         let Self::File(path) = self else { return Input::from_stream(io::stdin().lock()) };
         let file = File::open(path)?;
         let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::Error::other("the directory has no files in it"));
+        }
         if !metadata.is_file() {
             return Input::from_stream(file);
         }
-        let mut start = [0; recording::DETECTION_LEN];
+        let mut start = [0; SNIFF_LEN];
         let len = read_at(&file, &mut start, 0).unwrap_or(0);
-        Ok(match recording::is_recording(&start[..len]) {
+        let start = &start[..len];
+        refuse_compressed(start)?;
+        Ok(match recording::is_recording(start) {
             true => Input::Recording(Box::new(BufReader::with_capacity(READ_LEN, file))),
-            false => Input::File { file, len: metadata.len() },
+            false => Input::File { file, len: metadata.len(), is_binary: is_binary(start) },
         })
     }
 
@@ -79,7 +105,7 @@ impl Source {
 /// A source, opened for reading.
 pub(crate) enum Input {
     /// A regular file, which can be read at any offset, and its length when it was opened.
-    File { file: File, len: u64 },
+    File { file: File, len: u64, is_binary: bool },
     /// A pipe, a terminal or a device.
     Stream(Box<dyn Read>),
     /// A recording that `wireline tap` wrote.
@@ -87,6 +113,11 @@ pub(crate) enum Input {
 }
 
 impl Input {
+    /// Whether it does not look like text.
+    pub(crate) fn is_binary(&self) -> bool {
+        matches!(self, Self::File { is_binary: true, .. })
+    }
+
     fn from_stream(mut stream: impl Read + 'static) -> io::Result<Self> {
         let mut start = Vec::new();
         // Plain traffic is recognised by its first bytes, so a slow writer's first message is not held back.
@@ -97,12 +128,55 @@ impl Input {
                 len => start.extend_from_slice(&more[..len]),
             }
         }
+        refuse_compressed(&start)?;
         let is_recording = recording::is_recording(&start);
         let stream = io::Cursor::new(start).chain(stream);
         Ok(match is_recording {
             true => Self::Recording(Box::new(BufReader::with_capacity(READ_LEN, stream))),
             false => Self::Stream(Box::new(stream)),
         })
+    }
+}
+
+/// How much of a file to look at in order to tell what it is.
+const SNIFF_LEN: usize = 1024;
+
+/// The first bytes of compressed files, and the command that decompresses them.
+const COMPRESSED: [(&[u8], &str, &str); 5] = [
+    (b"\x1f\x8b", "gzip", "gzip -dc"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc"),
+    (b"\xfd7zXZ\0", "xz", "xz -dc"),
+    (b"BZh91AY", "bzip2", "bzip2 -dc"),
+    (b"PK\x03\x04", "zip", "unzip -p"),
+];
+
+fn refuse_compressed(start: &[u8]) -> io::Result<()> {
+    match COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic)) {
+        None => Ok(()),
+        Some((_, name, command)) => Err(io::Error::other(format!(
+            "this is a {name} file: decompress it first, as in `{command} FILE | wireline check`"
+        ))),
+    }
+}
+
+/// Whether a file with this start is not text: it has zero bytes, and is not UTF-16 either.
+fn is_binary(start: &[u8]) -> bool {
+    let is_utf16 = start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff");
+    memchr::memchr(0, start).is_some() && !is_utf16
+}
+
+/// Adds the files in a directory and below, sorted by name, apart from hidden ones.
+fn add_files(directory: &Path, sources: &mut Vec<Source>) {
+    let Ok(entries) = directory.read_dir() else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries.iter().filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
+        match entry.file_type() {
+            // Links to directories are not followed: they may lead round in circles.
+            Ok(kind) if kind.is_dir() => add_files(&entry.path(), sources),
+            Ok(_) if entry.path().is_file() => sources.push(Source::File(entry.path())),
+            _ => {}
+        }
     }
 }
 

@@ -39,7 +39,7 @@ mod units;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
 /// The exit codes of all subcommands except `tap`, which exits as its server does.
 mod exit {
@@ -59,6 +59,10 @@ mod exit {
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,7 +84,9 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 fn main() -> ExitCode {
-    let code = match Cli::parse().command {
+    let cli = Cli::parse();
+    terminal::set_color(cli.color);
+    let code = match cli.command {
         Command::Check(args) => check::run(&args),
         // Returns an `ExitCode` of its own, because a signal may have ended the server.
         #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! `wireline man`.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
@@ -72,10 +72,51 @@ fn write_pages(wireline: &clap::Command, directory: &Path) -> io::Result<()> {
 
 /// The file name and the text of a command's page.
 fn page(command: &clap::Command) -> (String, io::Result<Vec<u8>>) {
-    let man = clap_mangen::Man::new(command.clone()).source(concat!("wireline ", env!("CARGO_PKG_VERSION")));
+    let notes = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let command = command.clone().after_long_help("").after_help("");
+    let man = clap_mangen::Man::new(command).source(concat!("wireline ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
-    let rendered = man.render(&mut text);
+    let rendered = render(&man, &notes, &mut text);
     (man.get_filename(), rendered.map(|()| text))
+}
+
+/// Writes a page whose sections after the options are those of `notes`.
+fn render(man: &clap_mangen::Man, notes: &str, text: &mut Vec<u8>) -> io::Result<()> {
+    man.render_title(text)?;
+    man.render_name_section(text)?;
+    man.render_synopsis_section(text)?;
+    man.render_description_section(text)?;
+    man.render_options_section(text)?;
+    man.render_subcommands_section(text)?;
+    write_notes(notes, text)?;
+    man.render_version_section(text)
+}
+
+/// Writes the notes of a help text: a heading at the start of a line begins a section, and indented lines belong to it.
+///
+/// Lines stay as they are, so that examples can be copied.
+fn write_notes(notes: &str, text: &mut Vec<u8>) -> io::Result<()> {
+    let mut is_open = false;
+    for line in notes.lines() {
+        if let Some(heading) = line.strip_suffix(':').filter(|heading| !heading.starts_with(' ')) {
+            if is_open {
+                writeln!(text, ".fi")?;
+            }
+            let title = if heading == "Exit codes" { "EXIT STATUS".to_owned() } else { heading.to_uppercase() };
+            writeln!(text, ".SH {title}\n.nf")?;
+            is_open = true;
+        } else if is_open {
+            // Hyphens and backslashes as they are typed; a dot or a quote at the start would be a request.
+            let line = line.strip_prefix("  ").unwrap_or(line).replace('\\', "\\e").replace('-', "\\-");
+            let line = line.replace('\'', "\\(aq").replace('`', "\\(ga");
+            let guard = if line.starts_with('.') { "\\&" } else { "" };
+            writeln!(text, "{guard}{line}")?;
+        }
+    }
+    if is_open {
+        writeln!(text, ".fi")?;
+    }
+    Ok(())
 }
 
 fn failure(message: &str) -> u8 {

@@ -10,6 +10,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 
 use crate::exit;
 use crate::input::Source;
+use crate::terminal::has_color;
 use crate::units::{Bytes, Seconds};
 
 /// How long the work takes before a progress bar appears.
@@ -108,7 +109,11 @@ impl Progress {
     fn new(total: Option<u64>, is_wanted: bool) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         // The templates are constants, and a test parses them.
-        if let Ok(style) = ProgressStyle::with_template(if total.is_some() { BAR } else { SPINNER }) {
+        let mut template = if total.is_some() { BAR } else { SPINNER }.to_owned();
+        if !has_color(true) {
+            template = template.replace(".cyan", "");
+        }
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(with_keys(style).progress_chars("━╸─"));
         }
         Self { bar, started: Instant::now(), is_due: Arc::new(AtomicBool::new(is_wanted)) }

@@ -1,6 +1,10 @@
 //! The options that say which lines are accepted, shared by all commands that read traffic.
 
-use clap::ValueEnum;
+use std::ffi::OsStr;
+
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Command, ValueEnum};
 use wireline::Rules;
 
 use crate::protocol::Protocols;
@@ -9,7 +13,7 @@ use crate::units::parse_len;
 #[derive(Debug, clap::Args)]
 pub(crate) struct RulesArgs {
     /// Protocol whose rules apply
-    #[arg(long, value_enum, default_value_t = Dialect::JsonRpc)]
+    #[arg(long, value_parser = DialectParser, default_value_t = Dialect::JsonRpc)]
     rules: Dialect,
 
     /// Longest accepted line in bytes; a suffix K, M or G multiplies by a power of 1024
@@ -49,6 +53,34 @@ enum Dialect {
     Mcp,
     /// Agent Client Protocol: string, integer or null ids
     Acp,
+}
+
+impl std::fmt::Display for Dialect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", PossibleValue::get_name))
+    }
+}
+
+/// Parses a [`Dialect`], and tells the right spelling of one in capitals.
+#[derive(Clone)]
+struct DialectParser;
+
+impl TypedValueParser for DialectParser {
+    type Value = Dialect;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Dialect, clap::Error> {
+        EnumValueParser::<Dialect>::new().parse_ref(command, arg, value).map_err(|mut error| {
+            let meant = value.to_str().and_then(|value| <Dialect as ValueEnum>::from_str(value, true).ok());
+            if let Some(meant) = meant {
+                error.insert(ContextKind::SuggestedValue, ContextValue::String(meant.to_string()));
+            }
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Dialect::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 const MAX_LEN_LIMIT: u64 = 4 << 30;

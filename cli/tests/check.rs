@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{PING, Run, SESSION, file, finish, run, run_with_input, wireline};
+use common::{PING, Run, SESSION, file, finish, new_file, run, run_with_input, wireline};
 use serde_json::{Value, json};
 use wireline::Hint;
 
@@ -19,7 +19,7 @@ fn check(args: &[&str], input: impl AsRef<[u8]> + Send) -> Run {
 fn exit_codes() {
     for (args, input, code) in [
         (&[][..], "", 0),
-        (&[], "\n  \n\r\n", 0),
+        (&[], "\n  \n\t\n", 0),
         (&[], PING, 0),
         (&[], "oops\n", 1),
         (&[], "{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\nx\n{\"jsonrpc\":\"2.0\",\"method\":\"b\"}\n", 1),
@@ -50,7 +50,7 @@ fn exit_codes() {
         for extra in [&[][..], &["--format", "ndjson"], &["--show"], &["-q"], &["--quiet", "--format", "ndjson"]] {
             let usage = code == 2;
             let args = [args, if usage { &[] } else { extra }].concat();
-            let run = check(&args, input);
+            let run = check(&args, format!("{input}\n"));
             assert_eq!(run.code, Some(code), "{args:?} {input} {run:?}");
             assert_eq!(run.stderr.is_empty(), !usage, "{args:?} {input} {run:?}");
             if extra.first().is_some_and(|first| first.contains('q')) {
@@ -89,8 +89,9 @@ fn ndjson_has_every_kind() {
         r#"{"jsonrpc":"2.0","id":5,"result":1,"error":{"code":1,"message":"no"}}"#,
         "é oops",
     ];
-    let run = check(&["--format", "ndjson"], lines.join("\n"));
-    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
+    let run = check(&["--format", "ndjson"], lines.join("\n") + "\n");
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.starts_with("wireline: <stdin>: 1 line with CRLF line ends: "), "{}", run.stderr);
 
     let offsets: Vec<usize> = lines
         .iter()
@@ -174,10 +175,12 @@ fn sample_session_has_every_kind_of_fault() {
         ]
     );
 
-    let human = check(&[SESSION], "");
+    let human = check(&["--all", SESSION], "");
     assert_eq!(human.code, Some(1));
     let positions: Vec<_> = human.stdout.lines().filter(|line| line.starts_with(SESSION)).collect();
-    for ((line, fault, _), position) in faults.iter().zip(&positions) {
+    let (unterminated, positions) = positions.split_last().unwrap();
+    assert_eq!(*unterminated, format!("{SESSION}: the last line has no line end [unterminated]"));
+    for ((line, fault, _), position) in faults.iter().zip(positions) {
         assert!(position.starts_with(&format!("{SESSION}:{line}:")), "{position}");
         assert!(position.ends_with(&format!(" [{fault}]")), "{position}");
     }
@@ -186,7 +189,7 @@ fn sample_session_has_every_kind_of_fault() {
         assert!(human.stdout.lines().any(|line| line.trim() == row), "{row}\n{}", human.stdout);
     }
     assert!(human.stdout.contains("4 trailing-data\n"));
-    assert!(human.stdout.contains("    25 lines, 1.91 kB in "));
+    assert!(human.stdout.contains("    25 non-blank lines, 1.91 kB in "));
     assert!(human.stdout.contains(&format!("hint: {}\n", Hint::LogText)));
     assert!(human.stdout.contains("reply: error -32700 with the line's id (a string)\n"));
     assert!(human.stdout.contains("reply: error -32600 with id null\n"));
@@ -230,12 +233,12 @@ fn contents_are_hidden_unless_shown() {
 
 #[test]
 fn reads_standard_input_and_files() {
-    let good = file("good.ndjson", PING);
-    let bad = file("bad.ndjson", format!("{PING}\noops"));
+    let good = file("good.ndjson", format!("{PING}\n"));
+    let bad = file("bad.ndjson", format!("{PING}\noops\n"));
     let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
 
     for args in [&[][..], &["-"]] {
-        let run = check(&[&["--format", "ndjson"], args].concat(), PING);
+        let run = check(&[&["--format", "ndjson"], args].concat(), format!("{PING}\n"));
         assert_eq!(
             run.stdout,
             "{\"line\":1,\"offset\":0,\"len\":40,\"kind\":\"request\",\"id\":1,\"method\":\"ping\"}\n"
@@ -243,7 +246,7 @@ fn reads_standard_input_and_files() {
     }
 
     // Each file starts at line 1, and each object names its file.
-    let run = check(&["--format", "ndjson", good, "-", bad], "\n[]");
+    let run = check(&["--format", "ndjson", good, "-", bad], "\n[]\n");
     assert_eq!(run.code, Some(1));
     let places: Vec<_> = run.objects().iter().map(|object| (object["file"].clone(), object["line"].clone())).collect();
     assert_eq!(
@@ -255,15 +258,16 @@ fn reads_standard_input_and_files() {
     let run = check(&[good, bad], "");
     assert_eq!(run.code, Some(1));
     assert!(run.stdout.starts_with(&format!("{bad}:2:1: ")), "{}", run.stdout);
-    assert!(run.stdout.contains("     3 lines, "), "{}", run.stdout);
+    assert!(run.stdout.contains("     3 non-blank lines, "), "{}", run.stdout);
 }
 
 #[test]
 fn continues_after_an_unreadable_file() {
-    let good = file("goes-on.ndjson", PING);
+    let good = file("goes-on.ndjson", format!("{PING}\n"));
     let good = good.to_str().unwrap();
-    let directory = env!("CARGO_TARGET_TMPDIR");
-    for missing in ["/no/such/file.ndjson", directory] {
+    let directory = new_file("empty-directory");
+    let _ = std::fs::create_dir(&directory);
+    for missing in ["/no/such/file.ndjson", directory.to_str().unwrap()] {
         for quiet in [&[][..], &["-q"]] {
             let run = check(&[quiet, &[missing]].concat(), "");
             assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
@@ -301,7 +305,7 @@ fn escapes_file_names() {
 fn exits_quietly_when_its_reader_leaves() {
     use std::io::Read;
 
-    for args in [&["check", "--format", "ndjson"][..], &["check", "--show"]] {
+    for args in [&["check", "--format", "ndjson"][..], &["check", "--show", "--all"]] {
         let mut child = wireline(args).spawn().unwrap();
         let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let writer = std::thread::spawn(move || {
@@ -399,12 +403,22 @@ fn memory_does_not_grow_with_a_line() {
 fn report_does_not_depend_on_the_number_of_jobs() {
     let long = format!(r#"{{"jsonrpc":"2.0","id":"long","method":"{}"}}"#, "x".repeat(3 << 20));
     let session = std::fs::read_to_string(SESSION).unwrap();
-    let content = format!("{}{long}\r\n{}{PING}", session.repeat(1000), session.repeat(500));
+    let session = session.replace('\r', "");
+    let content = format!("{}{long}\n{}{PING}", session.repeat(1000), session.repeat(500));
     let large = file("jobs.ndjson", &content);
     let large = large.to_str().unwrap();
-    for args in [&["--show"][..], &["--format", "ndjson"], &["--max-len", "1M"], &["--rules", "mcp"], &["-q"]] {
+    for args in [
+        &["--show"][..],
+        &["--format", "ndjson"],
+        &["--format", "json"],
+        &["--format", "junit"],
+        &["--all"],
+        &["--max-len", "1M"],
+        &["--rules", "mcp"],
+        &["-q"],
+    ] {
         let run = |jobs| {
-            let run = check(&[args, &["--jobs", jobs, large, SESSION]].concat(), "");
+            let run = check(&[args, &["--jobs", jobs, large]].concat(), "");
             // The time it took differs.
             let end = run.stdout.rfind("B in ").unwrap_or(run.stdout.len());
             (run.code, run.stdout[..end].to_owned(), run.stderr)
@@ -426,11 +440,11 @@ fn summary_starts_with_the_verdict() {
         (PING.to_owned(), "1 message, no faults"),
         (format!("{PING}\n").repeat(1234), "1,234 messages, no faults"),
         (format!("{PING}\n{}", batch.replace(",1", "")), "2 lines, no faults"),
-        ("oops".to_owned(), "1 of 1 line is faulty"),
-        (format!("{PING}\n{batch}"), "1 of 2 lines is faulty"),
-        (format!("{}oops\n{batch}", format!("{PING}\n").repeat(1234)), "2 of 1,236 lines are faulty"),
+        ("oops".to_owned(), "1 line is faulty"),
+        (format!("{PING}\n{batch}"), "1 line is faulty, 1 is fine"),
+        (format!("{}oops\n{batch}", format!("{PING}\n").repeat(1234)), "2 lines are faulty, 1,234 are fine"),
     ] {
-        let run = check(&[], &input);
+        let run = check(&["--allow-unterminated"], &input);
         let summary = run.stdout.rsplit("null\n\n").next().unwrap();
         assert!(summary.starts_with(&format!("{verdict}\n\n")), "{summary}");
         assert!(run.stdout.lines().all(|line| line.chars().count() <= 80), "{}", run.stdout);
@@ -439,11 +453,12 @@ fn summary_starts_with_the_verdict() {
 
 #[test]
 fn summary_lists_the_files() {
-    let (good, bad) = (file("named-good.ndjson", PING), file("named-bad.ndjson", format!("{PING}\noops\noops")));
+    let (good, bad) =
+        (file("named-good.ndjson", format!("{PING}\n")), file("named-bad.ndjson", format!("{PING}\noops\noops\n")));
     let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
     let run = check(&[good, bad, "/no/such/file", good], "");
     let rows = format!(
-        "\n2 of 5 lines are faulty; 1 file could not be read to the end\n\n     1 line   ok        {good}\n     \
+        "\n2 lines are faulty, 3 are fine; 1 file could not be read to the end\n\n     1 line   ok        {good}\n     \
          3 lines  2 faulty  {bad}\n     0 lines  unread    /no/such/file\n     1 line   ok        {good}\n\n"
     );
     assert!(run.stdout.contains(&rows), "{}", run.stdout);
@@ -453,6 +468,8 @@ fn summary_lists_the_files() {
     let run = check(&many, "");
     let rows = format!("\n\n     3 lines  2 faulty  {bad}\n 1,500 other files without faults\n\n");
     assert!(run.stdout.contains(&rows), "{}", run.stdout);
+    let run = check(&[good; 40], "");
+    assert!(run.stdout.contains("\n\n    40 files without faults\n\n"), "{}", run.stdout);
     let run = check(&[bad; 25], "");
     assert_eq!(run.stdout.matches(&format!("2 faulty  {bad}\n")).count(), 20);
     assert!(run.stdout.contains("\n       and 5 more files with problems\n\n"), "{}", run.stdout);

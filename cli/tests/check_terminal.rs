@@ -42,7 +42,7 @@ fn bar_appears_after_a_while_and_vanishes() {
     let faulty = file("bar.ndjson", "oops\n".repeat(300_000));
     let faulty = faulty.to_str().unwrap();
     for jobs in ["1", "2"] {
-        let (session, mut stdout) = slowed_down(&["check", "--jobs", jobs, faulty]);
+        let (session, mut stdout) = slowed_down(&["check", "--all", "--jobs", jobs, faulty]);
         assert_eq!(session.written(), "", "expected nothing before the first bytes are checked");
         let mut text = vec![0; 8 << 20];
         stdout.read_exact(&mut text).unwrap();
@@ -72,7 +72,7 @@ fn bar_appears_after_a_while_and_vanishes() {
 fn no_bar_without_a_terminal() {
     let faulty = file("no-bar.ndjson", "oops\n".repeat(20_000));
     let faulty = faulty.to_str().unwrap();
-    let mut child = command(&["check", faulty]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command(&["check", "--all", faulty]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(LONG);
     child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(child.wait_with_output().unwrap().stderr, b"");

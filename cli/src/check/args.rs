@@ -11,7 +11,9 @@ use crate::rules_args::RulesArgs;
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
 pub(crate) struct Args {
-    /// Files to check; `-` or no file means standard input
+    /// Files, directories or glob patterns to check; `-` or none means standard input
+    ///
+    /// Of a directory, all files are checked, in subdirectories as well, apart from hidden ones.
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -32,6 +34,17 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) show: bool,
 
+    /// Report every fault, even if there are many equal ones (human format only)
+    ///
+    /// Otherwise, the first 20 of each kind are reported and the others counted, and a message that was printed over
+    /// several lines is one finding.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Accept a last line without a line end
+    #[arg(long)]
+    pub(crate) allow_unterminated: bool,
+
     /// Print no report; only set the exit code
     ///
     /// Files that cannot be read are still reported on standard error.
@@ -45,6 +58,10 @@ pub(crate) enum Format {
     Human,
     /// One JSON object per line of input, blank lines excepted
     Ndjson,
+    /// One JSON object with all faults and the totals of each file
+    Json,
+    /// JUnit XML for CI: a test suite per file, with a failure per faulty line
+    Junit,
 }
 
 impl Args {

@@ -3,6 +3,7 @@
 use wireline::{Fault, FaultKind, Message};
 
 use crate::message_kind::MessageKind;
+use crate::session::Side;
 
 /// Totals of what has been checked. A batch counts as one, and so does each of its entries.
 #[derive(Debug, Default)]
@@ -12,6 +13,10 @@ pub(crate) struct Counts {
     pub(crate) lines: u64,
     /// Lines that are faulty or contain a faulty batch entry.
     pub(crate) faulty_lines: u64,
+    /// Last lines without a line end.
+    pub(crate) unterminated: u64,
+    /// Lines that ended in a carriage return and a line feed: by the client, by the server, and by somebody.
+    with_return: [u64; 3],
     messages: [u64; MessageKind::ALL.len()],
     faults: Vec<(FaultKind, u64)>,
 }
@@ -44,6 +49,10 @@ impl Counts {
         self.bytes += other.bytes;
         self.lines += other.lines;
         self.faulty_lines += other.faulty_lines;
+        self.unterminated += other.unterminated;
+        for (count, more) in self.with_return.iter_mut().zip(other.with_return) {
+            *count += more;
+        }
         for (count, more) in self.messages.iter_mut().zip(other.messages) {
             *count += more;
         }
@@ -56,8 +65,28 @@ impl Counts {
         self.messages[kind as usize]
     }
 
+    /// Adds lines that ended in a carriage return and a line feed.
+    pub(crate) fn add_returns(&mut self, sender: Option<Side>, lines: u64) {
+        self.with_return[sender.map_or(2, |side| side as usize)] += lines;
+    }
+
+    /// How many lines ended in a carriage return and a line feed.
+    pub(crate) fn with_return(&self, sender: Option<Side>) -> u64 {
+        self.with_return[sender.map_or(2, |side| side as usize)]
+    }
+
+    /// How many lines ended in a carriage return and a line feed, whoever sent them.
+    pub(crate) fn all_with_return(&self) -> u64 {
+        self.with_return.iter().sum()
+    }
+
     pub(crate) fn faults(&self) -> u64 {
         self.faults.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Everything that is wrong: faults, and missing line ends.
+    pub(crate) fn findings(&self) -> u64 {
+        self.faults() + self.unterminated
     }
 
     /// The number of faults of each kind, the most frequent first.

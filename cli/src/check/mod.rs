@@ -1,7 +1,9 @@
 //! `wireline check`: reads each source, checks its lines and reports the faults.
 
 mod args;
+mod assembly;
 mod counts;
+mod folding;
 mod line_reporter;
 mod parallel;
 mod report;
@@ -15,15 +17,19 @@ use wireline::{Decoder, Rules};
 pub(crate) use args::Args;
 
 use crate::exit;
-use crate::input::{Input, READ_LEN, Source, read_at};
+use crate::input::{Input, READ_LEN, Source, read_at, read_retrying};
+use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
 use crate::output::Output;
 use crate::recording::{Content, Entry, Reader};
 use crate::session::Side;
+use crate::units::counted;
 use args::Format;
+use assembly::Assembly;
 use counts::Counts;
-use line_reporter::{LineReporter, SendText, read_into};
+use folding::Text;
+use line_reporter::{Ends, LineReporter, SendText};
 use parallel::{ParallelCheck, SEGMENT_LEN};
-use report::{Human, Ndjson, Quiet, Report};
+use report::{Human, Json, Junit, Ndjson, Quiet, Report};
 use summary::Summary;
 
 /// Checks the sources that `args` name, and returns the exit code.
@@ -31,16 +37,20 @@ pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     match args.format {
         _ if args.quiet => Checker::new(args, &sources, Quiet).run(&sources),
-        Format::Human => Checker::new(args, &sources, Human::new(args.show)).run(&sources),
+        Format::Human => Checker::new(args, &sources, Human::new(args.show, args.all)).run(&sources),
         Format::Ndjson => Checker::new(args, &sources, Ndjson::new(sources.len() > 1)).run(&sources),
+        Format::Json => Checker::new(args, &sources, Json::default()).run(&sources),
+        Format::Junit => Checker::new(args, &sources, Junit::default()).run(&sources),
     }
 }
 
 struct Checker<R> {
     rules: Rules,
+    ends: Ends,
     jobs: usize,
     output: Output,
     report: R,
+    assembly: Assembly,
 }
 
 /// Why a source was not checked to its end.
@@ -54,41 +64,75 @@ enum Failure {
 
 impl<R: Report> Checker<R> {
     fn new(args: &Args, sources: &[Source], report: R) -> Self {
-        Self { rules: args.rules.rules(), jobs: args.jobs(), output: Output::new(sources, args.quiet), report }
+        Self {
+            rules: args.rules.rules(),
+            ends: if args.allow_unterminated { Ends::Optional } else { Ends::Required },
+            jobs: args.jobs(),
+            output: Output::new(sources, args.quiet),
+            assembly: report.assembly(),
+            report,
+        }
     }
 
     fn run(mut self, sources: &[Source]) -> u8 {
         let mut summary = Summary::new();
+        if let Err(error) = send_if_any(&mut self.output, self.report.opening().into()) {
+            return self.output.write_failed(&error);
+        }
         for source in sources {
             let mut counts = Counts::default();
             let checked = self.check(source, &mut counts);
-            summary.add(source, &counts, checked.is_ok());
-            match checked {
-                Ok(()) => {}
+            let unread = match checked {
+                Ok(()) => None,
                 Err(Failure::Read(error)) => {
                     self.output.report_error(&format!("cannot read {}: {error}", source.escaped_name()));
+                    Some(error.to_string())
                 }
                 Err(Failure::Write(error)) => return self.output.write_failed(&error),
+            };
+            let ended = self.end_source(source, &counts, unread.as_deref());
+            summary.add(source, &counts, unread.is_none());
+            if let Err(error) = ended {
+                return self.output.write_failed(&error);
             }
         }
         self.output.end_progress();
-        let mut text = Vec::new();
-        let written = match summary.incomplete() < sources.len() {
+        let mut text = self.assembly.finish();
+        let written = match summary.incomplete() < sources.len() || R::HAS_FRAME {
             true => self.report.summary(&summary, &mut text).and_then(|()| self.output.send(&mut text)),
             false => Ok(()),
         };
         match written {
             Err(error) => self.output.write_failed(&error),
             Ok(()) if summary.incomplete() > 0 => exit::FAILURE,
-            Ok(()) if summary.total().faults() > 0 => exit::FAULTS_FOUND,
+            Ok(()) if summary.total().findings() > 0 => exit::FAULTS_FOUND,
             Ok(()) => exit::SUCCESS,
         }
     }
 
+    /// Ends the report about a source, and warns of what its format does not tell.
+    fn end_source(&mut self, source: &Source, counts: &Counts, unread: Option<&str>) -> io::Result<()> {
+        if R::WARNS_ON_STDERR && counts.all_with_return() > 0 {
+            let (name, lines) = (source.escaped_name(), counted(counts.all_with_return(), "line", "lines"));
+            self.output.report_error(&format!("{name}: {lines} with CRLF line ends: {RETURN_HINT}"));
+        }
+        let mut text = Text::default();
+        self.report.end_source(counts, unread, &mut text.bytes)?;
+        let Self { output, assembly, .. } = self;
+        send(output, assembly, &mut text)?;
+        send_if_any(output, assembly.end_source(counts, unread.is_some()))
+    }
+
     fn check(&mut self, source: &Source, counts: &mut Counts) -> Result<(), Failure> {
         self.report.set_source(source);
-        match source.open().map_err(Failure::Read)? {
-            Input::File { file, len } if self.jobs > 1 && len > SEGMENT_LEN as u64 => {
+        self.assembly.start_source(source.escaped_name());
+        let input = source.open().map_err(Failure::Read)?;
+        if input.is_binary() && R::MAY_BE_FOLDED {
+            let note = format!("{}: this looks like a binary file, not like text\n", source.escaped_name());
+            self.output.send(&mut note.into_bytes()).map_err(Failure::Write)?;
+        }
+        match input {
+            Input::File { file, len, .. } if self.jobs > 1 && len > SEGMENT_LEN as u64 => {
                 self.check_in_parallel(&file, len, counts)
             }
             Input::File { mut file, .. } => self.check_in_sequence(&mut file, counts),
@@ -98,24 +142,25 @@ impl<R: Report> Checker<R> {
     }
 
     fn check_in_sequence(&mut self, input: &mut dyn Read, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, rules, .. } = self;
+        let Self { output, report, assembly, rules, ends, .. } = self;
         let progress = output.progress();
         let advance = |bytes| progress.advance(bytes);
-        check_stream(*rules, input, report, counts, &advance, &mut |text| output.send(text))
+        check_stream(*rules, *ends, input, report, counts, &advance, &mut |text| send(output, assembly, text))
     }
 
     fn check_in_parallel(&mut self, file: &File, len: u64, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, rules, jobs } = self;
+        let Self { output, report, assembly, rules, ends, jobs } = self;
         let progress = output.progress();
         let segments = usize::try_from(len.div_ceil(SEGMENT_LEN as u64)).unwrap_or(usize::MAX);
         let check = ParallelCheck {
             rules: *rules,
+            ends: *ends,
             jobs: segments.min(*jobs),
             segment_len: SEGMENT_LEN,
             read_at: &|buffer, offset| read_at(file, buffer, offset),
             advance: &|bytes| progress.advance(bytes),
         };
-        check.run(&*report, counts, &mut |text| output.send(text))
+        check.run(&*report, counts, &mut |text| send(output, assembly, text))
     }
 
     /// Checks what both sides sent. A line is numbered by its record, so that it can be found in the file.
@@ -133,8 +178,7 @@ impl<R: Report> Checker<R> {
                 // A session starts or ends here, so incomplete lines stay incomplete.
                 for (decoder, from) in incomplete.iter_mut().zip(Side::BOTH) {
                     if let Some(mut decoder) = decoder.take() {
-                        decoder.finish();
-                        self.report_recorded_lines(from, &mut decoder, counts)?;
+                        self.report_recorded_lines(from, &mut decoder, true, counts)?;
                     }
                 }
                 offsets = [0, 0];
@@ -150,10 +194,8 @@ impl<R: Report> Checker<R> {
             decoder.feed(&bytes);
             *offset += bytes.len() as u64;
             counts.bytes += bytes.len() as u64;
-            if is_last {
-                decoder.finish();
-            }
-            self.report_recorded_lines(from, &mut decoder, counts)?;
+            counts.add_returns(Some(from), count_returns(&bytes));
+            self.report_recorded_lines(from, &mut decoder, is_last, counts)?;
             if !is_last && !bytes.ends_with(b"\n") {
                 *incomplete = Some(decoder);
             }
@@ -164,21 +206,36 @@ impl<R: Report> Checker<R> {
         &mut self,
         sender: Side,
         decoder: &mut Decoder,
+        is_last: bool,
         counts: &mut Counts,
     ) -> Result<(), Failure> {
-        let Self { output, report, .. } = self;
+        let Self { output, report, assembly, ends, .. } = self;
         report.set_sender(Some(sender));
-        let mut send = |text: &mut Vec<u8>| output.send(text);
+        let mut send = |text: &mut Text| send(output, assembly, text);
         let mut reporter = LineReporter::new(&*report, counts, &mut send);
-        let reported = reporter.report_lines(decoder).and_then(|()| reporter.send()).map_err(Failure::Write);
+        let reported = match is_last {
+            true => reporter.finish(decoder, *ends),
+            false => reporter.report_lines(decoder),
+        };
+        let reported = reported.and_then(|()| reporter.send()).map_err(Failure::Write);
         report.set_sender(None);
         reported
     }
 }
 
+/// Writes a part of the report.
+fn send(output: &mut Output, assembly: &mut Assembly, text: &mut Text) -> io::Result<()> {
+    send_if_any(output, assembly.add(text))
+}
+
+fn send_if_any(output: &mut Output, mut text: Vec<u8>) -> io::Result<()> {
+    if text.is_empty() { Ok(()) } else { output.send(&mut text) }
+}
+
 /// Checks a stream to its end, in one thread.
 fn check_stream(
     rules: Rules,
+    ends: Ends,
     input: &mut dyn Read,
     report: &impl Report,
     counts: &mut Counts,
@@ -187,17 +244,22 @@ fn check_stream(
 ) -> Result<(), Failure> {
     let mut reporter = LineReporter::new(report, counts, send);
     let mut decoder = Decoder::new(rules).keep_capacity(2 * READ_LEN);
+    let mut line_ends = LineEnds::default();
     loop {
-        let len = read_into(input, &mut decoder, READ_LEN).map_err(Failure::Read)?;
-        if len == 0 {
-            decoder.finish();
-        }
+        let returns_before = line_ends.with_return;
+        let read = |room: &mut [u8]| {
+            let len = read_retrying(input, room)?;
+            line_ends.add(&room[..len]);
+            Ok(len)
+        };
+        let len = decoder.read_with(READ_LEN, read).map_err(Failure::Read)?;
         reporter.add_bytes(len as u64);
+        reporter.add_returns(line_ends.with_return - returns_before);
         advance(len as u64);
+        if len == 0 {
+            return reporter.finish(&mut decoder, ends).and_then(|()| reporter.send()).map_err(Failure::Write);
+        }
         // Report before the next read, which may block.
         reporter.report_lines(&mut decoder).and_then(|()| reporter.send()).map_err(Failure::Write)?;
-        if len == 0 {
-            return Ok(());
-        }
     }
 }

@@ -5,12 +5,20 @@ use std::time::Instant;
 
 use super::counts::Counts;
 use crate::input::Source;
+use crate::line_ends::RETURN_HINT;
 use crate::message_kind::MessageKind;
-use crate::terminal::{DEFAULT_COLUMNS, Styles};
+use crate::session::Side;
+use crate::terminal::{Styles, wrap};
 use crate::units::{Bytes, Count, Seconds, counted};
 
 /// How many files are listed by name.
 const MAX_LISTED: usize = 20;
+
+/// The verdict on a file whose only problem is that its last line has no line end.
+const OPEN_END: &str = "no line end";
+
+/// The least width of a file name.
+const MIN_NAME_COLUMNS: usize = 12;
 
 /// What was found in each source, and in all.
 pub(crate) struct Summary<'a> {
@@ -23,6 +31,7 @@ struct CheckedSource<'a> {
     source: &'a Source,
     lines: u64,
     faulty_lines: u64,
+    is_unterminated: bool,
     /// Whether it was read to its end.
     is_complete: bool,
 }
@@ -34,8 +43,9 @@ impl<'a> Summary<'a> {
 
     pub(crate) fn add(&mut self, source: &'a Source, counts: &Counts, is_complete: bool) {
         self.total.add(counts);
-        let Counts { lines, faulty_lines, .. } = *counts;
-        self.sources.push(CheckedSource { source, lines, faulty_lines, is_complete });
+        let Counts { lines, faulty_lines, unterminated, .. } = *counts;
+        let is_unterminated = unterminated > 0;
+        self.sources.push(CheckedSource { source, lines, faulty_lines, is_unterminated, is_complete });
     }
 
     pub(crate) fn total(&self) -> &Counts {
@@ -47,22 +57,23 @@ impl<'a> Summary<'a> {
         self.sources.iter().filter(|checked| !checked.is_complete).count()
     }
 
-    /// Writes the summary. On a terminal, file names are cut to fit.
-    pub(crate) fn write(&self, styles: &Styles, is_terminal: bool, text: &mut Vec<u8>) -> io::Result<()> {
-        if self.total.faults() > 0 {
+    /// Writes the summary, with file names cut to fit into `columns`.
+    pub(crate) fn write(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
+        if self.total.findings() > 0 {
             writeln!(text)?;
         }
         self.write_verdict(styles, text)?;
         if self.sources.len() > 1 {
             writeln!(text)?;
-            self.write_sources(styles, is_terminal, text)?;
+            self.write_sources(styles, columns, text)?;
         }
         writeln!(text)?;
-        self.write_totals(styles, text)
+        self.write_totals(styles, text)?;
+        self.write_returns(styles, columns, text)
     }
 
     fn write_verdict(&self, styles: &Styles, text: &mut Vec<u8>) -> io::Result<()> {
-        let Counts { lines, faulty_lines, .. } = self.total;
+        let Counts { lines, faulty_lines, unterminated, .. } = self.total;
         let verdict = match (faulty_lines, lines) {
             (_, 0) => "no messages found".to_owned(),
             (0, _) if self.total.messages(MessageKind::Batch) > 0 => {
@@ -70,12 +81,24 @@ impl<'a> Summary<'a> {
             }
             (0, _) => format!("{}, no faults", counted(lines, "message", "messages")),
             _ => {
-                let verb = if faulty_lines == 1 { "is" } else { "are" };
-                format!("{} of {} {verb} faulty", Count(faulty_lines), counted(lines, "line", "lines"))
+                let faulty = counted(faulty_lines, "line is faulty", "lines are faulty");
+                match lines - faulty_lines {
+                    0 => faulty,
+                    1 => format!("{faulty}, 1 is fine"),
+                    fine => format!("{faulty}, {} are fine", Count(fine)),
+                }
             }
         };
-        let style = if faulty_lines == 0 { styles.good } else { styles.bad };
+        let style = if self.total.findings() == 0 { styles.good } else { styles.bad };
         write!(text, "{style}{verdict}{style:#}")?;
+        if unterminated > 0 {
+            let bad = styles.bad;
+            let what = match self.sources.len() {
+                1 => "the last one has no line end".to_owned(),
+                _ => counted(unterminated, "file has no line end at its end", "files have no line end at their end"),
+            };
+            write!(text, "{bad}; {what}{bad:#}")?;
+        }
         let incomplete = self.incomplete() as u64;
         if incomplete > 0 {
             let bad = styles.bad;
@@ -85,8 +108,9 @@ impl<'a> Summary<'a> {
     }
 
     /// Lists the sources; if there are many, only those with problems.
-    fn write_sources(&self, styles: &Styles, is_terminal: bool, text: &mut Vec<u8>) -> io::Result<()> {
-        let has_problem = |checked: &&CheckedSource<'_>| checked.faulty_lines > 0 || !checked.is_complete;
+    fn write_sources(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
+        let has_problem =
+            |checked: &&CheckedSource<'_>| checked.faulty_lines > 0 || checked.is_unterminated || !checked.is_complete;
         let lists_all = self.sources.len() <= MAX_LISTED;
         let listed: Vec<_> = self.sources.iter().filter(|checked| lists_all || has_problem(checked)).collect();
         let count_width = |count: &dyn Fn(&CheckedSource<'_>) -> u64| {
@@ -94,21 +118,25 @@ impl<'a> Summary<'a> {
         };
         let faulty_width = count_width(&|checked| checked.faulty_lines);
         let lines_width = count_width(&|checked| checked.lines).max(6);
-        let verdict_width = faulty_width + " faulty".len();
+        let has_open_end = listed.iter().any(|checked| checked.is_unterminated && checked.faulty_lines == 0);
+        let verdict_width = (faulty_width + " faulty".len()).max(if has_open_end { OPEN_END.len() } else { 0 });
 
-        for CheckedSource { source, lines, faulty_lines, is_complete } in listed.iter().take(MAX_LISTED) {
+        for CheckedSource { source, lines, faulty_lines, is_unterminated, is_complete } in
+            listed.iter().take(MAX_LISTED)
+        {
             let (style, verdict) = match (is_complete, faulty_lines) {
                 (false, _) => (styles.bad, "unread".to_owned()),
+                (true, 0) if *is_unterminated => (styles.bad, OPEN_END.to_owned()),
                 (true, 0) => (styles.good, "ok".to_owned()),
                 (true, _) => (styles.bad, format!("{:>faulty_width$} faulty", Count(*faulty_lines))),
             };
             let noun = if *lines == 1 { "line " } else { "lines" };
-            let name = match is_terminal {
-                true => {
+            let name = match columns {
+                usize::MAX => source.escaped_name(),
+                _ => {
                     let taken = lines_width + 1 + noun.len() + 2 + verdict_width + 2;
-                    source.escaped_name_within(DEFAULT_COLUMNS.saturating_sub(taken))
+                    source.escaped_name_within(columns.saturating_sub(taken).max(MIN_NAME_COLUMNS))
                 }
-                false => source.escaped_name(),
             };
             let lines = Count(*lines);
             writeln!(text, "{lines:>lines_width$} {noun}  {style}{verdict:<verdict_width$}{style:#}  {name}")?;
@@ -121,7 +149,12 @@ impl<'a> Summary<'a> {
         }
         let unlisted = (self.sources.len() - listed.len()) as u64;
         if unlisted > 0 {
-            let noun = if unlisted == 1 { "other file" } else { "other files" };
+            let noun = match (listed.is_empty(), unlisted) {
+                (true, 1) => "file",
+                (true, _) => "files",
+                (false, 1) => "other file",
+                (false, _) => "other files",
+            };
             writeln!(text, "{dim}{:>lines_width$} {noun} without faults{dim:#}", Count(unlisted))?;
         }
         Ok(())
@@ -149,7 +182,29 @@ impl<'a> Summary<'a> {
             writeln!(text, "{:width$} {:>width$} {}", "", Count(count), kind.name())?;
         }
         let (size, rate) = (Bytes(total.bytes), Bytes(total.bytes).per_second(elapsed));
-        let noun = if total.lines == 1 { "line" } else { "lines" };
+        // Blank lines have numbers, but do not count.
+        let noun = if total.lines == 1 { "non-blank line" } else { "non-blank lines" };
         writeln!(text, "{:>width$} {noun}, {size} in {}, {rate}/s", Count(total.lines), Seconds(elapsed))
+    }
+
+    /// Warns of lines that end in a carriage return.
+    fn write_returns(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
+        let accent = styles.accent;
+        if self.total.all_with_return() > 0 {
+            writeln!(text)?;
+        }
+        for sender in [None, Some(Side::Client), Some(Side::Server)] {
+            let count = self.total.with_return(sender);
+            if count > 0 {
+                let verb = if count == 1 { "ends" } else { "end" };
+                let from = sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
+                let lines = counted(count, "line", "lines");
+                writeln!(text, "{accent}{lines}{from} {verb} in CRLF{accent:#}")?;
+                for line in wrap(RETURN_HINT, columns.saturating_sub(3)) {
+                    writeln!(text, "  {line}")?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Method {
     pub(crate) from: Side,
     /// The name as it is displayed, with the subject: `tools/call echo`. Escaped for a terminal.
     pub(crate) name: String,
+    /// The name of the method alone, escaped for a terminal.
+    pub(crate) method: String,
     /// What the calls are about, escaped for a terminal: `echo`.
     pub(crate) subject: Option<String>,
     /// The method that this is a part of, if it has a subject.
@@ -174,6 +176,7 @@ impl Method {
         Self {
             from,
             name: escape_start(label.as_bytes(), MAX_NAME_COLUMNS),
+            method: escape_start(name.as_bytes(), MAX_NAME_COLUMNS),
             subject: subject.map(|subject| escape_start(subject.as_bytes(), MAX_NAME_COLUMNS)),
             parent,
             subjects: HashMap::new(),

@@ -16,7 +16,7 @@ use wireline::{Fault, FaultKind, Id, Message, RawJson};
 
 pub(crate) use follower::{Follower, Seen};
 pub(crate) use log2_histogram::Log2Histogram;
-pub(crate) use methods::MethodIndex;
+pub(crate) use methods::{Method, MethodIndex};
 pub(crate) use overview::overview;
 pub(crate) use side::Side;
 
@@ -165,6 +165,11 @@ impl Session {
     /// What a side said of itself when the session started.
     pub(crate) fn hello(&self, from: Side) -> Option<&Hello> {
         self.hellos[from as usize].as_ref()
+    }
+
+    /// Whether nothing was sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.traffic.iter().all(|traffic| traffic.bytes == 0)
     }
 
     /// Sets whether what follows is one stream with the messages of both sides, all attributed to the client.

@@ -1,10 +1,13 @@
 //! `wireline stats`: methods, latencies and sizes of recorded or plain traffic.
 
 mod histogram;
+mod machine;
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 use std::time::Duration;
+
+use clap::ValueEnum;
 
 use crate::exit;
 use crate::input::{Input, READ_LEN, Source, read_retrying};
@@ -12,19 +15,33 @@ use crate::output::{Output, Progress};
 use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side, overview};
-use crate::terminal::{Styles, terminal_columns};
+use crate::terminal::{Styles, printable_json, terminal_columns};
 use crate::units::{Bytes, Seconds};
 
 /// Show methods, latencies and sizes of recorded or plain traffic
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
 pub(crate) struct Args {
-    /// Files to read; `-` or no file means standard input
+    /// Files, directories or glob patterns to read; `-` or none means standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     rules: RulesArgs,
+
+    /// Format of the statistics
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables and histograms
+    Human,
+    /// One JSON object
+    Json,
+    /// One JSON object per method and subject, then one with the totals
+    Ndjson,
 }
 
 const ABOUT: &str = "\
@@ -53,16 +70,25 @@ pub(crate) fn run(args: &Args) -> u8 {
         elapsed: Duration::ZERO,
         progress: output.progress(),
     };
-    let mut code = exit::SUCCESS;
+    let (mut code, mut unread) = (exit::SUCCESS, 0);
     for source in &sources {
         if let Err(error) = reading.read(source) {
             output.report_error(&format!("cannot read {}: {error}", source.escaped_name()));
             code = exit::FAILURE;
+            unread += 1;
         }
     }
     reading.follower.end_session(None);
     output.end_progress();
-    match output.send(&mut reading.text().into_bytes()) {
+    if unread == sources.len() && reading.follower.session.is_empty() {
+        return code;
+    }
+    let text = match args.format {
+        Format::Human => reading.text(),
+        Format::Json => format!("{}\n", printable_json(&reading.json().to_string())),
+        Format::Ndjson => reading.ndjson(),
+    };
+    match output.send(&mut text.into_bytes()) {
         Ok(()) => code,
         Err(error) => output.write_failed(&error),
     }

@@ -53,7 +53,11 @@ to standard error, one line per message: time, direction (â†’ from the client, â
 and the latency of a response. Faulty lines are logged with the position of the fault and the likely mistake. The log \
 ends with a table of all methods and a list of unanswered requests.
 
-The log never shows message contents unless you pass --show.";
+Of MCP and ACP, the log says what a call is about (`tools/call echo`), what both sides agreed on, and which results are \
+failures (`isError`). It tells if a request is not answered for 5 s (see --slow-after), and if a line is not ended for \
+1 s, because the other side is waiting then.
+
+Apart from that the log never shows message contents unless you pass --show.";
 
 const NOTES: &str = "\
 Exit codes:
@@ -67,7 +71,11 @@ number. Otherwise:
 Slow readers:
   The session never waits for whoever reads standard error. Lines that are not read in time are dropped, and the log \
 says how many. At the end, the tap waits up to 10 s for the reader. A log file and a recording are always complete: for \
-them the session waits for the disk if it must. A named pipe as log or recording is opened once it has a reader.
+them the session waits for the disk if it must. A named pipe as log is opened once it has a reader. For the reader of a \
+named pipe as recording the session waits up to 5 s, and then goes on without a recording.
+
+Files:
+  A recording holds every byte of the session, secrets included, and is created for its owner only (mode 600).
 
 Signals:
   SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are forwarded to the server unless they are ignored. While the \

@@ -116,7 +116,14 @@ fn spawn(args: &Args) -> Result<Child, Failure> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| {
         let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
-        Failure { code, message: format!("cannot run {}: {error}", escape(program.as_encoded_bytes())) }
+        let program = program.as_encoded_bytes();
+        let mut message = format!("cannot run {}: {error}", escape(program));
+        if arguments.is_empty() && program.contains(&b' ') {
+            message.push_str(
+                "; the whole command is in quotes, so it is taken for the name of one program: leave them out",
+            );
+        }
+        Failure { code, message }
     })
 }
 

@@ -26,8 +26,11 @@ impl Signals {
         let ignored = ignored_signals();
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let caught = forwarded.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
-        // Makes writing beyond the file size limit an error of that file, instead of the end of this process.
-        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        // Makes writing beyond the file size limit an error of that file, instead of the end of this process. So it is
+        // already if the signal is ignored, which the server inherits.
+        if ignored & 1 << (SIGXFSZ - 1) == 0 {
+            signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        }
         iterator::Signals::new(caught).map(Self)
     }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Args;
 use super::escaped_path;
+use super::files::RecordingFile;
 use super::log::Log;
 use super::recorder::Recorder;
 use super::relay::{Event, EventKind};
@@ -38,7 +39,7 @@ pub(super) struct Watcher {
     started: Instant,
     follower: Follower,
     transcript: Transcript,
-    recorder: Option<Recorder<BufWriter<File>>>,
+    recorder: Option<Recorder<BufWriter<RecordingFile>>>,
     /// The path of the recording, for messages.
     recording_name: String,
     log: Log,
@@ -93,7 +94,7 @@ impl Watcher {
             buffer: Vec::new(),
         };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let recorder = recording.map(|file| Recorder::new(BufWriter::new(file), epoch)).transpose();
+        let recorder = recording.map(|file| Recorder::new(BufWriter::new(RecordingFile(file)), epoch)).transpose();
         match recorder {
             Ok(recorder) => watcher.recorder = recorder,
             Err(error) => watcher.report_recording_error(&error),

@@ -2,8 +2,12 @@
 
 use super::escape::{Cell, cells, fitting};
 
-/// The width of an excerpt: with its indent it fits into 80 columns.
+/// The width of an excerpt in a terminal of 80 columns, which its indent and the cuts leave, or if there is no terminal.
 const COLUMNS: usize = 72;
+const MARGIN: usize = super::DEFAULT_COLUMNS - COLUMNS;
+
+/// The least width.
+const MIN_COLUMNS: usize = 8;
 
 /// A part of a line around a column, escaped for a terminal.
 #[derive(Debug, PartialEq)]
@@ -15,9 +19,12 @@ pub(crate) struct Excerpt {
 
 impl Excerpt {
     /// Cuts `line` around `column`, which counts bytes from 1 and may be one past the end.
-    pub(crate) fn new(line: &[u8], column: u64) -> Self {
+    ///
+    /// It fits a terminal of `width` columns, if that is limited.
+    pub(crate) fn new(line: &[u8], column: u64, width: usize) -> Self {
+        let columns = if width == usize::MAX { COLUMNS } else { width.saturating_sub(MARGIN).max(MIN_COLUMNS) };
         let at = usize::try_from(column - 1).unwrap_or(usize::MAX).min(line.len());
-        let reach = Cell::MAX_BYTES * COLUMNS;
+        let reach = Cell::MAX_BYTES * columns;
         let end = line.len().min(at + reach);
         let mut start = at.saturating_sub(reach);
         while start > 0 && start < at && is_utf8_continuation(line[start]) {
@@ -27,9 +34,9 @@ impl Excerpt {
         let after: Vec<Cell> = cells(&line[at..end]).collect();
 
         // Half the width for each side. What one side leaves unused, the other gets.
-        let (_, after_columns) = fitting(after.iter(), COLUMNS / 2);
-        let (kept_before, caret) = fitting(before.iter().rev(), COLUMNS - after_columns);
-        let (kept_after, _) = fitting(after.iter(), COLUMNS - caret);
+        let (_, after_columns) = fitting(after.iter(), columns / 2);
+        let (kept_before, caret) = fitting(before.iter().rev(), columns - after_columns);
+        let (kept_after, _) = fitting(after.iter(), columns - caret);
 
         let is_cut_before = start > 0 || kept_before < before.len();
         let is_cut_after = end < line.len() || kept_after < after.len();
@@ -62,7 +69,11 @@ mod tests {
             ("東京x".as_bytes(), 7, "東京x", 4),
             (b"ab\xffc", 3, "ab\\xffc", 2),
         ] {
-            assert_eq!(Excerpt::new(line, column), Excerpt { text: text.to_owned(), caret }, "{line:?} {column}");
+            assert_eq!(
+                Excerpt::new(line, column, usize::MAX),
+                Excerpt { text: text.to_owned(), caret },
+                "{line:?} {column}"
+            );
         }
     }
 
@@ -70,7 +81,7 @@ mod tests {
     fn fills_the_width() {
         let line = "x".repeat(1000);
         for column in [1, 2, 36, 37, 38, 500, 960, 963, 999, 1000, 1001] {
-            let Excerpt { text, caret } = Excerpt::new(line.as_bytes(), column);
+            let Excerpt { text, caret } = Excerpt::new(line.as_bytes(), column, usize::MAX);
             let is_cut_before = text.starts_with('…');
             let before = text.trim_matches('…').len().min(caret - usize::from(is_cut_before));
             assert_eq!(text.trim_matches('…').len(), COLUMNS, "{column}");
@@ -79,7 +90,7 @@ mod tests {
         }
         let line = "é京\x01".repeat(1000);
         for column in 1..200 {
-            let Excerpt { text, .. } = Excerpt::new(line.as_bytes(), column);
+            let Excerpt { text, .. } = Excerpt::new(line.as_bytes(), column, usize::MAX);
             assert!(super::super::columns(&text) <= COLUMNS + 2, "{column}");
         }
     }

@@ -9,7 +9,7 @@ mod wrap;
 pub(crate) use escape::{columns, escape, escape_end, escape_start};
 pub(crate) use excerpt::Excerpt;
 pub(crate) use printable::printable_json;
-pub(crate) use styles::Styles;
+pub(crate) use styles::{Styles, has_color, set_color};
 pub(crate) use wrap::wrap;
 
 /// The width to assume if there is no terminal, or its size is unknown.

@@ -31,9 +31,11 @@ use wireline::{Decoder, Rules};
 
 use super::Failure;
 use super::counts::Counts;
-use super::line_reporter::{LineReporter, SendText};
+use super::folding::Text;
+use super::line_reporter::{Ends, LineReporter, SendText};
 use super::report::Report;
 use crate::input::{READ_LEN, read_retrying};
+use crate::line_ends::count_returns;
 
 /// The length of a segment, small enough that it is still in the cache when it is checked.
 pub(super) const SEGMENT_LEN: usize = 1 << 20;
@@ -50,6 +52,7 @@ type ReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<usize> + Sync + 'a;
 /// How to check a file.
 pub(super) struct ParallelCheck<'a> {
     pub(super) rules: Rules,
+    pub(super) ends: Ends,
     /// The number of threads.
     pub(super) jobs: usize,
     /// The length of a segment, at least 1.
@@ -71,7 +74,7 @@ struct Segment {
 
 /// What a thread sends about its segment.
 enum Update {
-    Text(Vec<u8>),
+    Text(Text),
     Done(Counts, End),
 }
 
@@ -159,7 +162,7 @@ impl ParallelCheck<'_> {
         is_cancelled: &AtomicBool,
     ) {
         let mut counts = Counts::default();
-        let mut send = |text: &mut Vec<u8>| {
+        let mut send = |text: &mut Text| {
             let cancelled = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             segment.updates.send(Update::Text(std::mem::take(text))).map_err(cancelled)
         };
@@ -192,6 +195,13 @@ impl ParallelCheck<'_> {
             // Fails if the next segment has been dropped.
             let _ = segment.next_first_line.send(first_line + lines);
         }
+        // Each line feed is in one segment's bytes. The carriage return before the first one may not be.
+        let mut returns = count_returns(bytes);
+        if offset > 0 && bytes.first() == Some(&b'\n') {
+            let mut before = [0];
+            let len = (self.read_at)(&mut before, offset - 1).unwrap_or(0);
+            returns += u64::from(before[..len] == *b"\r");
+        }
         let lines_start = if is_first { Some(0) } else { memchr::memchr(b'\n', bytes).map(|at| at + 1) };
         if let Some(start) = lines_start {
             // Nothing is left in the decoder: the previous segment's last line was complete.
@@ -220,10 +230,10 @@ impl ParallelCheck<'_> {
                 }
             }
             if matches!(end, Some(End::File)) {
-                decoder.finish();
-                reporter.report_lines(decoder).ok()?;
+                reporter.finish(decoder, self.ends).ok()?;
             }
         }
+        reporter.add_returns(returns);
         reporter.add_bytes(match end {
             None => self.segment_len as u64,
             Some(_) => input.offset.saturating_sub(segment.start),

@@ -56,7 +56,8 @@ fn outcome<R: Report>(
     let (mut counts, mut sent) = (Counts::default(), Vec::new());
     report.set_source(&Source::Stdin);
     let checked = check(report, &mut counts, &mut |text| {
-        sent.append(text);
+        sent.append(&mut text.bytes);
+        text.faults.clear();
         Ok(())
     });
     let checked = checked.map_err(|failure| match failure {
@@ -67,7 +68,7 @@ fn outcome<R: Report>(
 }
 
 fn sequential<R: Report>(rules: Rules, input: &mut dyn Read, report: &mut R) -> Outcome {
-    outcome(report, |report, counts, send| check_stream(rules, input, report, counts, &|_| {}, send))
+    outcome(report, |report, counts, send| check_stream(rules, Ends::Required, input, report, counts, &|_| {}, send))
 }
 
 fn parallel<R: Report>(
@@ -76,7 +77,7 @@ fn parallel<R: Report>(
     read_at: &ReadAt<'_>,
     report: &mut R,
 ) -> Outcome {
-    let check = ParallelCheck { rules, jobs, segment_len, read_at, advance: &|_| {} };
+    let check = ParallelCheck { rules, ends: Ends::Required, jobs, segment_len, read_at, advance: &|_| {} };
     outcome(report, |report, counts, send| check.run(report, counts, send))
 }
 
@@ -97,7 +98,7 @@ fn parallel_equals_sequential() {
         let shape = (usize::from(jobs % 4) + 1, usize::from(segment_len % 90) + 1);
         let rules = Rules::json_rpc().max_line_len(usize::from(max_len) + 1);
         let read_at = reader(&content, usize::from(read_len) + 1);
-        let (mut human, mut ndjson) = (Human::new(true), Ndjson::new(true));
+        let (mut human, mut ndjson) = (Human::new(true, true), Ndjson::new(true));
         sequential(rules, &mut &content[..], &mut human) == parallel(rules, shape, &read_at, &mut human)
             && sequential(rules, &mut &content[..], &mut ndjson) == parallel(rules, shape, &read_at, &mut ndjson)
     }
@@ -134,9 +135,9 @@ fn read_error_comes_after_the_lines_before_it() {
             _ => Err(io::Error::other("bad sector")),
         };
         let mut stream = ReaderAt { read_at: &read_at, offset: 0 };
-        let expected = sequential(Rules::mcp(), &mut stream, &mut Human::new(true));
+        let expected = sequential(Rules::mcp(), &mut stream, &mut Human::new(true, true));
         assert_eq!(expected.2, Err("bad sector".to_owned()));
-        assert_eq!(parallel(Rules::mcp(), (3, 64), &read_at, &mut Human::new(true)), expected, "{bad_offset}");
+        assert_eq!(parallel(Rules::mcp(), (3, 64), &read_at, &mut Human::new(true, true)), expected, "{bad_offset}");
     }
 }
 
@@ -164,13 +165,14 @@ fn stops_when_the_report_cannot_be_written() {
     let content = b"oops\n".repeat(100_000);
     let check = ParallelCheck {
         rules: Rules::mcp(),
+        ends: Ends::Required,
         jobs: 3,
         segment_len: 1 << 10,
         read_at: &reader(&content, usize::MAX),
         advance: &|_| {},
     };
     let mut sent = 0;
-    let checked = check.run(&Human::new(true), &mut Counts::default(), &mut |_| {
+    let checked = check.run(&Human::new(true, true), &mut Counts::default(), &mut |_| {
         sent += 1;
         if sent == 3 { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     });

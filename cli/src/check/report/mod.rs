@@ -1,28 +1,58 @@
 //! The formats of a report.
 
 mod human;
+mod json;
+mod junit;
 mod ndjson;
 
 use std::io;
 
 use wireline::{Fault, Frame, Message};
 
+use super::assembly::Assembly;
+use super::counts::Counts;
 use super::summary::Summary;
 use crate::input::Source;
 use crate::session::Side;
 
 pub(crate) use human::Human;
+pub(crate) use json::Json;
+pub(crate) use junit::{Junit, document as junit_document};
 pub(crate) use ndjson::Ndjson;
 
 /// A format. Its methods append whole lines to a text, or nothing.
 ///
 /// Threads share it: its only state is where the lines come from.
 pub(crate) trait Report: Sync {
+    /// Whether faults may be left out if there are many.
+    const MAY_BE_FOLDED: bool = false;
+
+    /// Whether the report has a beginning and an end even if nothing could be read.
+    const HAS_FRAME: bool = false;
+
+    /// Whether warnings go to standard error, because the format has no place for them.
+    const WARNS_ON_STDERR: bool = false;
+
+    /// How the parts of the report are put together.
+    fn assembly(&self) -> Assembly {
+        Assembly::Plain
+    }
+
+    /// What the report starts with.
+    fn opening(&self) -> &'static str {
+        ""
+    }
+
     /// Sets where the lines come from.
     fn set_source(&mut self, source: &Source);
 
     /// Sets who sent the lines, if that is known.
     fn set_sender(&mut self, sender: Option<Side>);
+
+    /// Who sent the lines, if that is known.
+    fn sender(&self) -> Option<Side> {
+        None
+    }
 
     /// Reports a line that is one message.
     fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()>;
@@ -37,6 +67,15 @@ pub(crate) trait Report: Sync {
 
     /// Reports a faulty line. `line` is empty if the decoder did not keep it.
     fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Reports that the line before has no line end.
+    fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Ends the report about a source. `unread` says why it could not be read to its end.
+    fn end_source(&mut self, counts: &Counts, unread: Option<&str>, text: &mut Vec<u8>) -> io::Result<()> {
+        let _ = (counts, unread, text);
+        Ok(())
+    }
 
     /// Ends the report.
     fn summary(&self, summary: &Summary<'_>, text: &mut Vec<u8>) -> io::Result<()>;
@@ -65,6 +104,10 @@ impl Report for Quiet {
     }
 
     fn fault(&self, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn unterminated(&self, _: &mut Vec<u8>) -> io::Result<()> {
         Ok(())
     }
 

@@ -46,6 +46,8 @@ impl Ndjson {
 }
 
 impl Report for Ndjson {
+    const WARNS_ON_STDERR: bool = true;
+
     fn set_source(&mut self, source: &Source) {
         self.opening.clear();
         self.opening.push(b'{');
@@ -93,6 +95,16 @@ impl Report for Ndjson {
         text.write_all(b"}\n")
     }
 
+    /// Adds a member to the object of the line.
+    fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
+        const END: &[u8] = b"}\n";
+        if text.ends_with(END) {
+            text.truncate(text.len() - END.len());
+            text.write_all(b",\"unterminated\":true}\n")?;
+        }
+        Ok(())
+    }
+
     fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
         Ok(())
     }
@@ -110,7 +122,7 @@ fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     write_printable(&method, text)
 }
 
-fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
     write_kind("fault", text)?;
     write_id(fault.id(), text)?;
     write!(text, r#","fault":"{}","code":{},"column":{}"#, fault.kind().name(), fault.code(), fault.column())?;

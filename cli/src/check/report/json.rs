@@ -1,0 +1,115 @@
+//! The report for machines as one JSON object: all faults, and the totals of each file.
+//!
+//! ```json
+//! {"faults":[
+//! {"file":"a.ndjson","line":2,"offset":46,"len":14,"kind":"fault","fault":"invalid-literal", …}
+//! ],"files":[
+//! {"file":"a.ndjson","lines":4,"faulty":1,"unterminated":false,"crlf":0,"bytes":177}
+//! ],"lines":4,"faulty":1,"unterminated":0,"crlf":0,"unread":0}
+//! ```
+//!
+//! It is written as the files are read, so its size does not matter.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+use wireline::{Fault, Frame, Message};
+
+use super::Report;
+use super::ndjson::write_fault;
+use crate::check::assembly::Assembly;
+use crate::check::counts::Counts;
+use crate::check::summary::Summary;
+use crate::input::Source;
+use crate::session::Side;
+use crate::terminal::printable_json;
+
+/// What precedes each fault. The assembly removes the first comma.
+const SEPARATOR: &[u8] = b",\n";
+
+#[derive(Default)]
+pub(crate) struct Json {
+    /// The name of the current source, as a JSON string.
+    file: String,
+    sender: Option<Side>,
+    /// The objects about the sources so far.
+    files: Vec<String>,
+}
+
+impl Json {
+    fn write_fault(&self, fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
+        text.write_all(SEPARATOR)?;
+        write!(text, "{{\"file\":{}", self.file)?;
+        if let Some(sender) = self.sender {
+            write!(text, r#","from":"{}""#, sender.name())?;
+        }
+        write!(text, r#","line":{},"offset":{},"len":{},"#, fault.line(), fault.offset(), fault.line_len())?;
+        write_fault(fault, text)?;
+        text.write_all(b"}")
+    }
+}
+
+impl Report for Json {
+    const HAS_FRAME: bool = true;
+
+    fn set_source(&mut self, source: &Source) {
+        self.file = printable_json(&json!(source.name()).to_string()).into_owned();
+    }
+
+    fn set_sender(&mut self, sender: Option<Side>) {
+        self.sender = sender;
+    }
+
+    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn batch<'a>(
+        &self,
+        _: &Frame<'_>,
+        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
+        text: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        entries.filter_map(Result::err).try_for_each(|fault| self.write_fault(&fault, text))
+    }
+
+    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
+        self.write_fault(fault, text)
+    }
+
+    fn unterminated(&self, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end_source(&mut self, counts: &Counts, unread: Option<&str>, _: &mut Vec<u8>) -> io::Result<()> {
+        let mut object = totals(counts);
+        if let Some(error) = unread {
+            object.push_str(&format!(",\"error\":{}", printable_json(&json!(error).to_string())));
+        }
+        self.files.push(format!("{{\"file\":{},{object}}}", self.file));
+        Ok(())
+    }
+
+    fn summary(&self, summary: &Summary<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        write!(text, "\n],\"files\":[\n{}\n],", self.files.join(",\n"))?;
+        writeln!(text, "{},\"unread\":{}}}", totals(summary.total()), summary.incomplete())
+    }
+
+    fn assembly(&self) -> Assembly {
+        Assembly::JsonArray { is_first: true }
+    }
+
+    fn opening(&self) -> &'static str {
+        "{\"faults\":["
+    }
+}
+
+/// The members about what was counted.
+fn totals(counts: &Counts) -> String {
+    let Counts { lines, faulty_lines, unterminated, bytes, .. } = counts;
+    let (faults, crlf) = (counts.faults(), counts.all_with_return());
+    format!(
+        "\"lines\":{lines},\"faulty\":{faulty_lines},\"faults\":{faults},\"unterminated\":{unterminated},\
+         \"crlf\":{crlf},\"bytes\":{bytes}"
+    )
+}

@@ -1,0 +1,139 @@
+//! The report as JUnit XML, which CI systems read: a test suite per file, with a failed test case per faulty line.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use wireline::{Fault, Frame, Message};
+
+use super::Report;
+use crate::check::assembly::{Assembly, MAX_LISTED, Suite};
+use crate::check::counts::Counts;
+use crate::check::summary::Summary;
+use crate::input::Source;
+use crate::line_ends::UNTERMINATED_HINT;
+use crate::session::Side;
+use crate::terminal::escape;
+
+#[derive(Default)]
+pub(crate) struct Junit {
+    file: String,
+    sender: Option<Side>,
+}
+
+impl Report for Junit {
+    const HAS_FRAME: bool = true;
+    const WARNS_ON_STDERR: bool = true;
+
+    fn set_source(&mut self, source: &Source) {
+        self.file = attribute(&source.escaped_name());
+    }
+
+    fn set_sender(&mut self, sender: Option<Side>) {
+        self.sender = sender;
+    }
+
+    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn batch<'a>(
+        &self,
+        _: &Frame<'_>,
+        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
+        text: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        entries.filter_map(Result::err).try_for_each(|fault| self.fault(&fault, b"", text))
+    }
+
+    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
+        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
+        let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
+        let reason = attribute(&fault.reason().to_string());
+        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!("hint: {hint}")));
+        let file = &self.file;
+        writeln!(
+            text,
+            "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\" file=\"{file}\" \
+             line=\"{line}\"><failure type=\"{kind}\" message=\"{reason}\">{hint}</failure></testcase>"
+        )
+    }
+
+    fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
+        let (file, hint) = (&self.file, attribute(UNTERMINATED_HINT));
+        writeln!(
+            text,
+            "    <testcase classname=\"{file}\" name=\"last line\" file=\"{file}\"><failure type=\"unterminated\" \
+             message=\"the last line has no line end\">hint: {hint}</failure></testcase>"
+        )
+    }
+
+    fn end_source(&mut self, counts: &Counts, unread: Option<&str>, text: &mut Vec<u8>) -> io::Result<()> {
+        let file = &self.file;
+        if let Some(error) = unread {
+            let error = attribute(&escape(error.as_bytes()));
+            writeln!(
+                text,
+                "    <testcase classname=\"{file}\" name=\"readable\" file=\"{file}\"><error type=\"unread\" \
+                 message=\"{error}\"/></testcase>"
+            )?;
+        } else if counts.findings() == 0 {
+            writeln!(text, "    <testcase classname=\"{file}\" name=\"every line\" file=\"{file}\"/>")?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn assembly(&self) -> Assembly {
+        Assembly::Suites(Vec::new())
+    }
+}
+
+/// The whole report.
+pub(crate) fn document(suites: &[Suite]) -> Vec<u8> {
+    // A file without findings is a test that has passed.
+    let tests = |suite: &Suite| (suite.findings + u64::from(suite.is_unread)).max(1);
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all_tests: u64 = suites.iter().map(tests).sum();
+    let failures: u64 = suites.iter().map(|suite| suite.findings).sum();
+    let errors = suites.iter().filter(|suite| suite.is_unread).count();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "<testsuites name=\"wireline check\" tests=\"{all_tests}\" failures=\"{failures}\" errors=\"{errors}\">"
+    );
+    for suite in suites {
+        let (name, tests, failures) = (attribute(&suite.name), tests(suite), suite.findings);
+        let errors = u8::from(suite.is_unread);
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">"
+        );
+        text.push_str(&String::from_utf8_lossy(&suite.text));
+        let unlisted = failures.saturating_sub(MAX_LISTED as u64);
+        if unlisted > 0 {
+            let _ = writeln!(text, "    <system-out>{unlisted} more failures are not listed</system-out>");
+        }
+        let _ = writeln!(text, "  </testsuite>");
+    }
+    text.push_str("</testsuites>\n");
+    text.into_bytes()
+}
+
+/// Text for an attribute or an element. It has no control characters.
+fn attribute(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        // Writing to a string cannot fail.
+        let _ = match character {
+            '&' => write!(escaped, "&amp;"),
+            '<' => write!(escaped, "&lt;"),
+            '>' => write!(escaped, "&gt;"),
+            '"' => write!(escaped, "&quot;"),
+            _ => write!(escaped, "{character}"),
+        };
+    }
+    escaped
+}
