@@ -80,9 +80,7 @@ impl Filter {
         self.permits(&match seen {
             // Its entries are shown one by one.
             Seen::Batch { .. } => return false,
-            Seen::Fault { fault, .. } => {
-                Facts { id: displayed_id(fault.id()), is_problem: true, ..Facts::default() }
-            }
+            Seen::Fault { fault, .. } => Facts { id: displayed_id(fault.id()), is_problem: true, ..Facts::default() },
             Seen::CarriageReturn | Seen::Unterminated { .. } => Facts { is_problem: true, ..Facts::default() },
             Seen::Message { message, role, .. } => {
                 let id = displayed_id(message.id());

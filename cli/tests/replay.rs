@@ -26,7 +26,8 @@ const SERVER: &str = "server";
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 const LISTED: &str =
     r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"echo","description":"Echoes"},{"name":"add"}]}}"#;
-const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}"#;
+const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}"#;
 const CALLED: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"secret"}],"time":17}}"#;
 
 const SESSION: [(&str, &str); 4] = [(CLIENT, LIST), (SERVER, LISTED), (CLIENT, CALL), (SERVER, CALLED)];
@@ -45,7 +46,8 @@ fn replay(recording: &PathBuf, options: &[&str], server: &str) -> Run {
 fn same_answers() {
     let recording = recording("replay-same.tap", &SESSION, 0);
     // Members in another order, and other spellings.
-    let called = r#"{"result":{"time":17.0,"content":[{"text":"secret","type":"\u0074ext"}]},"id":2.0,"jsonrpc":"2.0"}"#;
+    let called =
+        r#"{"result":{"time":17.0,"content":[{"text":"secret","type":"\u0074ext"}]},"id":2.0,"jsonrpc":"2.0"}"#;
     let run = replay(&recording, &[], &answering(&[LISTED, called]));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert_eq!(run.stdout, "2 messages sent, 2 answers compared: all as recorded\n");
@@ -112,7 +114,8 @@ fn answers_may_come_in_another_order() {
     let server = format!("read a; read b; echo '{one}'; echo '{two}'; read c; echo '{three}'");
     assert_eq!(replay(&recording, &[], &server).code, Some(0));
     // The third request is not sent before the first two are answered.
-    let server = format!("read a; read b; if read -t 1 c; then exit 9; fi; echo '{one}'; echo '{two}'; read c; echo '{three}'");
+    let server =
+        format!("read a; read b; if read -t 1 c; then exit 9; fi; echo '{one}'; echo '{two}'; read c; echo '{three}'");
     let name = recording.to_str().unwrap();
     let run = run(&["replay", name, "--", "bash", "-c", &server]);
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -137,7 +140,11 @@ fn requests_of_the_server_are_answered_with_its_own_ids() {
         "read a; echo '{ping}'; read b; [ \"$b\" = '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}' ] || exit 5; \
         echo '{unknown}'; read b; case \"$b\" in *-32601*) ;; *) exit 6;; esac; {server}"
     );
-    let server = server.replacen("read a; echo '{\"jsonrpc\":\"2.0\",\"id\":\"other\"", "echo '{\"jsonrpc\":\"2.0\",\"id\":\"other\"", 1);
+    let server = server.replacen(
+        "read a; echo '{\"jsonrpc\":\"2.0\",\"id\":\"other\"",
+        "echo '{\"jsonrpc\":\"2.0\",\"id\":\"other\"",
+        1,
+    );
     let run = replay(&recording, &[], &server);
     assert!(run.stdout.starts_with("← new #2: the recorded server did not send this request\n"), "{run:?}");
     assert_eq!(run.code, Some(1));
@@ -178,7 +185,10 @@ fn misbehaving_servers_have_a_clear_end() {
     }
     let noisy = format!("echo starting; {}", answering(&[LISTED, CALLED]));
     let run = replay(&recording, &[], &noisy);
-    assert!(run.stdout.contains("1 faulty line from the server, 0 in the recording\n    line 1, column 1: "), "{run:?}");
+    assert!(
+        run.stdout.contains("1 faulty line from the server, 0 in the recording\n    line 1, column 1: "),
+        "{run:?}"
+    );
     assert!(!run.stdout.contains("starting"), "{run:?}");
     let twice = format!("read a; echo '{LISTED}'; echo '{LISTED}'; {}", answering(&[CALLED]));
     let run = replay(&recording, &[], &twice);
@@ -292,9 +302,8 @@ fn server_side_plays_notifications_and_requests() {
     let ask = r#"{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#;
     let reply = r#"{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}"#;
     let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    let lines = [
-        (CLIENT, call), (SERVER, progress), (SERVER, ask), (CLIENT, reply), (SERVER, CALLED), (SERVER, changed),
-    ];
+    let lines =
+        [(CLIENT, call), (SERVER, progress), (SERVER, ask), (CLIENT, reply), (SERVER, CALLED), (SERVER, changed)];
     let recording = recording("replay-reactions.tap", &lines, 0);
     let live = call.replace("progressToken\":5", "progressToken\":\"mine\"").replace("\"id\":2", "\"id\":3");
     let run = serve(&recording, &[], &[&live, &reply.replace("\"id\":0", "\"id\":1")]);

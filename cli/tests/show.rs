@@ -16,7 +16,11 @@ use terminal::{Screen, Terminal};
 const LINES: [(f64, &str, &str); 9] = [
     (1.0, "client", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
     (1.002, "server", r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#),
-    (1.01, "client", r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"echo","arguments":{"a":[1,"\u001b[2J"]}}}"#),
+    (
+        1.01,
+        "client",
+        r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"echo","arguments":{"a":[1,"\u001b[2J"]}}}"#,
+    ),
     (1.02, "client", r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"slow"}}"#),
     (1.03, "server", r#"{"jsonrpc":"2.0","id":"1","result":{"content":[],"isError":true}}"#),
     (1.04, "server", r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}"#),
@@ -43,7 +47,8 @@ fn shown(text: &str) -> Vec<String> {
     lines.map(words).collect()
 }
 
-const REQUESTS: [&str; 3] = ["request tools/list #1 46", "request tools/call echo #\"1\"", "request tools/call slow #3"];
+const REQUESTS: [&str; 3] =
+    ["request tools/list #1 46", "request tools/call echo #\"1\"", "request tools/call slow #3"];
 
 #[test]
 fn filters_select_messages() {
@@ -67,7 +72,11 @@ fn filters_select_messages() {
         (&["--direction", "client"], &REQUESTS),
     ] {
         let run = run(&[&["show", "--rules", "mcp"], options, &[&name]].concat());
-        assert_eq!((run.code, shown(&run.stdout)), (Some(0), expected.iter().map(|it| it.to_string()).collect()), "{options:?}");
+        assert_eq!(
+            (run.code, shown(&run.stdout)),
+            (Some(0), expected.iter().map(|it| it.to_string()).collect()),
+            "{options:?}"
+        );
     }
     let errors = run(&["show", "--rules", "mcp", "--errors", &name]).stdout;
     let kinds: Vec<String> = shown(&errors).iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
@@ -78,10 +87,12 @@ fn filters_select_messages() {
 fn tap_has_the_same_filters() {
     let recording = new_file("show-tap.tap");
     let name = recording.to_str().unwrap();
-    let input = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"nothing\"}\n";
+    let input =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"nothing\"}\n";
     for options in [&["--errors"][..], &["--method", "p?ng"], &["--id", "2"], &["--direction", "server"]] {
         let _ = std::fs::remove_file(&recording);
-        let tapped = tapping::session(&[&["--record", name], options].concat(), &[&tapping::server()], input.as_bytes());
+        let tapped =
+            tapping::session(&[&["--record", name], options].concat(), &[&tapping::server()], input.as_bytes());
         let log = String::from_utf8(tapped.stderr).unwrap();
         let log = log.split("───").next().unwrap();
         let again = run(&[&["show"], options, &[name]].concat());
@@ -93,8 +104,17 @@ fn tap_has_the_same_filters() {
 #[test]
 fn payloads_are_indented_and_cut() {
     let name = recording("show-pretty.tap");
-    let long = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"text":"{}","list":{:?}}}}}"#, "x".repeat(300), vec![1; 50]);
-    std::fs::OpenOptions::new().append(true).open(&name).unwrap().write_all(record(1.5, "client", &long).as_bytes()).unwrap();
+    let long = format!(
+        r#"{{"jsonrpc":"2.0","method":"m","params":{{"text":"{}","list":{:?}}}}}"#,
+        "x".repeat(300),
+        vec![1; 50]
+    );
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(&name)
+        .unwrap()
+        .write_all(record(1.5, "client", &long).as_bytes())
+        .unwrap();
 
     for columns in [80, 200] {
         let terminal = Terminal::open_with_columns(columns);
@@ -183,7 +203,8 @@ fn long_recording_is_shown_in_bounded_memory() {
     let path = new_file("show-long.tap");
     let mut writer = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     writer.write_all(b"{\"wireline-recording\":1,\"time\":1.0}\n").unwrap();
-    let line = record(1.5, "server", &format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"x":"{}"}}}}"#, "x".repeat(900)));
+    let line =
+        record(1.5, "server", &format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"x":"{}"}}}}"#, "x".repeat(900)));
     for _ in 0..60_000 {
         writer.write_all(line.as_bytes()).unwrap();
     }

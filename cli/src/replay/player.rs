@@ -132,7 +132,9 @@ impl<'a, R: BufRead> Player<'a, R> {
         }
         for item in items {
             match item {
-                SentItem::Request(request) => self.add_call(request.id(), Subject::of_call(&request, self.protocols), at),
+                SentItem::Request(request) => {
+                    self.add_call(request.id(), Subject::of_call(&request, self.protocols), at)
+                }
                 SentItem::Notification { cancelled: Some(id), .. } => self.cancel(&id),
                 // An error without an id may answer it.
                 SentItem::Fault { id, is_response: false } => {
@@ -275,7 +277,10 @@ impl<'a, R: BufRead> Player<'a, R> {
                 self.compare_requests(recorded, &live);
             }
             None => {
-                self.report.add(&Subject::of_request(recorded, self.protocols), &Problem::RequestNeverCame { stopped: self.stopped });
+                self.report.add(
+                    &Subject::of_request(recorded, self.protocols),
+                    &Problem::RequestNeverCame { stopped: self.stopped },
+                );
                 self.count_silence();
             }
         }
@@ -350,7 +355,9 @@ impl<'a, R: BufRead> Player<'a, R> {
                 self.respond(|encoder| encoder.response(request.id(), &EmptyObject {}));
             }
             Received::Request(request) if self.requests.len() < MAX_WAITING => self.requests.push_back(request),
-            Received::Request(request) => self.report.add(&Subject::of_request(&request, self.protocols), &Problem::ExtraRequest),
+            Received::Request(request) => {
+                self.report.add(&Subject::of_request(&request, self.protocols), &Problem::ExtraRequest)
+            }
             Received::Notification(_) => self.report.count_notification(),
             Received::Noise(fault) => self.report.add_fault(&fault),
         }

@@ -345,8 +345,7 @@ impl Report {
         let [live, recorded] = self.unmatched;
         self.counts.unmatched += live.saturating_sub(recorded);
         if live > recorded {
-            let (answers, verb) =
-                (counted(live, "answer", "answers"), if live == 1 { "matches" } else { "match" });
+            let (answers, verb) = (counted(live, "answer", "answers"), if live == 1 { "matches" } else { "match" });
             self.write(&format!("{bad}{answers} {verb} no request{bad:#}, {recorded} in the recording\n"));
         }
 
@@ -404,7 +403,9 @@ impl Report {
 
     fn is_same(&self) -> bool {
         let Counts { different, never_came, unreached, extra, unmatched, faults, failed_servers, .. } = &self.counts;
-        [different, never_came, unreached, extra, unmatched, faults, failed_servers].into_iter().all(|count| *count == 0)
+        [different, never_came, unreached, extra, unmatched, faults, failed_servers]
+            .into_iter()
+            .all(|count| *count == 0)
     }
 
     fn write_summary(&mut self, is_same: bool) {
@@ -528,5 +529,8 @@ fn signal_of(status: &ExitStatus) -> Option<i32> {
     #[cfg(unix)]
     return std::os::unix::process::ExitStatusExt::signal(status);
     #[cfg(not(unix))]
-    return { let _ = status; None };
+    return {
+        let _ = status;
+        None
+    };
 }
