@@ -61,7 +61,7 @@ fn filters_select_messages() {
 
     let failure = "failure tools/call echo #\"1\"";
     for (options, expected) in [
-        (&["--method", "tools/list"][..], &[REQUESTS[0], "response tools/list #1 47"][..]),
+        (&["--method", "tools/list"][..], &[REQUESTS[0], "response tools/list #1 46"][..]),
         (&["--method", "*/call", "--direction", "client"], &REQUESTS[1..]),
         (&["--tool", "echo"], &[REQUESTS[1], failure]),
         (&["--tool", "e*", "--tool", "s??w", "--direction", "server"], &[failure, "response tools/call slow #3"]),
@@ -113,7 +113,7 @@ fn payloads_are_indented_and_cut() {
         .append(true)
         .open(&name)
         .unwrap()
-        .write_all(record(1.5, "client", &long).as_bytes())
+        .write_all(("{\"wireline-recording\":1,\"time\":1.5}\n".to_owned() + &record(1.5, "client", &long)).as_bytes())
         .unwrap();
 
     for columns in [80, 200] {
