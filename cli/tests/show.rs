@@ -132,7 +132,7 @@ fn payloads_are_indented_and_cut() {
         assert!(written.contains("… (--full shows all)"), "{written}");
     }
     let full = run(&["show", "--full", "--method", "m", &name]).stdout;
-    assert!(full.contains(&"x".repeat(300)) && full.matches("                1").count() >= 49, "{full}");
+    assert!(full.contains(&"x".repeat(300)) && full.matches("\n               1").count() >= 49, "{full}");
     let start = run(&["show", "--show", &name]).stdout;
     assert!(start.contains("\n           {\"name\":\"slow\"}\n"), "{start}");
 }
