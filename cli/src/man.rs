@@ -74,22 +74,28 @@ fn write_pages(wireline: &clap::Command, directory: &Path) -> io::Result<()> {
 fn page(command: &clap::Command) -> (String, io::Result<Vec<u8>>) {
     let notes = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let command = command.clone().after_long_help("").after_help("");
-    let man = clap_mangen::Man::new(command).source(concat!("wireline ", env!("CARGO_PKG_VERSION")));
+    let man = clap_mangen::Man::new(command.clone()).source(concat!("wireline ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
-    let rendered = render(&man, &notes, &mut text);
+    let rendered = render(&man, &command, &notes, &mut text);
     (man.get_filename(), rendered.map(|()| text))
 }
 
 /// Writes a page whose sections after the options are those of `notes`.
-fn render(man: &clap_mangen::Man, notes: &str, text: &mut Vec<u8>) -> io::Result<()> {
+fn render(man: &clap_mangen::Man, command: &clap::Command, notes: &str, text: &mut Vec<u8>) -> io::Result<()> {
     man.render_title(text)?;
     man.render_name_section(text)?;
     man.render_synopsis_section(text)?;
     man.render_description_section(text)?;
     man.render_options_section(text)?;
-    man.render_subcommands_section(text)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(text)?;
+    }
     write_notes(notes, text)?;
-    man.render_version_section(text)
+    // Only `wireline` itself has a version.
+    if command.get_version().is_some() {
+        man.render_version_section(text)?;
+    }
+    Ok(())
 }
 
 /// Writes the notes of a help text: a heading at the start of a line begins a section, and indented lines belong to it.

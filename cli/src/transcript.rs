@@ -99,7 +99,7 @@ impl Transcript {
             Seen::Message { message, role, is_entry, hello } => {
                 let problem = match role {
                     Role::UnmatchedResponse { has_other_type: true } => {
-                        Some("a pending request has the same id, but of the other type")
+                        Some("same id as a pending request, but of the other type")
                     }
                     Role::UnmatchedResponse { .. } => Some("no pending request has this id"),
                     Role::Call { reuses_id: true, .. } => Some("a pending request already has this id"),

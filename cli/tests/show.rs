@@ -117,7 +117,7 @@ fn payloads_are_indented_and_cut() {
         .unwrap();
 
     for columns in [80, 200] {
-        let terminal = Terminal::open_with_columns(columns);
+        let terminal = Terminal::open_with(columns);
         let mut command = wireline(&["show", "--pretty", &name]);
         command.env("NO_COLOR", "1").stdout(terminal.stream());
         let (status, written) = terminal.spawn(command).finish();
@@ -141,7 +141,7 @@ fn payloads_are_indented_and_cut() {
 fn transcript_fits_its_terminal() {
     let name = recording("show-terminal.tap");
     for columns in [80, 200] {
-        let terminal = Terminal::open_with_columns(columns);
+        let terminal = Terminal::open_with(columns);
         let mut command = wireline(&["show", &name]);
         command.env("TERM", "xterm").env("NO_COLOR", "").stdout(terminal.stream());
         let (_, written) = terminal.spawn(command).finish();

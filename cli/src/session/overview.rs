@@ -76,7 +76,8 @@ fn write_remarks(text: &mut String, session: &Session, width: usize, styles: Sty
         for request in &session.cancelled.first {
             let method = &session.methods[request.method];
             let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
-            write!(text, "  {arrow} {} {}", method.name, request.id)?;
+            let room = width.saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
+            write!(text, "  {arrow} {} {}", escape_start(method.name.as_bytes(), room), request.id)?;
             if let Some(after) = request.after {
                 write!(text, ", after {}", Seconds(after))?;
             }

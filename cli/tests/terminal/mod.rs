@@ -25,11 +25,11 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> Self {
-        Self::open_with_columns(COLUMNS)
+        Self::open_with(COLUMNS)
     }
 
-    /// A terminal of another width. A [`Screen`] has [`COLUMNS`] all the same.
-    pub(crate) fn open_with_columns(columns: usize) -> Self {
+    /// A terminal of another width, whose [`Screen`] still has 80 columns.
+    pub(crate) fn open_with(columns: usize) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();

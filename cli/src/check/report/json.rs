@@ -4,8 +4,8 @@
 //! {"faults":[
 //! {"file":"a.ndjson","line":2,"offset":46,"len":14,"kind":"fault","fault":"invalid-literal", …}
 //! ],"files":[
-//! {"file":"a.ndjson","lines":4,"faulty":1,"unterminated":false,"crlf":0,"bytes":177}
-//! ],"lines":4,"faulty":1,"unterminated":0,"crlf":0,"unread":0}
+//! {"file":"a.ndjson","lines":4,"faulty":1,"fault_count":1,"unterminated":0,"crlf":0,"bytes":177}
+//! ],"lines":4,"faulty":1,"fault_count":1,"unterminated":0,"crlf":0,"bytes":177,"unread":0}
 //! ```
 //!
 //! It is written as the files are read, so its size does not matter.
@@ -109,7 +109,7 @@ fn totals(counts: &Counts) -> String {
     let Counts { lines, faulty_lines, unterminated, bytes, .. } = counts;
     let (faults, crlf) = (counts.faults(), counts.all_with_return());
     format!(
-        "\"lines\":{lines},\"faulty\":{faulty_lines},\"faults\":{faults},\"unterminated\":{unterminated},\
+        "\"lines\":{lines},\"faulty\":{faulty_lines},\"fault_count\":{faults},\"unterminated\":{unterminated},\
          \"crlf\":{crlf},\"bytes\":{bytes}"
     )
 }

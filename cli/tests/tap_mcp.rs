@@ -1,0 +1,206 @@
+//! What `wireline tap` says of MCP sessions and of calls that hang, on terminals of 80 and of 200 columns.
+#![cfg(target_os = "linux")]
+
+mod common;
+mod tapping;
+mod terminal;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use common::{file, new_file, run, wireline};
+use tapping::{session, tap, text, wait_for_exit};
+use terminal::Terminal;
+
+const CLIENT: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"probe","version":"0.9"}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":"t"}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":4,"method":"resources/read","params":{"uri":"file:///a/rather/long/path/to/a/resource/that/does/not/fit/into/eighty/columns"}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}"#,
+    "\n",
+);
+
+const SERVER: &str = r#"
+    read line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"everything","version":"1.0"}}}'
+    read line; read line; read line; read line
+    echo '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":2,"total":5}}'
+    echo '{"jsonrpc":"2.0","id":2,"result":{"content":[]}}'
+    echo '{"jsonrpc":"2.0","id":3,"result":{"content":[],"isError":true}}'"#;
+
+#[test]
+fn calls_are_named_on_every_width() {
+    let input = file("tap_mcp-client.ndjson", CLIENT);
+    for (columns, resource) in [(80, "resources/read file:///a/rather/lo…"), (200, "fit/into/eighty/columns #4")] {
+        let terminal = Terminal::open_with(columns);
+        let mut command = wireline(&["tap", "--rules", "mcp", "--", "sh", "-c", SERVER]);
+        command.env("TERM", "xterm").env("NO_COLOR", "1");
+        command
+            .stdin(std::fs::File::open(&input).unwrap())
+            .stdout(std::process::Stdio::null())
+            .stderr(terminal.stream());
+        let (_, written) = terminal.spawn(command).finish();
+        let log = written.replace('\r', "");
+        assert!(log.lines().all(|line| line.chars().count() < columns), "{log}");
+        for part in [
+            "probe 0.9 offers MCP 2025-11-25: roots\n",
+            "everything 1.0 accepts MCP 2025-06-18: resources, tools\n",
+            "→ request      tools/call echo #2 ",
+            resource,
+            "→ cancelled    resources/read ",
+            "← progress     tools/call echo #2 (2 of 5) ",
+            "← response     tools/call echo #2 ",
+            "← failure      tools/call echo #3 ",
+            "\nMCP 2025-06-18: probe 0.9 → everything 1.0\n",
+            "\n1 request was cancelled\n",
+        ] {
+            assert!(log.contains(part), "{part}:\n{log}");
+        }
+        // Two calls, one of which failed, by method and by tool.
+        let table = log.split_once("\nmethod").unwrap().1;
+        assert!(table.lines().any(|line| line.starts_with("→ tools/call ") && line.contains(" 2      1 ")), "{table}");
+        assert!(table.lines().any(|line| line.starts_with("    echo ") && line.contains(" 2      1 ")), "{table}");
+    }
+}
+
+#[test]
+fn hanging_call_is_told_and_told_again() {
+    let server = "read line; sleep 1; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'; cat >/dev/null";
+    for quiet in [&["--slow-after", "200ms"][..], &["-q", "--slow-after", "200ms"]] {
+        let mut tap = tap(quiet, &["sh", "-c", server]);
+        let (mut stdin, stderr) = (tap.stdin.take().unwrap(), tap.stderr.take().unwrap());
+        stdin
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"slow\"}}\n")
+            .unwrap();
+        let mut log = BufReader::new(stderr).lines().map(Result::unwrap);
+        let told = log.by_ref().find(|line| line.contains("… waiting      tools/call slow #1 ")).unwrap();
+        assert!(told.trim_end().ends_with("ms"), "{told}");
+        assert!(log.next().unwrap().contains("no answer from the server for 2"));
+        // It was told before the answer came.
+        let answered = log.by_ref().find(|line| line.contains("← response     tools/call slow #1 ")).unwrap();
+        assert!(answered.trim_end().ends_with(" s"), "{answered}");
+        drop(stdin);
+        log.for_each(drop);
+        wait_for_exit(&mut tap);
+    }
+    // Nothing of that kind with 0.
+    let quick = session(
+        &["--slow-after", "0"],
+        &["sh", "-c", "sleep 0.5"],
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n",
+    );
+    assert!(!text(&quick.stderr).contains("waiting"), "{}", text(&quick.stderr));
+}
+
+#[test]
+fn answer_with_an_id_of_the_other_type_is_named() {
+    let server = "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":{}}'";
+    let output = session(&[], &["sh", "-c", server], b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"a\"}\n");
+    let log = text(&output.stderr);
+    assert!(log.contains("same id as a pending request, but of the other type\n"), "{log}");
+    assert!(log.contains("\n1 response matches no request\n  ← #\"3\"\n  1 of them has the id"), "{log}");
+}
+
+#[test]
+fn recordings_are_private() {
+    let recording = new_file("private.tap");
+    let name = recording.to_str().unwrap();
+    session(&["-qq", "--record", name], &["cat"], b"");
+    assert_eq!(std::fs::metadata(&recording).unwrap().permissions().mode() & 0o777, 0o600);
+    let other = file("not-a-recording.ndjson", "{\"time\":1731,\"event\":\"server started\"}\n");
+    let refused = session(&["--record", other.to_str().unwrap()], &["cat"], b"");
+    assert_eq!(refused.status.code(), Some(125));
+    assert!(text(&refused.stderr).contains("not-a-recording.ndjson: the file exists and is not a recording"));
+    let unwritable = session(&["--record", "/no/such/directory/x.tap"], &["cat"], b"");
+    assert!(text(&unwritable.stderr).contains("cannot record to /no/such/directory/x.tap: "));
+}
+
+#[test]
+fn recording_that_nobody_reads_does_not_stall_the_session() {
+    let pipe = new_file("unread.fifo");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let name = pipe.to_str().unwrap();
+    let unopened = session(&["--record", name], &["cat"], b"");
+    assert_eq!(unopened.status.code(), Some(125));
+    assert!(
+        text(&unopened.stderr).contains("nobody has opened the named pipe for reading"),
+        "{}",
+        text(&unopened.stderr)
+    );
+
+    // Opened, but never read.
+    let opened = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::File::open(pipe).unwrap()
+    });
+    let lines = "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n".repeat(40_000);
+    let output = session(&["-q", "--record", name], &["cat"], lines.as_bytes());
+    let mut reader = opened.join().unwrap();
+    assert!(output.stdout == lines.as_bytes());
+    assert!(
+        text(&output.stderr).contains("its reader has taken nothing for 5 s; the session goes on unrecorded"),
+        "{}",
+        text(&output.stderr)
+    );
+    reader.read_exact(&mut [0; 100]).unwrap();
+}
+
+#[test]
+fn command_in_quotes_gets_a_hint() {
+    let output = session(&[], &["python3 server.py"], b"");
+    assert_eq!(output.status.code(), Some(127));
+    assert!(text(&output.stderr).contains("; the whole command is in quotes"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn ignored_signals_are_inherited() {
+    // 0x1000000 is SIGXFSZ.
+    let script =
+        format!("trap '' XFSZ; exec {} tap -qq -- grep SigIgn /proc/self/status", env!("CARGO_BIN_EXE_wireline"));
+    let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
+    let mask = text(&output.stdout).trim_start_matches("SigIgn:").trim().to_owned();
+    assert_ne!(u64::from_str_radix(&mask, 16).unwrap() & 0x100_0000, 0, "{mask}");
+}
+
+#[test]
+fn reports_fit_narrow_and_wide_terminals() {
+    let faulty = file("fits.ndjson", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}\nServer started\n");
+    for columns in [40, 80, 200] {
+        let terminal = Terminal::open_with(columns);
+        let mut command = wireline(&["check", "--show", faulty.to_str().unwrap()]);
+        command.stdin(std::process::Stdio::null()).stdout(terminal.stream());
+        let (_, written) = terminal.spawn(command).finish();
+        for line in written
+            .replace('\r', "")
+            .lines()
+            .filter(|line| !line.contains("fits.ndjson") && !line.contains("reply:") && !line.contains("non-blank"))
+        {
+            let visible: usize = line
+                .split('\x1b')
+                .enumerate()
+                .map(|(at, part)| {
+                    if at == 0 {
+                        part.chars().count()
+                    } else {
+                        part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())
+                    }
+                })
+                .sum();
+            assert!(visible <= columns, "{columns}: {line}");
+        }
+    }
+}
+
+#[test]
+fn manual_has_exit_status_and_examples() {
+    for command in ["check", "tap", "stats"] {
+        let page = run(&["man", command]).stdout;
+        assert!(page.contains(".SH \"EXIT STATUS\"") || page.contains(".SH EXIT STATUS"), "{page}");
+        assert!(page.contains(".SH EXAMPLES"), "{page}");
+    }
+}
