@@ -8,23 +8,30 @@
 //! - `protocol`: what messages mean in MCP and other protocols, as a table for each
 //! - `recording`: the file format that `tap --record` writes
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
+//! - `transcript`, `filter`: the line about each message, and which of them to show
+//! - `json`: JSON texts compared, found and printed
 //! - `terminal`, `units`: escaping, widths and colours; numbers with units
 
 mod check;
 mod completions;
+mod filter;
 mod input;
+mod json;
 mod line_ends;
 mod man;
 mod message_kind;
 mod output;
 mod protocol;
 mod recording;
+mod replay;
 mod report;
 mod rules_args;
 mod session;
+mod show;
 mod stats;
 mod tap;
 mod terminal;
+mod transcript;
 mod units;
 
 use std::process::ExitCode;
@@ -38,6 +45,8 @@ mod exit {
     pub(crate) const SUCCESS: u8 = 0;
     /// `check` found a fault.
     pub(crate) const FAULTS_FOUND: u8 = 1;
+    /// `replay` found a difference.
+    pub(crate) const DIFFERENCES_FOUND: u8 = 1;
     /// Something could not be read or written. Clap exits with the same code after a usage error.
     pub(crate) const FAILURE: u8 = 2;
 }
@@ -58,7 +67,9 @@ struct Cli {
 enum Command {
     Check(check::Args),
     Tap(tap::Args),
+    Show(show::Args),
     Stats(stats::Args),
+    Replay(replay::Args),
     Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -77,7 +88,9 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         // Returns an `ExitCode` of its own, because a signal may have ended the server.
         Command::Tap(args) => return tap::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

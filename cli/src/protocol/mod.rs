@@ -149,6 +149,17 @@ impl Protocols {
         })
     }
 
+    /// The member of its params in which a notification about progress has the token of the call.
+    pub(crate) fn progress_token_name(self, method: &str) -> Option<&'static str> {
+        let mut pointers = self.0.iter().filter_map(|protocol| protocol.progress.as_ref());
+        pointers.find(|pointers| pointers.method == method)?.token.strip_prefix('/')
+    }
+
+    /// Whether both sides introduce themselves in a call of `method` and its answer.
+    pub(crate) fn is_handshake(self, method: &str) -> bool {
+        self.handshakes(method).next().is_some()
+    }
+
     /// What the client says of itself in the params of a request.
     pub(crate) fn offer(self, method: &str, params: Option<&RawJson<'_>>) -> Option<Hello> {
         let params = params?;

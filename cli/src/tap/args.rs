@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::filter::Filter;
 use crate::rules_args::RulesArgs;
 use crate::units::parse_duration;
 
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// Log only problems and the table at the end; pass it twice to log nothing
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(super) quiet: u8,
+
+    #[command(flatten)]
+    pub(super) filter: Filter,
 
     /// Server to run, and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
@@ -95,7 +99,12 @@ Examples:
   Configure a client that hides the standard error of its servers:
     { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"session.log\", \"--\", \"my-server\"] }
 
+  Log only failures, and calls of one tool that take longer than a second:
+    wireline tap --errors -- my-server
+    wireline tap --tool echo --slower-than 1s -- my-server
+
   Record a session and examine it later:
     wireline tap --quiet --record session.tap -- my-server
+    wireline show --errors session.tap
     wireline stats session.tap
     wireline check --rules mcp --show session.tap";

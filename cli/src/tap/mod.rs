@@ -21,7 +21,6 @@ mod relay;
 #[cfg(target_os = "linux")]
 mod splice;
 mod sys;
-mod transcript;
 mod watcher;
 
 use std::fs::File;

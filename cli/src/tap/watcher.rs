@@ -18,9 +18,9 @@ use super::log::Log;
 use super::recorder::Recorder;
 use super::relay::{Event, EventKind};
 use super::sys;
-use super::transcript::Transcript;
 use crate::session::{Follower, Side, overview};
 use crate::terminal::Styles;
+use crate::transcript::{Payloads, Transcript};
 
 /// How long to let events accumulate, so that not every message wakes this thread.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -72,7 +72,8 @@ impl Watcher {
         let transcript = Transcript {
             styles: Styles::detect(log.is_terminal),
             columns: log.columns,
-            show: args.show,
+            payloads: if args.show { Payloads::Start } else { Payloads::Hidden },
+            filter: args.filter.clone(),
             quiet: args.quiet > 0,
             text: String::new(),
         };

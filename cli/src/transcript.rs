@@ -13,6 +13,8 @@ use std::time::Duration;
 use clap::builder::styling::Style;
 use wireline::{Fault, Message};
 
+use crate::filter::Filter;
+use crate::json::pretty;
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::message_kind::MessageKind;
 use crate::protocol::{Hello, Progress};
@@ -31,16 +33,32 @@ const MIN_SUBJECT_COLUMNS: usize = 12;
 
 const PAYLOAD_INDENT: usize = 11;
 
+/// How many lines of a payload are shown, and how far they are indented at most.
+const MAX_PRETTY_LINES: u64 = 20;
+const MAX_PRETTY_INDENT: usize = 40;
+
 /// Collects the lines. Writing to its string cannot fail, so results of `write!` are ignored.
 pub(crate) struct Transcript {
     pub(crate) styles: Styles,
     /// The width of the terminal.
     pub(crate) columns: usize,
-    /// Whether to show payloads.
-    pub(crate) show: bool,
+    pub(crate) payloads: Payloads,
+    pub(crate) filter: Filter,
     /// Whether to leave out messages without a problem.
     pub(crate) quiet: bool,
     pub(crate) text: String,
+}
+
+/// How much of params, results and errors to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Payloads {
+    Hidden,
+    /// What fits into one line.
+    Start,
+    /// One member or element per line, cut to the width of the terminal and to [`MAX_PRETTY_LINES`].
+    Pretty,
+    /// One member or element per line, all of it.
+    Full,
 }
 
 /// The line about a message.
@@ -56,6 +74,9 @@ struct Line<'a> {
 
 impl Transcript {
     pub(crate) fn add(&mut self, session: &Session, from: Side, seen: &Seen<'_>, at: Duration) {
+        if !self.filter.shows(session, from, seen) {
+            return;
+        }
         let Styles { bad, accent, .. } = self.styles;
         match seen {
             Seen::Batch { entries, len } => {
@@ -101,6 +122,9 @@ impl Transcript {
 
     /// Says that a request is still pending after `waited`.
     pub(crate) fn add_overdue(&mut self, session: &Session, request: &OverdueRequest, at: Duration) {
+        if !self.filter.shows_overdue(session, request, at) {
+            return;
+        }
         let OverdueRequest { from, method, id, sent } = request;
         self.start_line('…', "waiting", false, at);
         let latency = at.saturating_sub(*sent);
@@ -137,10 +161,39 @@ impl Transcript {
         let Line { kind, subject, note, len, latency } = line(session, message, role);
         self.start_line(from.arrow(), kind, is_entry, at);
         self.end_line(&subject, note.trim_start(), Some(len), latency);
-        if let Some(payload) = payload.filter(|_| self.show) {
-            let room = self.columns.saturating_sub(PAYLOAD_INDENT + 1).max(MIN_SUBJECT_COLUMNS);
-            let payload = escape_start(payload.as_bytes(), room);
-            let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{payload}", "");
+        if let Some(payload) = payload {
+            self.add_payload(payload.as_json());
+        }
+    }
+
+    fn add_payload(&mut self, payload: &str) {
+        let room = self.columns.saturating_sub(PAYLOAD_INDENT + 1).max(MIN_SUBJECT_COLUMNS);
+        match self.payloads {
+            Payloads::Hidden => {}
+            Payloads::Start => {
+                let payload = escape_start(payload.as_bytes(), room);
+                let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{payload}", "");
+            }
+            Payloads::Full => pretty(payload, |depth, line| {
+                let indent = PAYLOAD_INDENT + 2 * depth;
+                let _ = writeln!(self.text, "{:indent$}{}", "", escape(line.as_bytes()));
+                true
+            }),
+            Payloads::Pretty => {
+                let mut count = 0;
+                pretty(payload, |depth, line| {
+                    count += 1;
+                    if count > MAX_PRETTY_LINES {
+                        let Styles { dim, .. } = self.styles;
+                        let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{dim}… (--full shows all){dim:#}", "");
+                        return false;
+                    }
+                    let inner = (2 * depth).min(MAX_PRETTY_INDENT).min(room / 2);
+                    let indent = PAYLOAD_INDENT + inner;
+                    let _ = writeln!(self.text, "{:indent$}{}", "", escape_start(line.as_bytes(), room - inner));
+                    true
+                });
+            }
         }
     }
 

@@ -1,0 +1,91 @@
+//! `wireline replay`: plays one side of a recording against the other.
+//!
+//! Against a server, a [`Player`] goes through the [`Script`] step by step: it sends what the client sent, and waits for
+//! what the server sent. The [`Report`] says what is different. In front of a client, [`as_server`] answers.
+
+mod args;
+mod as_server;
+mod player;
+mod report;
+mod script;
+mod server_process;
+
+use std::io::BufRead;
+use std::path::Path;
+
+pub(crate) use args::Args;
+
+use crate::exit;
+use crate::input::{Input, Source};
+use crate::output::report_error;
+use crate::terminal::escape;
+use player::Player;
+use report::Report;
+use script::{Script, StepKind};
+use server_process::ServerProcess;
+
+/// Replays the recording, and returns the exit code.
+pub(crate) fn run(args: &Args) -> u8 {
+    let input = match open(&args.recording) {
+        Ok(input) => input,
+        Err(message) => return failure(&message),
+    };
+    if args.as_server { as_server::run(args, input) } else { replay(args, input) }
+}
+
+/// Opens a recording.
+fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
+    let source = Source::File(path.to_owned());
+    let name = source.escaped_name();
+    match source.open() {
+        Ok(Input::Recording(input)) => Ok(input),
+        Ok(_) => Err(format!("{name} is not a recording: `wireline tap --record {name} -- SERVER` makes one")),
+        Err(error) => Err(format!("cannot read {name}: {error}")),
+    }
+}
+
+/// Replays each session against a new server.
+fn replay(args: &Args, input: Box<dyn BufRead>) -> u8 {
+    let mut script = Script::new(input, args.rules.rules(), args.rules.protocols());
+    let mut report = Report::new(args);
+    let mut is_found = false;
+    let mut number = 0;
+    let mut has_next = skip_to_start(&mut script);
+    while has_next {
+        number += 1;
+        if args.session.is_some_and(|session| session != number) {
+            has_next = skip_to_start(&mut script);
+            continue;
+        }
+        is_found = true;
+        let server = match ServerProcess::start(&args.command, args.rules.rules()) {
+            Ok(server) => server,
+            Err(error) => {
+                let program = args.command.first().map(|program| escape(program.as_encoded_bytes()));
+                return failure(&format!("cannot run {}: {error}", program.unwrap_or_default()));
+            }
+        };
+        report.start_session(number);
+        match Player::new(args, &mut script, &mut report, server).play() {
+            Ok(another) => has_next = another,
+            Err(error) => return failure(&format!("cannot wait for the server: {error}")),
+        }
+    }
+    let code = report.finish();
+    let name = escape(args.recording.as_os_str().as_encoded_bytes());
+    match (script.error(), args.session) {
+        (Some(error), _) => failure(&format!("cannot read {name}: {error}")),
+        (None, Some(session)) if !is_found => failure(&format!("{name} has no session {session}, only {number}")),
+        _ => code,
+    }
+}
+
+/// Skips to the next session. Returns whether there is one.
+fn skip_to_start(script: &mut Script<Box<dyn BufRead>>) -> bool {
+    std::iter::from_fn(|| script.next()).any(|step| matches!(step.kind, StepKind::Start))
+}
+
+fn failure(message: &str) -> u8 {
+    report_error(message);
+    exit::FAILURE
+}

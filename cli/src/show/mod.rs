@@ -1,0 +1,239 @@
+//! `wireline show`: the transcript of a recording.
+
+mod follow;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::exit;
+use crate::filter::Filter;
+use crate::input::{Input, READ_LEN, Source};
+use crate::output::report_error;
+use crate::recording::{Content, Reader};
+use crate::rules_args::RulesArgs;
+use crate::session::{Follower, Side};
+use crate::terminal::{Styles, terminal_columns};
+use crate::transcript::{Payloads, Transcript};
+use follow::FollowedFile;
+
+/// Show the transcript of a recording again, or a part of it
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = NOTES)]
+pub(crate) struct Args {
+    /// Recording that `wireline tap --record` wrote; `-` means standard input
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+
+    /// Show the start of params, results and errors, with control characters escaped
+    #[arg(long)]
+    show: bool,
+
+    /// Show params, results and errors indented, cut to the width of the terminal and to 20 lines
+    #[arg(long)]
+    pretty: bool,
+
+    /// Show params, results and errors indented, all of them
+    #[arg(long)]
+    full: bool,
+
+    /// Wait for more at the end of a recording that is being written, until its session ends
+    #[arg(short, long)]
+    follow: bool,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
+    rules: RulesArgs,
+}
+
+const ABOUT: &str = "\
+Shows what `wireline tap` logged while it recorded a session, one line per message: time, direction (→ from the client, \
+← from the server), kind, method, id, size, and the latency of a response.
+
+Filters select messages. If there are several, a message must pass all of them; if one is given several times, it must \
+pass one of those. An answer belongs to the method and the tool of its request.
+
+Message contents are not shown unless you pass --show, --pretty or --full.";
+
+const NOTES: &str = "\
+Exit codes:
+  0  everything was read
+  2  usage error, or the recording could not be read
+
+Examples:
+  All calls of one tool, with their contents:
+    wireline show --tool echo --pretty session.tap
+
+  Failed calls, and answers that took longer than 100 ms:
+    wireline show --errors session.tap
+    wireline show --slower-than 100ms session.tap
+
+  Watch a session while it is recorded:
+    wireline show --follow session.tap";
+
+/// How much text to collect, and for how long, before it is written.
+const WRITE_LEN: usize = 32 << 10;
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Prints the transcript, and returns the exit code.
+pub(crate) fn run(args: &Args) -> u8 {
+    let stdout = io::stdout().lock();
+    let payloads = match args {
+        Args { full: true, .. } => Payloads::Full,
+        Args { pretty: true, .. } => Payloads::Pretty,
+        Args { show: true, .. } => Payloads::Start,
+        _ => Payloads::Hidden,
+    };
+    let transcript = Transcript {
+        styles: Styles::detect(stdout.is_terminal()),
+        columns: terminal_columns(&stdout),
+        payloads,
+        filter: args.filter.clone(),
+        quiet: false,
+        text: String::new(),
+    };
+    let follower = Follower::new(args.rules.rules(), args.rules.protocols());
+    let mut showing = Showing { args, follower, transcript, stdout, last_write: Instant::now(), sessions: 0 };
+    let name = source(&args.recording).escaped_name();
+    match open(args).and_then(|(input, handle)| showing.show(Reader::new(input), handle.as_ref())) {
+        Ok(()) => exit::SUCCESS,
+        // Its reader, such as `head`, has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::SUCCESS,
+        Err(Failure::Output(error)) => failure(&format!("cannot write to standard output: {error}")),
+        Err(Failure::Input(error)) => failure(&format!("cannot read {name}: {error}")),
+        Err(Failure::NotARecording) => {
+            failure(&format!("{name} is not a recording: `wireline tap --record FILE -- SERVER` makes one"))
+        }
+    }
+}
+
+enum Failure {
+    Input(io::Error),
+    Output(io::Error),
+    NotARecording,
+}
+
+fn failure(message: &str) -> u8 {
+    report_error(message);
+    exit::FAILURE
+}
+
+fn source(path: &Path) -> Source {
+    if path == Path::new("-") { Source::Stdin } else { Source::File(path.to_owned()) }
+}
+
+/// Opens the recording. If it is followed, there is a second handle to see its length.
+fn open(args: &Args) -> Result<(Box<dyn BufRead>, Option<File>), Failure> {
+    let source = source(&args.recording);
+    if let Source::File(path) = &source
+        && args.follow
+    {
+        let file = File::open(path).map_err(Failure::Input)?;
+        // Whatever is not a regular file waits by itself.
+        if file.metadata().map_err(Failure::Input)?.is_file() {
+            let file = FollowedFile::new(file);
+            if !file.is_recording().map_err(Failure::Input)? {
+                return Err(Failure::NotARecording);
+            }
+            let handle = file.handle().map_err(Failure::Input)?;
+            return Ok((Box::new(BufReader::with_capacity(READ_LEN, file)), Some(handle)));
+        }
+    }
+    match source.open() {
+        Ok(Input::Recording(input)) => Ok((input, None)),
+        Ok(_) => Err(Failure::NotARecording),
+        Err(error) => Err(Failure::Input(error)),
+    }
+}
+
+struct Showing<'a> {
+    args: &'a Args,
+    follower: Follower,
+    transcript: Transcript,
+    stdout: StdoutLock<'static>,
+    last_write: Instant,
+    sessions: u64,
+}
+
+impl Showing<'_> {
+    fn show<R: BufRead>(&mut self, mut reader: Reader<R>, followed: Option<&File>) -> Result<(), Failure> {
+        let mut last = Duration::ZERO;
+        let read = loop {
+            let entry = match reader.next() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(Failure::Input(error)),
+            };
+            last = entry.at;
+            let is_end = matches!(entry.content, Content::End { .. });
+            self.add(entry.content, entry.at);
+            if self.args.follow
+                || self.transcript.text.len() >= WRITE_LEN
+                || self.last_write.elapsed() >= WRITE_INTERVAL
+            {
+                self.write()?;
+            }
+            if is_end && followed.is_some_and(|file| file.metadata().is_ok_and(|it| it.len() <= reader.offset)) {
+                break Ok(());
+            }
+        };
+        self.end_streams(last);
+        self.write()?;
+        read
+    }
+
+    fn add(&mut self, content: Content, at: Duration) {
+        let Styles { dim, bad, good, .. } = self.transcript.styles;
+        match content {
+            Content::Start => {
+                self.sessions += 1;
+                if self.sessions > 1 {
+                    self.end_streams(at);
+                    // Streams that have ended take nothing more, and what was known of a session says nothing of the next.
+                    self.follower = Follower::new(self.args.rules.rules(), self.args.rules.protocols());
+                    let rule = "─".repeat(3);
+                    self.transcript.text.push_str(&format!("{dim}{rule} session {} {rule}{dim:#}\n", self.sessions));
+                }
+            }
+            Content::Bytes { from, bytes, is_last } => {
+                let Self { follower, transcript, .. } = self;
+                let mut see = |session: &_, seen: crate::session::Seen<'_>| transcript.add(session, from, &seen, at);
+                follower.add_bytes(from, &bytes, Some(at), &mut see);
+                if is_last {
+                    follower.end_stream(from, Some(at), &mut see);
+                }
+            }
+            Content::End { code, signal } => {
+                self.end_streams(at);
+                if self.args.filter.is_empty() {
+                    let (style, how) = match (code, signal) {
+                        (Some(0), _) => (good, "server exited with code 0".to_owned()),
+                        (Some(code), _) => (bad, format!("server exited with code {code}")),
+                        (None, Some(signal)) => (bad, format!("server was killed by signal {signal}")),
+                        (None, None) => (bad, "server exited".to_owned()),
+                    };
+                    let seconds = at.as_secs_f64();
+                    self.transcript.text.push_str(&format!("{dim}{seconds:8.3}{dim:#}   {style}{how}{style:#}\n"));
+                }
+            }
+        }
+    }
+
+    /// Ends what is unterminated. Ending a stream twice does no harm.
+    fn end_streams(&mut self, at: Duration) {
+        let Self { follower, transcript, .. } = self;
+        for from in Side::BOTH {
+            follower.end_stream(from, Some(at), |session, seen| transcript.add(session, from, &seen, at));
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        self.last_write = Instant::now();
+        let written = self.stdout.write_all(self.transcript.text.as_bytes()).and_then(|()| self.stdout.flush());
+        self.transcript.text.clear();
+        written.map_err(Failure::Output)
+    }
+}
