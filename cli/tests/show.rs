@@ -74,7 +74,7 @@ fn filters_select_messages() {
         let run = run(&[&["show", "--rules", "mcp"], options, &[&name]].concat());
         assert_eq!(
             (run.code, shown(&run.stdout)),
-            (Some(0), expected.iter().map(|it| it.to_string()).collect()),
+            (Some(0), expected.iter().map(ToString::to_string).collect()),
             "{options:?}"
         );
     }
