@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Run, file, run, run_with_input};
@@ -37,7 +37,7 @@ fn answering(answers: &[&str]) -> String {
     answers.iter().map(|answer| format!("read line; echo '{answer}'; ")).collect()
 }
 
-fn replay(recording: &PathBuf, options: &[&str], server: &str) -> Run {
+fn replay(recording: &Path, options: &[&str], server: &str) -> Run {
     let name = recording.to_str().unwrap();
     run(&[&["replay", "--rules", "mcp"], options, &[name, "--", "sh", "-c", server]].concat())
 }
@@ -263,7 +263,7 @@ fn recorded_timing_is_kept() {
 }
 
 /// Runs `replay --as-server` with these lines of a client.
-fn serve(recording: &PathBuf, options: &[&str], lines: &[&str]) -> Run {
+fn serve(recording: &Path, options: &[&str], lines: &[&str]) -> Run {
     let args = [&["replay", "--rules", "mcp", "--as-server"], options, &[recording.to_str().unwrap()]].concat();
     run_with_input(&args, lines.join("\n") + "\n")
 }
