@@ -133,7 +133,7 @@ impl<'a, R: BufRead> Player<'a, R> {
         for item in items {
             match item {
                 SentItem::Request(request) => {
-                    self.add_call(request.id(), Subject::of_call(&request, self.protocols), at)
+                    self.add_call(request.id(), Subject::of_call(&request, self.protocols), at);
                 }
                 SentItem::Notification { cancelled: Some(id), .. } => self.cancel(&id),
                 // An error without an id may answer it.
@@ -356,7 +356,7 @@ impl<'a, R: BufRead> Player<'a, R> {
             }
             Received::Request(request) if self.requests.len() < MAX_WAITING => self.requests.push_back(request),
             Received::Request(request) => {
-                self.report.add(&Subject::of_request(&request, self.protocols), &Problem::ExtraRequest)
+                self.report.add(&Subject::of_request(&request, self.protocols), &Problem::ExtraRequest);
             }
             Received::Notification(_) => self.report.count_notification(),
             Received::Noise(fault) => self.report.add_fault(&fault),

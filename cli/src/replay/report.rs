@@ -469,7 +469,8 @@ impl Report {
     fn json_change(&self, change: &Change<'_>) -> JsonChange {
         let value = |value: Option<&str>| {
             let value = value.filter(|_| self.show)?;
-            Some(value[..value.floor_char_boundary(MAX_VALUE_LEN)].to_owned())
+            let end = (0..=MAX_VALUE_LEN.min(value.len())).rev().find(|end| value.is_char_boundary(*end))?;
+            Some(value[..end].to_owned())
         };
         JsonChange {
             change: change.kind.name(),

@@ -163,7 +163,7 @@ impl Server {
                 match frame {
                     Ok(Frame::Message(message)) => self.receive(message)?,
                     Ok(Frame::Batch(batch)) => {
-                        for entry in batch.iter() {
+                        for entry in &batch {
                             match entry {
                                 Ok(message) => self.receive(message)?,
                                 Err(fault) => self.reject(&fault)?,
