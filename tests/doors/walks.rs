@@ -243,7 +243,7 @@ fn exactly_one_response_by_every_door() {
                         let mut seen = mem::take(&mut *all.lock().unwrap());
                         let checked = catch_unwind(AssertUnwindSafe(|| {
                             // What nobody has sent is still owed, and can be.
-                            seen.lines.extend(owed.dropped().flat_map(|answer| answer.accept()));
+                            seen.lines.extend(owed.dropped().flat_map(Answer::accept));
                             assert_eq!(owed.in_flight(), 0);
                             check(group, rules, !is_mcp, &seen);
                         }));
