@@ -306,7 +306,9 @@ impl Outline {
         let id = self.value(Name::Id);
         if self.has(Name::Id) {
             let json = id.of(bytes);
-            if !has_permitted_type(json, kind, rules.permits) || scanned.has_escapes && !is_decodable(id.in_str(text)) {
+            if !has_permitted_type(json, kind, rules.permits)
+                || scanned.traits.has_escapes() && !is_decodable(id.in_str(text))
+            {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
             if json.len() > rules.longest_id() {
@@ -322,7 +324,7 @@ impl Outline {
         let payload = match kind {
             Kind::Request | Kind::Notification => {
                 let is_string = method.of(bytes).first() == Some(&b'"');
-                if !is_string || scanned.has_escapes && !is_decodable(method.in_str(text)) {
+                if !is_string || scanned.traits.has_escapes() && !is_decodable(method.in_str(text)) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
                 }
                 let params = self.value(Name::Params);
@@ -348,7 +350,7 @@ impl Outline {
                 error
             }
         };
-        let is_one_line = !scanned.has_controls;
+        let is_one_line = !scanned.traits.has_controls();
         Ok(Envelope { kind, is_one_line, passed: rules.standard(), id, method, payload })
     }
 }

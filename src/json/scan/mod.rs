@@ -134,10 +134,36 @@ pub(crate) struct Scanned {
     /// How long it is.
     pub(crate) len: usize,
     pub(crate) root: Root,
+    pub(crate) traits: Traits,
+}
+
+/// What is out of the ordinary about a valid text, if anything.
+///
+/// One word rather than several `bool`s: the result of a scan is read right after it was written, and the CPU can't load at
+/// once what was stored piece by piece without waiting for all of it (7 ns of a small message).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traits(usize);
+
+impl Traits {
+    const ESCAPES: usize = 1;
+    const CONTROLS: usize = 2;
+
+    #[inline(always)]
+    fn new(has_escapes: bool, has_controls: bool) -> Self {
+        Self(usize::from(has_escapes) * Self::ESCAPES | usize::from(has_controls) * Self::CONTROLS)
+    }
+
     /// Whether there is an escape in one of its strings.
-    pub(crate) has_escapes: bool,
+    #[inline(always)]
+    pub(crate) fn has_escapes(self) -> bool {
+        self.0 & Self::ESCAPES != 0
+    }
+
     /// Whether there is a tab, a line feed or a carriage return between its tokens.
-    pub(crate) has_controls: bool,
+    #[inline(always)]
+    pub(crate) fn has_controls(self) -> bool {
+        self.0 & Self::CONTROLS != 0
+    }
 }
 
 /// The scanner's kernels, by the instructions they need.

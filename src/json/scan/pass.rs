@@ -33,7 +33,7 @@ use super::numbers::Numbers;
 use super::outermost::Outermost;
 use super::strings::Strings;
 use super::text::Text;
-use super::{Input, Members, Scanned};
+use super::{Input, Members, Scanned, Traits};
 
 /// The text is not JSON, or too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,6 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     Ok(Scanned {
         len: text.as_bytes().len(),
         root: outermost.root,
-        has_escapes: strings.has_escapes,
-        has_controls: text.has_controls(),
+        traits: Traits::new(strings.has_escapes, text.has_controls()),
     })
 }
