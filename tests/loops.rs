@@ -320,7 +320,7 @@ mod answering_faults {
         });
     }
 
-    /// Those that are no faults, and so not answered here.
+    /// Those that aren't faults, and so get no answer here.
     fn valid_ones() -> String {
         let valid = super::hostile_lines()
             .into_iter()

@@ -138,7 +138,7 @@ impl<D: Door> Walker<'_, D> {
         }
     }
 
-    /// What is handed back is kept.
+    /// Sends answers, and keeps those that are handed back.
     fn send(&mut self, answers: Vec<Answer>) {
         if !answers.is_empty() {
             self.answers.extend(self.door.send(self.owed, answers));

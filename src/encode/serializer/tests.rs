@@ -328,7 +328,7 @@ fn what_is_displayed() {
     }
     assert_eq!(to_json(&Shown(&["a\"", "", "\n", "b"], false)).unwrap(), r#""a\"\nb""#);
     assert_eq!(refused(&Shown(&["a"], true)).2, "a Display implementation returned an error");
-    // It ignores that there is no room.
+    // A `Display` that ignores the lack of room.
     struct Ignores;
     impl Display for Ignores {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
