@@ -99,8 +99,8 @@
 //! - **Nothing is guessed.** A line passes if it is JSON (RFC 8259, in UTF-8) and a valid message in its dialect.
 //!   Duplicate members of the envelope, ids of the wrong type, and results beside errors are faults. So every
 //!   [`Request`] has an id and a method.
-//! - **Nothing is lost.** Ids and numbers of any length keep their spelling, and the line stays as it was sent, byte
-//!   for byte, for relays and signatures.
+//! - **Nothing is lost.** Ids and numbers keep their exact spelling, and the line stays as it was sent, byte for byte,
+//!   for relays and signatures.
 //! - **Everything is bounded.** Lines, ids, nesting and batches have limits, and a decoder needs memory for one line
 //!   and one read. An oversized line is discarded as it arrives, but its id is still found.
 //! - **It is fast.** A message is found and validated in one pass, 64 bytes at a time, with AVX-512, AVX2, NEON or
