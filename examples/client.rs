@@ -5,7 +5,7 @@
 //! 1000 answers to 1000 requests from 4 threads, 252 of them errors
 //! ```
 //!
-//! Several threads send requests without waiting for answers. The ledger stores a channel for each request, through
+//! Several threads send requests without waiting for answers. For each request the ledger stores a channel, through
 //! which the reading thread passes on the answer.
 
 use std::error::Error;
@@ -66,7 +66,7 @@ fn ask(
         let line = match wireline::to_line(&Rules::json_rpc(), |encoder| encoder.request(&id, "divide", &[a, b])) {
             Ok(line) => line,
             Err(error) => {
-                // About this request alone: JSON has no NaN, for example.
+                // Only this request failed, for example because JSON has no NaN.
                 eprintln!("{error}");
                 open.lock().unwrap_or_else(PoisonError::into_inner).withdraw(&id);
                 continue;
@@ -88,14 +88,14 @@ fn ask(
     Ok(errors)
 }
 
-/// Passes each answer to the thread that waits for it, until the output ends.
+/// Passes each answer to the thread that is waiting for it, until the output ends.
 fn read_answers(mut output: impl Read, open: &Mutex<Outbound<Sender<Answer>>>) -> std::io::Result<()> {
     let mut decoder = Decoder::new(Rules::json_rpc());
     let mut chunk = [0; 8192];
     loop {
         let read = output.read(&mut chunk)?;
         if read == 0 {
-            // Dropping the senders closes the channels of threads that still wait.
+            // Dropping the senders closes the channels of threads that are still waiting.
             open.lock().unwrap_or_else(PoisonError::into_inner).drain().for_each(drop);
             return Ok(());
         }
@@ -116,7 +116,7 @@ fn read_answers(mut output: impl Read, open: &Mutex<Outbound<Sender<Answer>>>) -
                 Ok(_) => eprintln!("unexpected message from the server"),
                 Err(fault) => {
                     eprintln!("{fault}");
-                    // If it was a response, there won't be another. Dropping the sender tells the thread that waits.
+                    // If it was a response, there won't be another. Dropping the sender notifies the waiting thread.
                     if let Some(id) = fault.id().filter(|_| fault.is_response()) {
                         drop(open.lock().unwrap_or_else(PoisonError::into_inner).withdraw(id));
                     }

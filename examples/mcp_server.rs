@@ -8,8 +8,8 @@
 //! It supports clients that start with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25) and clients that
 //! name the revision in each request (2026-07-28). It keeps no state for either.
 //!
-//! This file contains only the methods. The library takes care of malformed lines, batches, ids of any kind, exactly
-//! one answer per request, and a stdout with nothing else on it.
+//! This file contains only the methods. The library handles malformed lines, batches and ids of any kind, makes sure
+//! that each request gets exactly one answer, and keeps everything else off stdout.
 
 use std::io::{ErrorKind, stdin};
 use std::process::ExitCode;
@@ -97,7 +97,7 @@ fn answer(call: Call<'_>) -> Result<Value, RpcError> {
     }
 }
 
-/// How client and server agree on a revision.
+/// How the client and the server agree on a revision.
 enum Era {
     /// Once, by `initialize`.
     Handshake,
@@ -222,7 +222,7 @@ fn complete(mut result: Value) -> Value {
     result
 }
 
-/// Adds for how long a stateless result may be cached. These results don't change while the server runs.
+/// Adds how long a stateless result may be cached. These results don't change while the server runs.
 fn cacheable(mut result: Value) -> Value {
     result["ttlMs"] = json!(3_600_000);
     result["cacheScope"] = json!("public");

@@ -1,23 +1,23 @@
-//! One server behind several clients.
+//! Lets several clients share one server.
 //!
 //! ```console
 //! $ cargo build --examples && cargo run -q --example proxy -- 2 target/debug/examples/server
 //! listening on 127.0.0.1:40123 for 2 clients
 //! ```
 //!
-//! Clients connect over TCP and talk to the proxy as if it were the server. Two clients may choose the same id, so each
-//! request is forwarded with an id of the proxy's own, and its response with the client's id again. Everything else
-//! passes through byte for byte. When the given number of clients have come and gone, the server's input is closed, and
-//! the proxy exits after the server.
+//! Clients connect over TCP and talk to the proxy as if it were the server. Two clients may choose the same id, so the
+//! proxy forwards each request with a new id, and puts the client's id back into the response. Everything else passes
+//! through byte for byte. When the given number of clients have come and gone, the proxy closes the server's input, and
+//! exits after the server.
 //!
 //! Every request gets one response, whatever the server does:
 //!
-//! - If the server dies, closes its output or can't take a request, all requests in flight are answered with an error at
+//! - If the server dies, closes its output or can't be written to, all requests in flight are answered with an error at
 //!   once, and so are those that arrive later.
 //! - If it doesn't answer within the timeout, the request is answered with an error, and a late response is dropped.
 //! - If it stops reading, up to `BACKLOG` bytes and one line wait for it. Further requests are refused at once.
 //!
-//! No thread waits for any peer but its own. A client is disconnected if it takes no bytes for `STALLED`, or if more than
+//! Each thread waits only for its own peer. A client is disconnected if it reads nothing for `STALLED`, or if more than
 //! `BACKLOG` bytes of responses are waiting for it. While it is slow, nothing more is read from it.
 
 use std::error::Error;
@@ -33,17 +33,17 @@ use wireline::io::{FrameReader, FrameWriter, Progress, SendError};
 use wireline::ledger::Outbound;
 use wireline::{Batch, EncodeError, Encoder, Fault, Frame, Id, Line, Message, Request, RpcError, Rules};
 
-/// Requests at the server.
+/// Requests that may be in flight at the server.
 const IN_FLIGHT: usize = 10_000;
-/// Bytes waiting for one peer: four of the longest lines.
+/// Bytes that may wait for one peer: four of the longest lines.
 const BACKLOG: usize = 64 << 20;
-/// For how long a client may take nothing.
+/// How long a client may read nothing.
 const STALLED: Duration = Duration::from_secs(10);
-/// For how long responses are still read after the server has exited or closed its input.
+/// How long to keep reading responses after the server has exited or closed its input.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// For how long the server may go on after its input was closed, before it is killed.
+/// How long the server may keep running after its input was closed, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often to look for requests that have timed out, and whether the server has exited.
+/// How often to check for requests that have timed out, and for the server's exit.
 const TICK: Duration = Duration::from_millis(50);
 
 const USAGE: &str = "usage: proxy [--timeout SECONDS] CLIENTS COMMAND [ARG]...";
@@ -104,13 +104,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Until all clients have left, answers for a server that is slow or has exited. Then waits for it to exit.
+/// Answers on behalf of a slow or dead server until all clients have left. Then waits for the server to exit.
 fn watch(server: &mut Child, open: &Open, clients: &JoinHandle<()>) -> io::Result<()> {
     let mut exited: Option<Instant> = None;
     while !clients.is_finished() {
         thread::sleep(TICK);
         open.answer_expired();
-        // Usually its output has ended. But a process that it started may hold that open.
+        // Usually its output has ended too, but a process that it started may hold it open.
         match exited {
             None => exited = server.try_wait()?.map(|_| Instant::now()),
             Some(since) if since.elapsed() > LAST_WORDS => open.server_is_gone("it has exited"),
@@ -138,12 +138,12 @@ fn from_client(socket: TcpStream, open: &Open, to_server: Arc<Peer<ChildStdin>>)
             match frame {
                 Ok(Frame::Message(Message::Request(request))) => open.forward(&request, &client, &to_server),
                 Ok(Frame::Message(Message::Notification(note))) => {
-                    // Nobody waits for an answer to it. If it can't be forwarded, there is nobody to tell.
+                    // It expects no answer, so if it can't be forwarded, there is nobody to tell.
                     if let Err(error) = line(|encoder| encoder.forward(&note)).and_then(|line| to_server.send(&line)) {
                         eprintln!("proxy: dropped a notification: {error}");
                     }
                 }
-                Ok(Frame::Message(Message::Response(_))) => {} // no client is asked anything
+                Ok(Frame::Message(Message::Response(_))) => {} // clients get no requests, so there is nothing to answer
                 Ok(Frame::Batch(batch)) => client.refuse_batch(&batch),
                 Err(fault) => client.reply(&fault),
             }
@@ -180,7 +180,7 @@ fn from_server(output: ChildStdout, open: &Open, to_server: &Weak<Peer<ChildStdi
                     waiting.fail(&RpcError::internal());
                 }
             }
-            // The proxy can't know which client is meant, but the server waits for an answer too.
+            // The proxy can't know which client is meant, but the server expects an answer too.
             Ok(Frame::Message(Message::Request(request))) => {
                 if let (Some(server), Ok(line)) =
                     (to_server.upgrade(), line(|encoder| encoder.error(request.id(), &RpcError::method_not_found())))
@@ -249,7 +249,7 @@ impl Open {
     }
 }
 
-/// A client that waits for an answer, and the id that it gave its request.
+/// A client waiting for an answer, and the id that it gave its request.
 struct Waiting {
     client: Arc<Client>,
     id: Id<'static>,
@@ -259,13 +259,13 @@ impl Waiting {
     fn answer(self, write: impl FnOnce(&mut Encoder, &Id<'_>) -> Result<(), EncodeError>) {
         match line(|encoder| write(encoder, &self.id)) {
             Ok(line) => self.client.send(&line),
-            // Too long, with the client's id.
+            // With the client's id, the line exceeds the limit.
             Err(_) => self.fail(&RpcError::internal()),
         }
     }
 
     fn fail(self, error: &RpcError) {
-        // An error fits with every id that was accepted.
+        // An error with any accepted id fits the limit.
         if let Ok(line) = line(|encoder| encoder.error(&self.id, error)) {
             self.client.send(&line);
         }
@@ -279,7 +279,7 @@ struct Client {
 
 impl Client {
     fn send(&self, line: &Line) {
-        // If the connection is broken, the client is gone, and waits for nothing.
+        // If the connection is broken, the client is gone and expects nothing.
         if let Err(SendError::Full) = self.peer.send(line) {
             drop(self.socket.shutdown(Shutdown::Both));
         }
@@ -293,7 +293,7 @@ impl Client {
         }
     }
 
-    /// Answers each request of a batch. To forward them, their responses would have to be collected.
+    /// Refuses each request of a batch. Forwarding them would mean collecting their responses.
     fn refuse_batch(&self, batch: &Batch<'_>) {
         let refusals = line(|encoder| {
             encoder.batch(|answers| {
@@ -309,14 +309,14 @@ impl Client {
                 Ok(())
             })
         });
-        // An error if there is nothing to answer.
+        // It is an error if there is nothing to answer.
         if let Ok(line) = refusals {
             self.send(&line);
         }
     }
 }
 
-/// A queue of lines, and a thread that writes them: whoever has a line to send doesn't wait for the peer.
+/// A queue of lines, and a thread that writes them, so that senders never wait for the peer.
 struct Peer<W> {
     lines: FrameWriter<W>,
     wake: SyncSender<()>,
@@ -325,7 +325,7 @@ struct Peer<W> {
 impl<W: Write + Send + 'static> Peer<W> {
     /// The thread ends when the peer is dropped, with an error if the writer fails.
     fn new(writer: W) -> (Self, JoinHandle<io::Result<()>>) {
-        // Lines are collected, and written by `flush` alone.
+        // Lines are only queued, and written by `flush`.
         let lines = FrameWriter::new(writer, rules()).backlog(BACKLOG).collect(usize::MAX);
         let (wake, woken) = sync_channel(1);
         let peer = Self { lines: lines.clone(), wake };

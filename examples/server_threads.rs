@@ -12,11 +12,12 @@
 //! {"jsonrpc":"2.0","id":1,"result":300.0}
 //! ```
 //!
-//! Answers are sent as they are ready, in any order. Requests can be cancelled, have a deadline, and are refused when too
-//! many are in flight. At the end of the input, those in flight have some time left to finish. Each request gets exactly
-//! one answer, even if its worker panics: `panic` does. For results that JSON can't express, try `divide` with `[1,0]`.
+//! Answers are sent as they are ready, in any order. Requests can be cancelled, have a deadline, and are refused when
+//! too many are in flight. At the end of the input, those in flight get some time to finish. Each request gets exactly
+//! one answer, even if its worker panics, as the method `panic` does. For results that JSON can't express, try `divide`
+//! with `[1,0]`.
 //!
-//! A thread can't be stopped from outside, so a method that runs for long checks whether to stop. `block` doesn't.
+//! A thread can't be stopped from outside, so a long-running method checks whether to stop. `block` doesn't.
 
 use std::io::{self, Read, stdin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,11 +33,11 @@ use wireline::stdio::{self, Stdout};
 use wireline::{Frame, Message, Notification, Request, RpcError, Rules};
 
 const WORKERS: usize = 4;
-/// Requests that are worked on or wait for a worker. Further ones are refused.
+/// Requests that are being worked on or wait for a worker. Further ones are refused.
 const IN_FLIGHT: usize = 16;
-/// Until when a request must be answered.
+/// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long requests may go on after the end of the input.
+/// How long requests may run after the end of the input.
 const GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> io::Result<()> {
@@ -82,7 +83,7 @@ fn read_requests(
                 Err(refusal) => send(refusal, writer),
             },
             Ok(Frame::Message(Message::Notification(note))) => cancel(owed, &note),
-            Ok(_) => {} // nobody was asked anything
+            Ok(_) => {} // this server sends no requests, so it expects no responses
             Err(fault) => {
                 eprintln!("{fault}");
                 if let Some(reply) = fault.reply() {
@@ -107,13 +108,13 @@ fn work(jobs: &Mutex<Receiver<Job>>, owed: &Inbound, writer: &FrameWriter<Stdout
         let Ok(job) = next else { return };
         match catch_unwind(AssertUnwindSafe(|| job.run())) {
             Ok(answer) => send(answer, writer),
-            // The panic has dropped the ticket, so its answer is owed.
+            // The panic dropped the ticket, so its answer is still owed.
             Err(_) => owed.dropped().for_each(|answer| send(answer, writer)),
         }
     }
 }
 
-/// If this fails, the client is gone, and there is nobody to answer.
+/// Sends an answer. If that fails, the client is gone, and there is nobody to answer.
 fn send(answer: Answer, writer: &FrameWriter<Stdout>) {
     if let Some(error) = answer.instead_of() {
         eprintln!("answered with an internal error: {error}");
@@ -138,7 +139,7 @@ impl Job {
     }
 
     fn call(&self) -> Result<f64, RpcError> {
-        self.check()?; // it may have waited for long
+        self.check()?; // it may have waited in the queue for a long time
         match &*self.request.method() {
             "divide" => self.params().map(|[a, b]: [f64; 2]| a / b),
             "sleep" => {
@@ -160,7 +161,7 @@ impl Job {
         }
     }
 
-    /// Fails if the work can stop. This is cheap, so it can be called often.
+    /// Fails if the work should stop. This is cheap, so it can be called often.
     fn check(&self) -> Result<(), RpcError> {
         match () {
             () if self.ticket.is_cancelled() => Err(RpcError::new(-32800, "Request cancelled")),

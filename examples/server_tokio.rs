@@ -14,11 +14,11 @@
 //! {"jsonrpc":"2.0","id":1,"result":300.0}
 //! ```
 //!
-//! The same as `server_threads.rs`, for many clients: answers in any order, cancellation, deadlines, a limit on requests
-//! in flight, a graceful end, and exactly one answer to each request, even if its task panics.
+//! The same as `server_threads.rs`, for many clients: answers in any order, cancellation, deadlines, a limit on
+//! requests in flight, graceful shutdown, and exactly one answer to each request, even if its task panics.
 //!
-//! Here, a request is answered at its deadline whatever its task does. A client that doesn't read its answers isn't read
-//! from either, and can't make the server use more memory than `IN_FLIGHT` answers need.
+//! Here, a request is answered at its deadline whatever its task does. If a client doesn't read its answers, nothing
+//! more is read from it, so it can't make the server use more memory than `IN_FLIGHT` answers need.
 
 use std::error::Error;
 use std::io;
@@ -36,13 +36,13 @@ use wireline::codec::Codec;
 use wireline::ledger::{Answer, Inbound, Ticket};
 use wireline::{Frame, Message, Notification, Request, RpcError, Rules};
 
-/// Requests of one client. Further ones are refused.
+/// Requests of one client that may be in flight. Further ones are refused.
 const IN_FLIGHT: usize = 16;
-/// Until when a request must be answered.
+/// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long requests may go on after the client has sent its last one.
+/// How long requests may run after the client has sent its last one.
 const GRACE: Duration = Duration::from_secs(1);
-/// For how long a client may take nothing.
+/// How long a client may read nothing.
 const STALLED: Duration = Duration::from_secs(10);
 
 #[tokio::main]
@@ -111,7 +111,7 @@ async fn read(
                 cancel(owed, &note);
                 continue;
             }
-            Ok(_) => continue, // nobody was asked anything
+            Ok(_) => continue, // this server sends no requests, so it expects no responses
             Err(fault) => {
                 eprintln!("{fault}");
                 let Some(reply) = fault.reply() else { continue };
@@ -135,7 +135,7 @@ async fn write(
     loop {
         let answer = tokio::select! {
             answer = answers.recv() => answer,
-            // A task has panicked and dropped its ticket, so its answer is owed.
+            // A task panicked and dropped its ticket, so its answer is still owed.
             () = dropped.notified() => Some(owed.dropped().collect()),
         };
         let is_last = answer.is_none();

@@ -24,8 +24,8 @@
 //! # }
 //! ```
 //!
-//! A bad line is an item, `Ok(Err(fault))`, and not an error of the stream, because `Framed` ends at one of those. What
-//! remains are errors of the transport. Reading is cancel-safe, as with any codec: what has arrived of a line is kept.
+//! A bad line is an item, `Ok(Err(fault))`. It isn't an error of the stream, because `Framed` ends at the first error;
+//! only transport failures are errors. Reading is cancel-safe, as with any codec: a partly received line is kept.
 //! Nothing is read while frames are waiting to be taken.
 
 use std::io;
@@ -38,10 +38,10 @@ use crate::encode::Line;
 use crate::ledger::Answer;
 use crate::message::{Frame, Rules};
 
-/// Frames from, and lines to, a byte stream; see the [module](self).
+/// A codec that decodes frames and sends lines; see the [module](self).
 ///
-/// It sends [`Answer`]s to requests, and [`Line`]s, which may come from anywhere: through a channel, from another task,
-/// made from a message or a fault's reply.
+/// It sends [`Answer`]s to requests, and [`Line`]s from anywhere: a channel, another task, a forwarded message or a
+/// fault's reply.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -93,7 +93,7 @@ impl Codec {
         Self::with_decoder(Decoder::new(rules))
     }
 
-    /// A codec with a decoder of yours, which may have been fed before.
+    /// A codec with your own decoder, which may already contain bytes.
     #[must_use]
     pub fn with_decoder(decoder: Decoder) -> Self {
         Self { decoder }
@@ -107,9 +107,9 @@ impl Codec {
 }
 
 impl codec::Decoder for Codec {
-    /// A frame that shares the buffer, or what is wrong with a line.
+    /// A frame that shares the buffer, or the fault of a line.
     type Item = Result<Frame<'static>, Fault>;
-    /// The transport's. This codec adds none.
+    /// The transport's error. This codec adds none.
     type Error = io::Error;
 
     fn decode(&mut self, source: &mut BytesMut) -> io::Result<Option<Self::Item>> {
@@ -129,7 +129,7 @@ impl codec::Decoder for Codec {
 }
 
 impl codec::Encoder<Line> for Codec {
-    /// The transport's. A line is already encoded, so this codec adds none.
+    /// The transport's error. A line is already encoded, so this codec adds none.
     type Error = io::Error;
 
     fn encode(&mut self, line: Line, buffer: &mut BytesMut) -> io::Result<()> {
@@ -140,7 +140,7 @@ impl codec::Encoder<Line> for Codec {
 
 /// The request counts as answered once the line is in the buffer of [`Framed`](codec::Framed).
 impl codec::Encoder<Answer> for Codec {
-    /// The transport's. An answer is already encoded, so this codec adds none.
+    /// The transport's error. An answer is already encoded, so this codec adds none.
     type Error = io::Error;
 
     fn encode(&mut self, answer: Answer, buffer: &mut BytesMut) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Five chapters, each with a problem, a program that solves it, and common mistakes.
+//! A guide in five chapters, each with a problem, a program that solves it, and common mistakes.
 //!
 //! - [Framing a stream](framing_a_stream): turn chunks of bytes into messages.
 //! - [Answering faults](answering_faults): decide whether to answer a bad line, and with which id.
@@ -18,7 +18,7 @@ pub mod answering_faults {}
 #[doc = include_str!("../docs/writing-a-proxy.md")]
 pub mod writing_a_proxy {}
 
-// Its first program needs the feature.
+// The first program in it needs the feature.
 #[cfg(feature = "stdio")]
 #[doc = include_str!("../docs/surviving-a-noisy-stdout.md")]
 pub mod surviving_a_noisy_stdout {}

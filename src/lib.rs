@@ -1,14 +1,13 @@
 //! A zero-copy streaming codec for JSON-RPC 2.0 over newline-delimited JSON.
 //!
-//! This crate is the layer between a byte stream and a program that speaks JSON-RPC, one message per line: an MCP server
-//! or client on stdio, an ACP agent, a language tool, a proxy. Bytes go in, however they are split; requests,
-//! notifications, responses, batches and faults come out, borrowed from the buffer. On the way back, messages become
-//! whole lines, or nothing. It never copies a message, never prints, never gives up on a stream because of a bad line, and
-//! does no I/O except in its adapters.
+//! This crate is the layer between a byte stream and a program that speaks JSON-RPC, one message per line: an MCP
+//! server or client on stdio, an ACP agent, a proxy. Bytes go in, however they are split; requests, notifications,
+//! responses, batches and faults come out, borrowed from the buffer. In the other direction, each message becomes one
+//! whole line, or nothing. The core does no I/O, and a bad line never ends the stream.
 //!
 //! # Examples
 //!
-//! Decode a stream, and answer each line that was wrong:
+//! Decode a stream, and answer each bad line:
 //!
 //! ```
 //! use wireline::{Decoder, Frame, Message, Rules};
@@ -28,7 +27,7 @@
 //!         }
 //!     }
 //! }
-//! decoder.finish(); // what came after the last line feed is a line too
+//! decoder.finish(); // bytes after the last line feed are a line too
 //! assert!(decoder.next_frame().is_none());
 //! assert!(replies[0].starts_with(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"#));
 //! ```
@@ -77,73 +76,75 @@
 //!
 //! # Overview
 //!
-//! | for | there is |
+//! | task | API |
 //! |---|---|
-//! | bytes in, messages out | [`Decoder`]; [`Frame::parse`] and [`Frame::from_bytes`] for one text |
-//! | what comes out | a [`Frame`], which is one [`Message`] or a [`Batch`]; or a [`Fault`] |
-//! | what messages are made of | [`Id`], which keeps its spelling, and [`RawJson`], which is decoded on demand |
-//! | messages in, lines out | [`Encoder`], and [`to_line`] for a single [`Line`] |
-//! | what is accepted and sent | [`Rules`]: JSON-RPC 2.0, MCP or ACP, and the limits |
-//! | one response to each request | [`ledger`]: [`Inbound`](ledger::Inbound) for a server, [`Outbound`](ledger::Outbound) for a client |
-//! | readers, writers, a server | [`io`] for `std::io`, [`aio`] for asynchronous I/O on any runtime, [`codec`] for tokio's `Framed` |
-//! | stray prints | [`stdio`] keeps them off the protocol |
+//! | decode a stream | [`Decoder`]; [`Frame::parse`] and [`Frame::from_bytes`] for one text |
+//! | handle a line | a [`Frame`], which is one [`Message`] or a [`Batch`]; or a [`Fault`] |
+//! | handle a message | [`Id`], which keeps its spelling, and [`RawJson`], which is decoded on demand |
+//! | encode messages | [`Encoder`], and [`to_line`] for a single [`Line`] |
+//! | choose the dialect and limits | [`Rules`]: JSON-RPC 2.0, MCP or ACP |
+//! | give each request one response | [`ledger`]: [`Inbound`](ledger::Inbound) for a server, [`Outbound`](ledger::Outbound) for a client |
+//! | read, write, serve | [`io`] for `std::io`, [`aio`] for asynchronous I/O on any runtime, [`codec`] for tokio's `Framed` |
+//! | keep stray prints off stdout | [`stdio`] |
 //!
 //! The [`guide`] has five chapters: [framing a stream](guide::framing_a_stream),
 //! [answering faults](guide::answering_faults), [writing a proxy](guide::writing_a_proxy),
 //! [surviving a noisy stdout](guide::surviving_a_noisy_stdout), and [from C and C++](guide::from_c_and_cpp). The
-//! [`design`] page says why it is built this way.
+//! [`design`] page explains why it is built this way.
 //!
 //! # Why use this crate?
 //!
-//! - **A bad line is an item.** A [`Fault`] says which rule it breaks, where, its id if that can be read, and whether to
-//!   answer. The next line is decoded as if it had never been sent.
+//! - **A bad line doesn't end the stream.** It becomes a [`Fault`], which says which rule the line breaks and where,
+//!   has its id if that can be read, and says whether to answer it. The next line is unaffected.
 //! - **Nothing is guessed.** A line passes if it is JSON (RFC 8259, in UTF-8) and a valid message in its dialect.
-//!   Duplicate members, ids of the wrong type, and results beside errors are faults. So every [`Request`] has an id and
-//!   a method.
-//! - **Nothing is lost.** Ids and numbers of any length keep their spelling, and the line stays as it was sent, byte for
-//!   byte, for relays and signatures.
-//! - **Everything is bounded.** Lines, nesting and batches have limits, and no more memory is used than for one line and
-//!   one read. A longer line is discarded as it arrives, and even then its id is found.
+//!   Duplicate members of the envelope, ids of the wrong type, and results beside errors are faults. So every
+//!   [`Request`] has an id and a method.
+//! - **Nothing is lost.** Ids and numbers keep their exact spelling, and the line stays as it was sent, byte for byte,
+//!   for relays and signatures.
+//! - **Everything is bounded.** Lines, ids, nesting and batches have limits, and a decoder needs memory for one line
+//!   and one read. An oversized line is discarded as it arrives, but its id is still found.
 //! - **It is fast.** A message is found and validated in one pass, 64 bytes at a time, with AVX-512, AVX2, NEON or
 //!   portable code, chosen at run time.
 //!
 //! # When not to use it
 //!
-//! If messages are framed by `Content-Length` headers, as in LSP. If you want a framework with method dispatch and
-//! transports: this is what one is built on. If values may span lines: NDJSON has none that do.
+//! - Messages are framed by `Content-Length` headers, as in LSP.
+//! - You want a framework with method dispatch and transports. This crate is a layer to build one on.
+//! - Values may span lines. In NDJSON they can't.
 //!
 //! # Crate features
 //!
 //! None is on by default.
 //!
-//! - **`stdio`**: [`stdio::claim`], a stdout that stray prints can't get into. Adds rustix.
-//! - **`futures-io`**: [`aio`] for streams with the traits of futures-io, and as a `Stream` and a `Sink`. Adds three small
-//!   crates of traits.
-//! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`. Adds
-//!   tokio-util, and of tokio itself only its traits.
-//! - **`tracing`**: faulty lines and refused messages as events, without a byte of what was sent.
+//! - **`stdio`**: [`stdio::claim`], which keeps stray prints off stdout. Depends on rustix.
+//! - **`futures-io`**: [`aio`] for streams with the traits of futures-io, and as a `Stream` and a `Sink`. Depends on
+//!   three small crates of traits.
+//! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.
+//!   Depends on tokio-util, and on tokio without its runtime.
+//! - **`tracing`**: events for faulty lines and refused messages, without any of the peer's bytes.
 //!
-//! Floats are decoded by serde_json: to read back exactly what was written, turn on its feature `float_roundtrip`.
+//! Floats are decoded by serde_json. To read back exactly the value that was written, turn on its feature
+//! `float_roundtrip`.
 //!
 //! # Versions and platforms
 //!
-//! The minimum supported Rust version is 1.89. CPU features are detected at run time, so nothing depends on `target-cpu`.
-//! `unsafe` is confined to the CPU-specific files that scan and escape text, to the buffer that escaped text is written
-//! into, and to the two files that turn the scanner's verdict into a `&str`.
+//! The minimum supported Rust version is 1.89. CPU features are detected at run time, so nothing depends on
+//! `target-cpu`. `unsafe` is confined to the CPU-specific files that scan and escape text, to the buffer that escaped
+//! text is written into, and to the two files that turn validated bytes into a `&str`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// The crate page links to modules that a feature may leave out.
+// The crate page links to modules that exist only with a feature.
 #![cfg_attr(not(all(feature = "stdio", feature = "tokio")), allow(rustdoc::broken_intra_doc_links))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
 // A truncated number would be a wrong position in a text.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap))]
 
-// Its programs use all features.
+// The programs in the README use all features.
 #[cfg(all(doctest, feature = "tokio"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-// Pages, not code: only rustdoc sees them.
+// Pages without code, which only rustdoc needs.
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/design.md")]
 pub mod design {}

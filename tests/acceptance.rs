@@ -59,8 +59,8 @@ fn at_every_split_point() {
     }
 }
 
-/// What the decoder accepts, the encoder forwards under the same rules, by itself and in a batch, as one line that says
-/// the same.
+/// The encoder forwards everything that the decoder accepts under the same rules, alone and in a batch, as one line
+/// with the same meaning.
 #[test]
 fn what_is_accepted_can_be_forwarded() {
     let longest = Id::parse(&"8".repeat(1024)).unwrap().into_owned();
@@ -73,7 +73,7 @@ fn what_is_accepted_can_be_forwarded() {
             let said = describe(&Ok(message.clone().into()));
             assert_eq!(decode(rules, [&encoder.take()[..]]), [&said[..]], "{dialect:?}: {line}");
             if rules.allows_batches() {
-                // The array around it is one level more.
+                // The array around it adds one level.
                 let deep = line.contains(&"[".repeat(127));
                 match encoder.batch(|batch| batch.forward(message)) {
                     Err(error) => assert!(deep && error.kind() == EncodeErrorKind::Rule(FaultKind::TooDeep)),

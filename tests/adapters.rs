@@ -1,4 +1,5 @@
-//! The same cases and the same splits through each adapter, with the same frames; and streams that misbehave.
+//! Runs the same cases and splits through each adapter, which must return the same frames; and tests misbehaving
+//! streams.
 
 mod common;
 
@@ -12,14 +13,14 @@ use common::{Dialect, cases, describe};
 use wireline::io::{FrameReader, FrameWriter, Progress, SendError};
 use wireline::{Decoder, EncodeErrorKind, Id, Rules};
 
-/// All cases in one stream, and what each dialect makes of them.
+/// All cases in one stream, and the expected results for each dialect.
 fn all_cases(dialect: Dialect) -> (Vec<u8>, Vec<String>) {
     let cases = cases();
     let stream = cases.iter().flat_map(|case| [&case.line[..], b"\r\n"].concat()).collect();
     (stream, cases.iter().map(|case| case.expected(dialect).to_owned()).collect())
 }
 
-/// Gives what it has in pieces of a size, and now and then an error that is none.
+/// Returns its bytes in pieces of a fixed size, and now and then an error that isn't fatal.
 struct Unsteady<'a> {
     left: &'a [u8],
     size: usize,
@@ -70,7 +71,7 @@ fn frame_reader_gives_back_what_it_holds() {
     assert_eq!(reader.decoder().last_line(), line.trim_end().as_bytes());
     let (rest, buffered) = reader.into_parts();
     assert_eq!([&buffered[..], rest].concat(), stream.as_bytes()[line.len()..]);
-    // Nothing is lost by going on elsewhere.
+    // Nothing is lost by continuing with another reader.
     let mut decoder = Decoder::new(Rules::mcp());
     decoder.feed_buffer(buffered);
     let mut reader = FrameReader::with_decoder(rest, decoder);
@@ -100,7 +101,7 @@ fn errors_of_a_reader_surface_and_lose_nothing() {
     assert!(reader.next_frame().unwrap().is_none());
 }
 
-/// Takes as much as its plan says in each call, or fails so; and keeps what it was given in each.
+/// Accepts as many bytes in each call as its plan says, or fails accordingly; and keeps what each call passed.
 #[derive(Clone, Default)]
 struct Planned {
     plan: Rc<RefCell<VecDeque<Result<usize, ErrorKind>>>>,
@@ -162,7 +163,7 @@ fn what_would_block_goes_first_later() {
     assert_eq!(writer.flush().unwrap(), Progress::Written);
     assert_eq!(planned.all(), PING.repeat(2).as_bytes());
 
-    // It is not piled up without end.
+    // The backlog is bounded.
     planned.plan.borrow_mut().extend(std::iter::repeat_n(Err(ErrorKind::WouldBlock), 1 << 20));
     let mut sent = 2;
     loop {
@@ -185,7 +186,7 @@ fn a_pipe_that_closes_half_way_is_reported_once() {
         planned.plan.borrow_mut().extend([Ok(7), end]);
         let writer = FrameWriter::new(planned.clone(), Rules::mcp());
         assert!(matches!(ping(&writer), Err(SendError::Io(_))));
-        // Nothing comes after half a line, and nobody is told that it did.
+        // Nothing follows a partly written line, and nothing is reported as sent.
         assert!(matches!(ping(&writer), Err(SendError::Broken)));
         assert!(matches!(writer.clone().flush(), Err(SendError::Broken)));
         assert_eq!(planned.all(), &PING.as_bytes()[..7]);
@@ -216,7 +217,7 @@ fn what_cannot_be_encoded_is_not_sent() {
     assert_eq!(planned.all(), PING.as_bytes());
 }
 
-/// A ticket that is dropped while a message is encoded may wake somebody who sends.
+/// A ticket that is dropped while a message is encoded may wake a task that sends.
 #[test]
 fn sending_while_sending_does_not_hang() {
     let planned = Planned::default();

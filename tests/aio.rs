@@ -1,4 +1,5 @@
-//! The two halves for asynchronous I/O: the same frames as everywhere, cancelled calls, slow and broken streams.
+//! The reader and the writer for asynchronous I/O: the same frames as elsewhere, cancelled calls, slow and broken
+//! streams.
 
 mod common;
 
@@ -20,7 +21,7 @@ use wireline::io::SendError;
 use wireline::ledger::Inbound;
 use wireline::{EncodeErrorKind, Frame, Id, Message, Rules, to_line};
 
-/// Gives what it has in pieces of a size; and now and then nothing yet, or an error.
+/// Returns its bytes in pieces of a fixed size; and now and then nothing yet, or an error.
 struct Unsteady<'a> {
     left: &'a [u8],
     size: usize,
@@ -45,7 +46,7 @@ impl Source for Unsteady<'_> {
     }
 }
 
-/// All cases in all dialects and pieces. Each call is given up when it would wait, and made again.
+/// All cases in all dialects and pieces. Each call that would wait is cancelled and repeated.
 #[test]
 fn gives_the_same_frames() {
     let stream: Vec<u8> = cases().iter().flat_map(|case| [&case.line[..], b"\r\n"].concat()).collect();
@@ -182,11 +183,11 @@ fn lines_that_were_sent_meanwhile_leave_in_one_write() {
     assert!(run.as_mut().poll(&mut cx).is_pending());
     assert_eq!((link.0.borrow().writes.len(), link.0.borrow().flushed), (1, 1));
     assert_eq!(methods(&link.taken()), ["a", "b", "c"]);
-    // Nothing is flushed for nothing.
+    // There are no needless flushes.
     assert!(run.as_mut().poll(&mut cx).is_pending());
     assert_eq!(link.0.borrow().flushed, 1);
 
-    // With the last sender, the task ends, and gives back its target.
+    // When the last sender is dropped, the task ends and returns its target.
     let clone = sender.clone();
     drop(sender);
     assert!(run.as_mut().poll(&mut cx).is_pending());
@@ -208,7 +209,7 @@ fn senders_wait_for_room() {
     assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
     assert!(run.as_mut().poll(&mut idle).is_pending());
 
-    // One that is given up sends nothing, and those that don't wait are refused without being called.
+    // A cancelled send sends nothing, and those that don't wait are refused without being called.
     assert!(notify(&sender, "given up").is_none());
     let refused = sender.try_send(|_| unreachable!());
     assert!(matches!(refused, Err(SendError::Full)), "{refused:?}");
@@ -243,7 +244,7 @@ fn what_cannot_be_encoded_is_not_sent() {
     assert_eq!(methods(&link.taken()), ["a line", "the next"]);
 }
 
-/// No line follows half a line, and whoever sends or waits is told.
+/// No line follows a partly written line, and everybody who sends or waits gets an error.
 #[test]
 fn a_broken_target_breaks_all_senders() {
     let link = Link::new(State::Open(20));
@@ -293,7 +294,7 @@ fn a_target_that_takes_nothing_is_broken() {
     assert_eq!(writer.run().now_or_never().unwrap().map(drop).unwrap_err().kind(), ErrorKind::WriteZero);
 }
 
-/// What can't be written isn't reported as sent.
+/// Lines that can't be written aren't reported as sent.
 #[test]
 fn a_writer_that_goes_while_a_message_is_encoded() {
     let writer = LineWriter::new(Link::new(State::Open(20)), Rules::mcp());
@@ -306,7 +307,7 @@ fn a_writer_that_goes_while_a_message_is_encoded() {
     assert!(matches!(sent, Err(SendError::Broken)), "{sent:?}");
 }
 
-/// Those who wait are woken one by one, in their order. One who gives up leaves nothing behind, and passes on its turn.
+/// Waiting senders are woken one by one, in order. One that gives up leaves nothing behind, and passes on its turn.
 #[test]
 fn those_who_wait_take_turns() {
     let link = Link::new(State::Blocked);
@@ -344,7 +345,7 @@ fn those_who_wait_take_turns() {
     assert_eq!(methods(&link.taken()), ["first", "b", "d"]);
 }
 
-/// Many who wait cost no more than few, each.
+/// The cost per waiting sender doesn't grow with their number.
 #[test]
 fn waiting_is_cheap() {
     let link = Link::new(State::Blocked);
@@ -365,7 +366,7 @@ fn waiting_is_cheap() {
         assert!(run.as_mut().poll(&mut idle).is_pending());
         assert!(send.as_mut().poll(&mut cx).is_ready());
     }
-    // Each was woken once: nobody woke for nothing.
+    // Each was woken exactly once.
     assert_eq!(count.0.load(Ordering::Relaxed), 20_000);
 }
 
@@ -480,7 +481,7 @@ mod on_tokio {
         serve.await.unwrap();
     }
 
-    /// A server that answers each request in a task of its own, and whose reads are cancelled now and then.
+    /// A server that answers each request in its own task, and whose reads are cancelled now and then.
     async fn answer(socket: TcpStream) {
         let rules = Rules::json_rpc();
         let (reader, writer) = socket.into_split();
@@ -493,7 +494,7 @@ mod on_tokio {
             let is_impatient = random.below(4) == 0;
             let frame = tokio::select! {
                 biased;
-                // A read that is given up half-way loses nothing.
+                // A cancelled read loses nothing.
                 () = tokio::task::yield_now(), if is_impatient => continue,
                 frame = frames.next_frame() => frame.unwrap(),
             };
@@ -508,7 +509,7 @@ mod on_tokio {
                 Some(Ok(other)) => panic!("{other:?}"),
                 Some(Err(fault)) => owed.reply(&fault.reply().unwrap()),
             };
-            // A send that is given up is made again.
+            // A cancelled send is repeated.
             let mut answer = Some(answer);
             while let Some(unsent) = answer.take() {
                 answer = sender.try_answer(unsent).err().and_then(|unsent| unsent.answer);

@@ -19,7 +19,7 @@ fn example(name: &str) -> PathBuf {
     path.join("examples").join(name.to_owned() + std::env::consts::EXE_SUFFIX)
 }
 
-/// Nothing here takes this long, unless somebody waits for ever.
+/// Nothing here takes this long, unless somebody waits forever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until a process has ended by itself.
@@ -55,7 +55,7 @@ struct Server {
     socket: Option<TcpStream>,
 }
 
-/// Those over TCP run until they are killed; and if a test fails, nothing is left running.
+/// Servers over TCP run until they are killed. Even if a test fails, nothing is left running.
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -107,7 +107,7 @@ impl Server {
         (answer["id"].to_string(), outcome)
     }
 
-    /// Ends the input. The answers that still come, until the server has ended.
+    /// Closes the input, waits for the server to end, and returns the remaining answers.
     fn end(mut self) -> Vec<(String, String)> {
         self.input = None;
         if let Some(socket) = &self.socket {
@@ -183,7 +183,7 @@ impl Proxy {
         self.clients.iter_mut().map(|client| client.lines().take(count).map(Result::unwrap).collect()).collect()
     }
 
-    /// No client sends any more. Returns what each still gets, until the proxy has ended.
+    /// Closes the sending side of all clients, waits for the proxy to end, and returns what each still received.
     fn end(mut self) -> Vec<Vec<String>> {
         for client in &self.clients {
             client.get_ref().shutdown(Shutdown::Write).unwrap();
@@ -332,7 +332,7 @@ fn pools_refuse_what_is_too_much() {
     }
 }
 
-/// What a server answers to hostile lines. The server must have ended by itself.
+/// A server's answers to hostile lines. The server must end by itself.
 fn serve_hostile(name: &str, input: Vec<u8>) -> Vec<u8> {
     let mut server =
         Command::new(example(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -399,7 +399,7 @@ fn proxy_survives_hostile_lines() {
     wait(&mut proxy.process);
 }
 
-/// What a server sends is no reason to stop either.
+/// The proxy survives whatever the server sends.
 #[test]
 #[cfg(unix)]
 fn proxy_survives_a_hostile_server() {
@@ -465,7 +465,7 @@ fn proxy_answers_for_a_server_that_is_gone() {
     }
 }
 
-/// That its input is closed is noticed when something is written to it.
+/// A server that closes its input is noticed at the next write.
 #[test]
 #[cfg(unix)]
 fn proxy_answers_for_a_server_that_takes_no_more() {
@@ -563,7 +563,7 @@ fn proxy_leaves_nobody_waiting() {
     assert_eq!(proxy.end(), [[""; 0]]);
 }
 
-/// A client that doesn't read, and one that leaves with requests in flight, are nobody else's trouble.
+/// A client that doesn't read, and one that leaves with requests in flight, don't affect other clients.
 #[test]
 fn proxy_does_not_wait_for_a_client() {
     let server = example("server");
@@ -573,7 +573,7 @@ fn proxy_does_not_wait_for_a_client() {
     for mut client in [&slow, &gone] {
         client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
         let requests = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"add\",\"params\":[1,2]}\n".repeat(1000);
-        // Until the proxy takes no more, since this client takes nothing.
+        // Until the proxy stops reading, since this client doesn't read its answers.
         while client.write(&requests).is_ok() {}
     }
     drop(gone);

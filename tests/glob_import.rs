@@ -1,4 +1,4 @@
-//! A glob import of the crate hides nothing that programs use beside it.
+//! A glob import of the crate doesn't shadow other names that programs use.
 #![cfg(feature = "tokio")]
 
 use wireline::*;

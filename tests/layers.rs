@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&str; 4] = ["json", "message", "decode", "encode"];
 /// The adapters may import every layer, but not each other.
 const ADAPTERS: [&str; 5] = ["ledger", "io", "aio", "codec", "stdio"];
-/// The exceptions: whatever writes sends the ledger's answers, and `aio` reads and fails as `io` does.
+/// The exceptions: writers send the ledger's answers, and `aio` shares reading and error types with `io`.
 const BETWEEN_ADAPTERS: [(&str, &str); 4] = [("io", "ledger"), ("aio", "ledger"), ("aio", "io"), ("codec", "ledger")];
 
 fn may_import(layer: &str, other: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Exactly one response for each request, whatever happens to it.
+//! Each request gets exactly one response, whatever happens to it.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn refused(owed: &Inbound, id: &str) -> Refusal {
     admit(owed, id).unwrap_err().refusal().unwrap()
 }
 
-/// Accepts an answer, and says what it is.
+/// Accepts an answer, and describes it.
 fn said(answer: Answer) -> Vec<String> {
     common::decode(Rules::json_rpc(), [&answer.accept()[..]])
 }
@@ -152,7 +152,7 @@ fn is_bounded() {
     assert_eq!(asked.issue("two").unwrap_err().0, "two");
 }
 
-/// Large ledgers are spread over several locks, and are full all the same when they are full.
+/// Large ledgers are spread over several locks, but still enforce their limit.
 #[test]
 fn large_ledgers_are_exactly_full() {
     for limit in [255, 256, 511, 512, 1000, 4096, 10_000] {
@@ -171,7 +171,7 @@ fn large_ledgers_are_exactly_full() {
     }
 }
 
-/// A request may have been read under other rules than those that its answer is written under.
+/// A request may have been decoded under other rules than those for its answer.
 #[test]
 fn an_id_that_no_answer_could_have_is_refused() {
     let mcp = Inbound::new(Rules::mcp(), 10);
@@ -186,7 +186,7 @@ fn an_id_that_no_answer_could_have_is_refused() {
     drop(admit(&short, "12345").unwrap());
 }
 
-/// Limits may be so small that nothing fits: an error always does.
+/// Even under the smallest limits, an error always fits.
 #[test]
 fn there_is_always_room_for_an_error() {
     let rules = Rules::json_rpc().max_line_len(0).max_depth(0).max_batch_len(0);
@@ -317,7 +317,7 @@ fn whoever_writes_is_woken_once() {
     assert_eq!(count(), 2);
     drop(admit(&owed, "3").unwrap().respond(&1).accept());
     assert_eq!(count(), 2);
-    // A writer that can't send them isn't told again what it knows.
+    // A writer that can't send them isn't woken again.
     for _ in 0..3 {
         assert_eq!(owed.dropped().count(), 2);
     }
@@ -383,14 +383,14 @@ fn a_thread_waits_for_the_last_answer() {
     assert_eq!(owed.in_flight(), 0);
 }
 
-/// Whoever waits for the last answer may flush and exit: its line must be with the writer by then.
+/// A server that waits for the last answer may then flush and exit, so the writer must have the line by then.
 #[test]
 fn the_last_answer_is_with_the_writer_before_anybody_is_woken() {
     struct Flushes(FrameWriter<Vec<u8>>);
 
     impl Wake for Flushes {
         fn wake(self: Arc<Self>) {
-            // Also sends, as one may who is woken: no lock is held.
+            // A task that is woken may send, because no lock is held.
             assert!(self.0.send(|encoder| encoder.notification("idle", &())).is_ok());
             assert!(self.0.flush().is_ok());
         }
@@ -426,7 +426,7 @@ fn a_closed_ledger_admits_no_more() {
     }
 }
 
-/// At a deadline, what is left is answered by whoever closes, and the tickets' own answers say nothing.
+/// At the deadline, `answer_rest` answers the remaining requests, and the tickets' own answers are empty.
 #[test]
 fn the_rest_is_answered_once() {
     for limit in [10, 10_000] {
@@ -448,7 +448,7 @@ fn the_rest_is_answered_once() {
         assert_eq!(found, [error("1"), error("2"), vec![], error("4")]);
         assert_eq!(owed.in_flight(), 0);
 
-        // Nobody needs to go on, and whatever comes is not sent.
+        // Work can stop, and no further answer is sent.
         assert!(held.is_cancelled());
         assert_eq!(alarm.count(), 1);
         // The id is free, although the old ticket is still there.
@@ -474,7 +474,7 @@ fn the_rest_that_is_dropped_is_owed() {
     assert_eq!((owed.in_flight(), owed.dropped().count()), (0, 0));
 }
 
-/// A batch under rules that its parts exceed still has them all.
+/// If the parts of a batch exceed the rules, all of them are still sent.
 #[test]
 fn a_batch_of_answers_made_under_other_rules() {
     let (large, small) = (Inbound::new(Rules::json_rpc(), 10), Inbound::new(Rules::json_rpc().max_line_len(200), 10));
@@ -487,7 +487,7 @@ fn a_batch_of_answers_made_under_other_rules() {
     assert_eq!((large.in_flight(), small.in_flight()), (0, 0));
 }
 
-/// Whoever gives up waiting leaves nothing behind.
+/// A waiter that gives up leaves nothing behind.
 #[test]
 fn waiting_can_be_given_up() {
     let owed = Inbound::new(Rules::json_rpc(), 10);
@@ -503,8 +503,7 @@ fn waiting_can_be_given_up() {
     assert_eq!(count.count(), 0);
 }
 
-/// The waker of a task may own what the task owns: another ticket, for example. Dropping it must not be done under a
-/// lock.
+/// The waker of a task may own what the task owns, such as another ticket, so it must not be dropped under a lock.
 #[test]
 fn a_waker_may_own_a_ticket() {
     struct Owns(#[allow(dead_code)] Ticket);
@@ -613,7 +612,7 @@ fn outbound_takes_ids_that_somebody_else_made() {
     asked.track(&Id::from("a-1"), "theirs").unwrap();
     asked.track(&Id::from(1), "number").unwrap();
     assert_eq!(asked.track(&Id::parse("1.0").unwrap(), "again"), Err(Untracked::Duplicate("again")));
-    // Its own ids stay clear of them.
+    // The ids it issues avoid those.
     assert_eq!(asked.issue("ours").unwrap(), Id::from(2));
     asked.track(&Id::NULL, "null").unwrap();
     assert_eq!(asked.track(&Id::from(7), "full").unwrap_err().into_value(), "full");
@@ -622,7 +621,7 @@ fn outbound_takes_ids_that_somebody_else_made() {
     assert_eq!(asked.settle(&result("1")), Ok("number"));
     assert_eq!(asked.settle(&result("null")), Ok("null"));
     assert_eq!(asked.settle(&result("2")), Ok("ours"));
-    // One that was settled can be used again, as far as its maker is concerned.
+    // An id that was settled can be tracked again.
     asked.track(&Id::from("a-1"), "theirs again").unwrap();
 }
 
@@ -662,7 +661,7 @@ enum Op {
     DropTicket(u8),
     DropAnswer(u8),
     Accept(u8),
-    /// Joins answers, in an array or in lines, and accepts that or drops it.
+    /// Joins answers, as an array or as lines, and accepts or drops the result.
     Join {
         array: bool,
         accept: bool,
@@ -719,14 +718,14 @@ impl Arbitrary for Op {
     }
 }
 
-/// The model: each request ever made, by its id, and what has become of it. It knows no slots, no queue and no locks.
+/// The model: each request ever made, by its id, and its state. It has no slots, no queue and no locks.
 struct Made {
     id: String,
     cancelled: bool,
-    /// Whether somebody has let go of its ticket or of an answer to it.
+    /// Whether its ticket or an answer to it was dropped.
     dropped: bool,
     settled: bool,
-    /// Whether a response is to be on the wire.
+    /// Whether a response must be on the wire.
     answered: bool,
 }
 
@@ -738,7 +737,7 @@ struct Walk {
     tickets: Vec<(usize, Ticket)>,
     answers: Vec<(usize, Answer)>,
     wire: Vec<u8>,
-    /// A mistake on purpose, to see that it is found: a dropped answer counts as given.
+    /// A deliberate mistake, which the test must find: a dropped answer counts as sent.
     is_planted: bool,
 }
 
@@ -769,7 +768,7 @@ impl Walk {
         self.settle(at);
     }
 
-    /// Nobody wants to know of it any more, so that dropping it is as good as an answer.
+    /// Whether the request needs no answer any more, so that dropping it settles it.
     fn is_moot(&self, at: usize) -> bool {
         self.made[at].settled || self.made[at].cancelled && self.mcp
     }
@@ -882,7 +881,7 @@ impl Walk {
             self.wire.extend_from_slice(&line);
             self.settle(at);
         }
-        // What was dropped first and cancelled then is settled on the way.
+        // A request that was dropped and then cancelled is settled on the way.
         for at in 0..self.made.len() {
             if self.is_moot(at) && self.made[at].dropped {
                 self.settle(at);
@@ -945,7 +944,7 @@ fn exactly_one_response() {
     thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(check))));
 }
 
-/// A mistake is not only found: what is shown of it is the shortest walk that makes it.
+/// A mistake is found, and shrunk to the shortest walk that reveals it.
 #[test]
 fn a_planted_mistake_shrinks() {
     fn property(ops: Vec<Op>) -> bool {
@@ -960,7 +959,7 @@ fn a_planted_mistake_shrinks() {
     assert!(shown.contains(r#"["[Admit(0), Respond(0, Fine), DropAnswer(0)]"]"#), "{shown}");
 }
 
-/// Several threads on one ledger, each with requests of its own whose tickets and answers wander among the threads.
+/// Several threads share one ledger. Each has its own requests, but tickets and answers move between threads.
 #[test]
 fn exactly_one_response_from_several_threads() {
     const THREADS: usize = 4;
@@ -1023,7 +1022,7 @@ fn exactly_one_response_from_several_threads() {
     }
 }
 
-/// However short ids have to be, a line without one is answered where the rules say so.
+/// However short ids must be, a line without one is answered if the rules say so.
 #[test]
 fn a_null_id_always_fits() {
     for rules in [Rules::json_rpc().max_id_len(0), Rules::json_rpc().max_id_len(3)] {

@@ -1,4 +1,5 @@
-//! The loops that documentation and examples show, fed with hostile lines: each goes on, and answers the next request.
+//! Feeds hostile lines to the loops in the documentation and the examples: each must continue and answer the next
+//! request.
 //!
 //! A `mirror` is a copy of code from a document. [`mirrors_are_true`] compares them, and [`no_loop_is_forgotten`] finds
 //! loops that are neither here nor run as a process by `tests/examples.rs`.
@@ -17,7 +18,7 @@ fn is_unknown(answer: &Value) -> bool {
     answer["error"]["code"] == -32601
 }
 
-/// What a server sends back for `input`, until it has taken all of it and ended.
+/// A server's output for `input`, until it has read all of it and ended.
 async fn exchange<F, E>(serve: impl FnOnce(TcpStream) -> F, input: Vec<u8>) -> Vec<u8>
 where
     F: Future<Output = Result<(), E>>,
@@ -319,7 +320,7 @@ mod answering_faults {
         });
     }
 
-    /// Those that are no faults, and so not answered here.
+    /// Those that aren't faults, and so get no answer here.
     fn valid_ones() -> String {
         let valid = super::hostile_lines()
             .into_iter()
@@ -539,7 +540,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// Code from anywhere, also from documentation comments, without what rustfmt may do differently in each place.
+/// Code from a file or a documentation comment, without anything that rustfmt may format differently in each place.
 fn normalized(code: &str) -> String {
     let line = |line: &str| {
         let line = line.trim();
@@ -562,8 +563,8 @@ fn mirrors_are_true() {
     assert_eq!(mirrors, 9);
 }
 
-/// How often each file takes frames in a loop. Those that answer are mirrored here, or are examples that are run with
-/// hostile lines. Whoever adds one should do the same, and count it.
+/// How many loops over frames each file has. Those that answer are mirrored here, or are examples that are run with
+/// hostile lines. If you add one, do the same, and count it here.
 #[test]
 fn no_loop_is_forgotten() {
     const LOOPS: &[(&str, usize)] = &[

@@ -273,7 +273,7 @@ fn an_owned_frame_shares_the_buffer() {
     assert!(info.count_total <= 1 && info.bytes_total < 100, "{info:?}");
 }
 
-/// What a tool's result looks like.
+/// A typical result of a tool.
 #[derive(serde::Serialize)]
 struct ToolResult {
     content: Vec<Content>,
@@ -312,7 +312,7 @@ fn nothing_is_allocated_to_encode_into_room_that_is_there() {
     }
 }
 
-/// Room is made for what is there and a vector or two, not for the escapes that there might be.
+/// Room is reserved for the text and a vector or two, not for the escapes that might be needed.
 #[test]
 fn a_line_takes_little_more_memory_than_it_needs() {
     for len in [0, 10, 60, 100, 1000, 30_000] {

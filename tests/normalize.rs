@@ -1,4 +1,5 @@
-//! Texts of careless writers: what comes out is accepted, and everything but null params is as it was.
+//! `Encoder::normalize` on careless texts: the result is accepted, and nothing changes except null params and line
+//! breaks.
 
 mod common;
 
@@ -6,8 +7,8 @@ use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use wireline::{Encoder, Frame, Rules, to_line};
 
-/// A message or a batch by somebody careless: members in any order, blanks and line breaks between all tokens, and params
-/// that may be null.
+/// A careless message or batch: members in any order, blanks and line breaks between all tokens, and params that may be
+/// null.
 #[derive(Clone, Debug)]
 struct Careless {
     is_batch: bool,
@@ -84,7 +85,8 @@ impl Careless {
         if self.is_batch { format!("\n[{messages}\r] ") } else { messages }
     }
 
-    /// Whether `line` has the members that should be left, byte for byte but for line breaks, with only blanks in between.
+    /// Whether `line` has the members that should be left, byte for byte but for line breaks, with only blanks in
+    /// between.
     fn is_left_in(&self, line: &str) -> bool {
         let is_blank = |c: char| c == ' ' || c == '\t';
         let mut rest = Some(line.trim_start_matches(is_blank));
@@ -140,7 +142,7 @@ fn normalizing_leaves_out_null_params_and_nothing_else() {
     QuickCheck::new().tests(2000).quickcheck(property as fn(_) -> _);
 }
 
-/// What isn't a message apart from its null params is refused, and leaves no trace. What is one already is only flattened.
+/// A text with other faults than null params is refused and leaves no trace. A valid message is only flattened.
 #[test]
 fn normalizing_refuses_what_it_should() {
     for case in common::cases() {

@@ -1,4 +1,4 @@
-//! `io::serve`: everything that comes in is answered as it should be.
+//! `io::serve` answers everything it receives correctly.
 
 mod common;
 
@@ -145,7 +145,7 @@ fn a_batch_of_answers_may_outgrow_a_line() {
     assert!(output.split(|&byte| byte == b'\n').all(|line| line.len() <= 300));
 }
 
-/// Gives one byte at a time, with interruptions.
+/// Reads one byte at a time, with interruptions.
 struct Trickle<'a>(&'a [u8], bool);
 
 impl Read for Trickle<'_> {
@@ -264,7 +264,7 @@ fn a_panic_while_dropping_ends_nothing() {
     );
 }
 
-/// Answers to what came in one read do not pile up until the next.
+/// Answers to the requests of one read don't accumulate until the next read.
 #[test]
 fn long_answers_are_written_on_the_way() {
     struct Sizes(Vec<usize>);

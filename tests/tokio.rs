@@ -90,7 +90,7 @@ async fn sends_lines_from_anywhere() {
     assert_eq!(found.len(), 4);
 }
 
-/// What `write` makes an encoder write.
+/// The line that `write` encodes.
 fn line(write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>) -> Line {
     to_line(&Rules::json_rpc(), write).unwrap()
 }
@@ -103,7 +103,7 @@ async fn echo(socket: TcpStream) {
         turn = turn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let frame = tokio::select! {
             biased;
-            // A read that is given up half-way must lose nothing.
+            // A cancelled read must lose nothing.
             () = sleep(Duration::from_micros(u64::from(turn >> 24))), if turn & 0x10000 != 0 => continue,
             frame = framed.next() => frame,
         };
@@ -169,7 +169,7 @@ async fn a_thousand_connections_lose_nothing() {
     }
 }
 
-/// A peer that sends and does not read is stopped, instead of filling memory with answers to it.
+/// A peer that sends without reading is throttled, instead of filling memory with answers.
 #[tokio::test]
 async fn a_slow_reader_holds_back_the_writer() {
     let (mut near, far) = duplex(8 << 10);

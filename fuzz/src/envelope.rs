@@ -399,7 +399,8 @@ pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
     serde_json::from_str::<Members<'_>>(json).ok().map(|Members(members)| members)
 }
 
-/// 1024 bytes, or what leaves room for an error in an array on a line, which may have 128 bytes in any case.
+/// The longest id: 1024 bytes, or less to leave room for an error in an array on a line, which may always have 128
+/// bytes.
 fn max_id_len(settings: &Settings) -> usize {
     let error = r#"[{"jsonrpc":"2.0","id":,"error":{"code":-32800,"message":"Request cancelled"}}]"#;
     (settings.max_line_len.max(128) - error.len()).min(1024)

@@ -1,6 +1,6 @@
-//! Exactly one answer for each request, against a model that knows requests and nothing of how they are kept.
+//! Each request gets exactly one answer, as in a model that only tracks the state of each request.
 //!
-//! The input: the dialect, how many requests may be in flight, how long an answer may be, and operations of two bytes.
+//! Input: the dialect, the limits for requests in flight and for the length of an answer, and operations of two bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind, Write};
@@ -18,7 +18,7 @@ use wireline::{Frame, Id, Message, Response, RpcError, Rules};
 use super::common::{Dialect, quiet_panics_on_purpose};
 use super::input::Choices;
 
-/// Ids, those of the same value in one row.
+/// Ids, grouped by value.
 const IDS: [&[&str]; 9] = [
     &["1", "1.0", "10e-1", "0.1E+1"],
     &["\"1\"", "\"\\u0031\""],
@@ -91,7 +91,7 @@ impl Serialize for Payload {
     }
 }
 
-/// The other end, which takes everything or would block.
+/// The other end, which accepts everything or would block.
 #[derive(Clone, Default)]
 struct Pipe {
     blocks: Arc<AtomicBool>,
@@ -111,11 +111,11 @@ impl Write for Pipe {
     }
 }
 
-/// The side that is asked, and a model of it.
+/// The side that receives requests, and a model of it.
 struct Asked {
     dialect: Dialect,
     limit: usize,
-    /// What an answer may have, which is never less than 128 bytes.
+    /// The longest answer, in bytes. Never less than 128.
     max_line_len: usize,
     ledger: Inbound,
     woken: Arc<AtomicUsize>,
@@ -123,7 +123,7 @@ struct Asked {
     writer: FrameWriter<Pipe>,
     out: BytesMut,
     tickets: Vec<(usize, Ticket)>,
-    /// Each with the requests it is for, and whether it was dropped before.
+    /// Each with the requests it answers, and whether these were dropped before.
     answers: Vec<(Vec<(usize, bool)>, Answer)>,
 
     made: Vec<Made>,
@@ -136,7 +136,7 @@ struct Made {
     id: String,
     value: String,
     cancelled: bool,
-    /// Dropped, and not taken up again.
+    /// Dropped, and not yet taken from `dropped`.
     queued: bool,
     settled: bool,
     answered: bool,
@@ -203,7 +203,7 @@ impl Asked {
             Err(refusal) => {
                 assert_eq!(refusal.refusal(), expected, "{id}");
                 if expected == Some(Refusal::InvalidId) {
-                    // There may be no way to say so. If there is, it is not by this id.
+                    // There may be no answer at all. If there is one, it doesn't have this id.
                     drop(refusal.accept());
                     return;
                 }
@@ -214,7 +214,7 @@ impl Asked {
         }
     }
 
-    /// Nobody wants to know of it any more.
+    /// Whether the request needs no answer any more.
     fn is_moot(&self, request: usize) -> bool {
         let made = &self.made[request];
         made.settled || made.cancelled && self.dialect == Dialect::Mcp
@@ -228,7 +228,7 @@ impl Asked {
         made.queued = false;
     }
 
-    /// A ticket or an answer was dropped. Whether it had been before.
+    /// Records that a ticket or an answer was dropped; `before` tells whether the request had been dropped before.
     fn has_dropped(&mut self, request: usize, before: bool) {
         if self.is_moot(request) {
             self.settle(request);
@@ -249,11 +249,11 @@ impl Asked {
     fn answer(&mut self, choice: u8, payload: Payload) {
         let Some((request, ticket)) = self.take_ticket(choice) else { return };
         let answer = catch_unwind(AssertUnwindSafe(|| ticket.respond(&payload)));
-        // What has been settled by somebody else counts as cancelled.
+        // A request that was settled elsewhere counts as cancelled.
         let is_unwanted = self.is_moot(request) && self.dialect == Dialect::Mcp;
         let id = &self.made[request].id;
         let result = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{RESULT}}}\n");
-        // Under ACP a result has no null for an id.
+        // Under ACP rules, a result can't have a null id.
         let is_fine = matches!(payload, Payload::Fine) && !(id == "null" && self.dialect == Dialect::Acp);
         let expected = match result.len() - 1 <= self.max_line_len && is_fine {
             true => result,
@@ -328,7 +328,7 @@ impl Asked {
         let _ = self.writer.flush().expect("the pipe does not break");
     }
 
-    /// Joins some answers in an array, or in lines.
+    /// Joins some answers, as an array or as lines.
     fn join(&mut self, choice: u8) {
         let from = usize::from(choice / 2).checked_rem(self.answers.len()).unwrap_or_default();
         let (requests, answers): (Vec<_>, Vec<_>) = self.answers.drain(from..).unzip();
@@ -429,11 +429,11 @@ impl Asked {
     }
 }
 
-/// The side that asks, and a model of it.
+/// The side that sends requests, and a model of it.
 struct Asking {
     limit: usize,
     ledger: Outbound<u64>,
-    /// By value: which turn it was, what is kept, and the deadline.
+    /// By the id's value: the turn it was sent in, the value kept for it, and the deadline.
     open: HashMap<String, (u64, u64, Option<Instant>)>,
     issued: u64,
     turns: u64,
@@ -481,7 +481,7 @@ impl Asking {
         self.check();
     }
 
-    /// An id that was issued or tracked, or not, in some spelling.
+    /// An id in some spelling, which may have been issued or tracked.
     fn choose(&self, choice: u8) -> (String, String) {
         if choice >= 0x80 {
             return id(choice);
@@ -565,7 +565,7 @@ fn error_line(id: &str, code: i64, message: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":\"{message}\"}}}}\n")
 }
 
-/// An id: the first spelling of its value, and one of its spellings. Some are long.
+/// An id: the first spelling of its value, and any of its spellings. Some are long.
 fn id(choice: u8) -> (String, String) {
     if choice >= 0xfd {
         let id = "7".repeat(usize::from(choice - 0xfc) * 340);

@@ -1,7 +1,7 @@
-//! Whatever comes in, `io::serve` goes on, and answers as it should: each request once, in order, by lines that are valid.
-//! So does `io::answer`, for each line by itself.
+//! `io::serve` survives any input and answers each request once, in order, with valid lines. `io::answer` does the same
+//! for each line on its own.
 //!
-//! The input: five bytes of [`Settings`], how much is read at a time, and the stream.
+//! Input: five bytes of [`Settings`], the size of a read, and the stream.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -22,7 +22,7 @@ pub fn run(data: &[u8]) {
     let size = choices.limit(usize::MAX).max(1);
     let stream = choices.rest();
     let rules = settings.rules();
-    // An answer may always be so long and so deep.
+    // An answer may always be this long and this deep.
     let wide = rules.max_line_len(settings.max_line_len.max(128)).max_depth(settings.max_depth.max(3));
 
     let mut output = Vec::new();
@@ -38,7 +38,7 @@ pub fn run(data: &[u8]) {
     let mut found = found_lines(&output, &wide).into_iter();
     let (mut expected_calls, mut expected_faults) = (Vec::new(), 0);
     for line in lines(stream, &settings) {
-        // In the stream, and by itself, where it is the first line.
+        // The answers in the stream, and those to the line on its own, where it is line 1.
         let (mut answers, mut alone) = (Vec::new(), Vec::new());
         let mut take = |entry: Result<Message<'_>, Fault>| {
             if let Ok(message) = &entry {
@@ -78,14 +78,14 @@ pub fn run(data: &[u8]) {
     assert_eq!(faults, expected_faults, "each fault is reported once");
 }
 
-/// A line is answered in the same way by itself.
+/// Checks that a line on its own gets the same answer.
 fn check_text(text: &[u8], rules: &Rules, expected: Option<String>) {
     let found = answer_with(text, rules, |call| handle(&call), |_| {});
     let found = found.map(|answer| String::from_utf8(answer.to_vec()).expect("UTF-8"));
     assert_eq!(found, expected, "the answer to {:?}", String::from_utf8_lossy(text));
 }
 
-/// By the method's name: fine, failing, panicking, and answers of all sorts that cannot be sent.
+/// Handles a call as the method's name says: it succeeds, fails, panics, or returns something that can't be sent.
 fn handle(call: &Call<'_>) -> Result<Outcome, RpcError> {
     match call.method() {
         "echo" => Ok(Outcome::Json(call.raw_params().map_or("null", |params| params.as_json()).to_owned())),
@@ -101,7 +101,7 @@ fn handle(call: &Call<'_>) -> Result<Outcome, RpcError> {
     }
 }
 
-/// What a handler returns for a result.
+/// The result of a handler.
 enum Outcome {
     /// As it came, blanks and line breaks included.
     Json(String),
@@ -146,14 +146,14 @@ fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Optio
                 "panic" | "nan" | "explode" => None,
                 _ => error(&RpcError::method_not_found()),
             };
-            // What cannot be sent is replaced.
+            // A result that can't be sent is replaced.
             first.or_else(|| error(&RpcError::internal()))
         }
         Ok(Message::Notification(_) | Message::Response(_)) => None,
         Err(fault) => {
-            // It counts lines from the start of what was parsed.
+            // It was parsed on its own, as line 1.
             let reply = fault.reply()?.to_string().replacen("\"line\":1,", &format!("\"line\":{line},"), 1);
-            // The place is left out if there is no room for it.
+            // The position is left out if there is no room for it.
             let short = reply.split(",\"data\"").next().map(|reply| format!("{reply}}}}}"));
             encode(&|encoder| encoder.raw(reply.as_bytes()))
                 .or_else(|| encode(&|encoder| encoder.raw(short.as_deref().unwrap_or_default().as_bytes())))
@@ -161,7 +161,7 @@ fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Optio
     }
 }
 
-/// The answers to a batch are one array, unless that would be against the rules.
+/// Checks that the answers to a batch are one array, unless that would break the rules.
 fn check_batch(found: &mut impl Iterator<Item = Found>, answers: &[String], rules: &Rules) {
     let may_be_array = |answers: &[String]| match Frame::parse(format!("[{}]", answers.join(",")).as_bytes(), rules) {
         Ok(Frame::Batch(batch)) => batch.iter().all(|entry| entry.is_ok()),
@@ -185,14 +185,14 @@ fn check_batch(found: &mut impl Iterator<Item = Found>, answers: &[String], rule
     assert!(lines == 1 || !may_be_array(answers), "{lines} lines of answers, not one array of {answers:?}");
 }
 
-/// A line that was put out.
+/// A line of output.
 #[derive(Debug, PartialEq)]
 enum Found {
     One(String),
     Several(Vec<String>),
 }
 
-/// The lines of what was put out, each valid for serde_json and by the rules.
+/// The lines of the output. Each must be valid according to serde_json and the rules.
 fn found_lines(output: &[u8], rules: &Rules) -> Vec<Found> {
     let output = std::str::from_utf8(output).expect("UTF-8 is put out");
     assert!(output.is_empty() || output.ends_with('\n'), "half a line is put out");
@@ -216,7 +216,7 @@ fn found_lines(output: &[u8], rules: &Rules) -> Vec<Found> {
     output.split_terminator('\n').map(line).collect()
 }
 
-/// Gives so much at a time, with interruptions.
+/// Reads `size` bytes at a time, with interruptions.
 struct Pieces<'a> {
     rest: &'a [u8],
     size: usize,

@@ -1,4 +1,4 @@
-//! One message while it is being written: how each kind is spelled, and what is refused.
+//! A message while it is being written.
 
 use bytes::BytesMut;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::serializer::{self, Bounds};
 
 const NULL_PARAMS: &[u8] = br#","params":null"#;
 
-/// A line, or an entry of a batch, that is being written. Unless it becomes whole, it is removed again.
+/// A line, or an entry of a batch, that is being written. When dropped before it is `whole`, it is removed again.
 pub(crate) struct Draft<'d> {
     pub(crate) out: &'d mut BytesMut,
     pub(crate) rules: &'d Rules,
@@ -22,7 +22,7 @@ pub(crate) struct Draft<'d> {
     pub(crate) line: usize,
     /// Where the message starts.
     pub(crate) start: usize,
-    /// Where to cut: where the message starts, or the comma before it.
+    /// Where to truncate: at the start of the message, or at the comma before it.
     pub(crate) from: usize,
     /// How many brackets are around the message.
     pub(crate) depth: u32,
@@ -113,7 +113,7 @@ impl<'d> Draft<'d> {
             self.text(data)?;
         }
         self.text(b"}}")?;
-        // It was valid when it was added to the error, but these rules may not allow it to be as deep.
+        // The data was valid when it was added to the error, but may be too deep for these rules.
         if error.data().is_some() { self.check_rules() } else { Ok(()) }
     }
 
@@ -177,7 +177,7 @@ impl<'d> Draft<'d> {
         self.check_id(id, envelope.kind)?;
         let id = id.as_json();
         let (before, after) = (&text[..envelope.id.start()], &text[envelope.id.end()..]);
-        // Room for the old id is more than enough for the line feed.
+        // This includes the old id, which leaves more than enough room for the line feed.
         self.out.reserve(text.len() + id.len());
         self.text(before.as_bytes())?;
         self.text(id.as_bytes())?;
@@ -185,7 +185,7 @@ impl<'d> Draft<'d> {
         self.check_again(envelope)
     }
 
-    /// What a payload may take up, if it may exceed the line limit by `excess`.
+    /// The bounds of a payload that may exceed the line limit by `excess`.
     fn bounds(&self, excess: usize) -> Bounds {
         Bounds {
             start: self.start,
@@ -208,7 +208,7 @@ impl<'d> Draft<'d> {
         Err(EncodeError::rule(FaultKind::LineTooLong, limit))
     }
 
-    /// Whether the message may open so many brackets of its own.
+    /// Checks that the message may open this many brackets of its own.
     fn check_depth(&self, brackets: u32) -> Result<(), EncodeError> {
         match self.depth + brackets <= self.rules.max_depth_u32() {
             true => Ok(()),
@@ -220,7 +220,7 @@ impl<'d> Draft<'d> {
         envelope::check_id(id.as_json(), kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
-    /// Whether a message that has passed other rules passes these. It is only read again if they may be stricter.
+    /// Checks that a message that has passed other rules passes these. It is read again only if these may be stricter.
     fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
         if !self.rules.standard().covers(before.passed) || self.depth > 0 {
             self.check_rules()?;
@@ -231,7 +231,7 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// Whether what has been written passes the rules.
+    /// Checks that the text written so far passes the rules.
     fn check_rules(&self) -> Result<(), EncodeError> {
         self.check(self.rules)
     }
@@ -248,7 +248,7 @@ impl<'d> Draft<'d> {
         checked.map_err(|violation| EncodeError::rule(violation.kind, violation.at))
     }
 
-    /// Writes a space for every line break. In valid JSON they occur between tokens only, so no value changes.
+    /// Replaces every line break with a space. In valid JSON they occur only between tokens, so no value changes.
     fn replace_line_breaks(&mut self) {
         for byte in &mut self.out[self.start..] {
             if matches!(byte, b'\n' | b'\r') {
@@ -258,7 +258,7 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// `text` without the blanks around it.
+/// `text` without the white space around it.
 fn trimmed(text: &[u8]) -> &[u8] {
     let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
     let end = text.iter().rposition(|&byte| !is_blank(byte)).map_or(start, |last| last + 1);

@@ -15,12 +15,12 @@ use super::rpc_error::RpcError;
 
 /// Turns messages into lines: each call appends one whole line to a buffer, or nothing.
 ///
-/// If a payload fails to serialize or panics, if a line break would end up in the line, or if the rules don't permit the
-/// message, the buffer stays as it was and the [`EncodeError`] says why. Whatever an encoder emits, a
-/// [`Decoder`](crate::Decoder) with the same rules accepts.
+/// If a payload fails to serialize or panics, if the line would contain a line break, or if the rules don't permit the
+/// message, the buffer stays as it was and the [`EncodeError`] says why. A [`Decoder`](crate::Decoder) with the same
+/// rules accepts everything that an encoder emits.
 ///
-/// The buffer is the encoder's own ([`new`](Self::new)) or somebody else's ([`append_to`](Encoder::append_to)). Writing
-/// it out and flushing is up to the caller.
+/// The encoder has its own buffer ([`new`](Self::new)) or appends to yours ([`append_to`](Encoder::append_to)). The
+/// caller writes it out and flushes.
 ///
 /// ```
 /// use serde_json::json;
@@ -43,8 +43,8 @@ use super::rpc_error::RpcError;
 /// # Ok::<(), wireline::EncodeError>(())
 /// ```
 ///
-/// What it appends to is its type parameter: a buffer of lines, or a [batch](BatchEncoder) that is being filled. Both
-/// take the same messages.
+/// The type parameter is the destination: a buffer of lines, or a [batch](BatchEncoder) that is being filled. Both
+/// accept the same messages.
 pub struct Encoder<S = BytesMut> {
     rules: Rules,
     sink: S,
@@ -54,18 +54,18 @@ pub struct Encoder<S = BytesMut> {
 pub type BatchEncoder<'b> = Encoder<BatchEntries<'b>>;
 
 impl Encoder {
-    /// An encoder with a buffer of its own.
+    /// An encoder with its own buffer.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self { rules, sink: BytesMut::new() }
     }
 
-    /// Takes the lines that have been encoded out of the buffer.
+    /// Takes all encoded lines out of the buffer.
     pub fn take(&mut self) -> Bytes {
         self.sink.split().freeze()
     }
 
-    /// Removes all lines from the buffer, and keeps its memory for the next ones.
+    /// Removes all lines from the buffer but keeps its capacity.
     pub fn clear(&mut self) {
         self.sink.clear();
     }
@@ -95,10 +95,10 @@ impl<S: BorrowMut<BytesMut>> Encoder<S> {
         self.sink.borrow()
     }
 
-    /// Appends a batch of whatever `fill` puts into it, as one line.
+    /// Appends a batch as one line; `fill` adds its entries.
     ///
-    /// An entry that is refused leaves no trace, and the batch can go on without it. If `fill` returns an error, the
-    /// whole batch is removed again.
+    /// A refused entry leaves no trace, and `fill` can continue without it. If `fill` returns an error, the whole batch
+    /// is removed.
     ///
     /// ```
     /// use wireline::{Encoder, Id, Rules};
@@ -117,7 +117,7 @@ impl<S: BorrowMut<BytesMut>> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// What `fill` returned; or the batch is empty, too long, or not permitted.
+    /// `fill` returned an error, or the batch is empty, too long, or not permitted.
     pub fn batch(
         &mut self,
         fill: impl FnOnce(&mut BatchEncoder<'_>) -> Result<(), EncodeError>,
@@ -159,7 +159,7 @@ impl<S: Sink> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// See [`EncodeError`]; the buffer is then as it was before. That goes for all of these methods.
+    /// See [`EncodeError`]. On an error, this and all methods below leave the buffer as it was.
     pub fn request(
         &mut self,
         id: &Id<'_>,
@@ -212,7 +212,7 @@ impl<S: Sink> Encoder<S> {
         self.append(|draft| draft.error(id.into(), error))
     }
 
-    /// Appends the answer that a [`Fault`](crate::Fault) calls for; see [`Fault::reply`](crate::Fault::reply).
+    /// Appends the reply to a [`Fault`](crate::Fault); see [`Fault::reply`](crate::Fault::reply).
     ///
     /// # Errors
     ///
@@ -221,8 +221,9 @@ impl<S: Sink> Encoder<S> {
         self.append(|draft| draft.error_reply(reply))
     }
 
-    /// Appends a whole message that serializes, envelope included, if it passes the rules: for SDKs that have message
-    /// types of their own.
+    /// Appends a value that serializes as a whole message, envelope included, if it passes the rules.
+    ///
+    /// This is for SDKs with their own message types.
     ///
     /// ```
     /// use wireline::{EncodeErrorKind, Encoder, FaultKind, Rules};
@@ -260,15 +261,15 @@ impl<S: Sink> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// It breaks a rule, or contains a line break; for texts that may, see [`flatten`](Self::flatten) and
+    /// The line breaks a rule or contains a line break. For texts with line breaks, see [`flatten`](Self::flatten) and
     /// [`normalize`](Self::normalize).
     pub fn raw(&mut self, line: &[u8]) -> Result<(), EncodeError> {
         self.append(|draft| draft.raw(line))
     }
 
-    /// Appends a text made elsewhere on one line, if it passes the rules.
+    /// Appends a text made elsewhere, joined into one line, if it passes the rules.
     ///
-    /// Line breaks between its tokens become spaces, which changes no value. Blanks around it are dropped.
+    /// Line breaks between its tokens become spaces, which changes no value. White space around it is dropped.
     ///
     /// ```
     /// use wireline::{Encoder, Rules};
@@ -281,15 +282,15 @@ impl<S: Sink> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// It breaks a rule.
+    /// The text breaks a rule.
     pub fn flatten(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.append(|draft| draft.flatten(text))
     }
 
-    /// Appends a text made elsewhere, if it is a message or a batch but for the carelessness of whoever wrote it.
+    /// Appends a text made elsewhere, and removes line breaks and null params from it.
     ///
-    /// [Flattens](Self::flatten) it and leaves out params that are null, which JSON-RPC 2.0 doesn't permit and some
-    /// libraries write. Everything else stays as it is, byte for byte.
+    /// [Flattens](Self::flatten) the text and leaves out params that are null, which some libraries write although
+    /// JSON-RPC 2.0 doesn't permit it. Everything else stays as it is, byte for byte.
     ///
     /// ```
     /// use wireline::{Encoder, Rules};
@@ -309,12 +310,12 @@ impl<S: Sink> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// It breaks a rule, null params apart; or it exceeds the line limit as it was given.
+    /// The text breaks another rule, or exceeds the line limit before anything is removed.
     pub fn normalize(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.append(|draft| draft.normalize(text))
     }
 
-    /// Appends a message under another id, with nothing else changed: what a proxy does all day.
+    /// Appends a message with another id and nothing else changed, as a proxy does.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Id, Message, Rules};
@@ -342,7 +343,7 @@ impl<S: Sink> Encoder<S> {
     /// Appends a message as it was received.
     ///
     /// A message that has passed the same rules isn't checked again, and is always accepted. Line breaks between its
-    /// tokens, which a text from elsewhere than a line may have, become spaces.
+    /// tokens, as an HTTP body may have, become spaces.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Rules};
@@ -373,7 +374,7 @@ impl<S> fmt::Debug for Encoder<S> {
     }
 }
 
-/// Something that takes whole messages: a buffer of lines, or a batch.
+/// A destination for whole messages: a buffer of lines, or a batch.
 pub(crate) trait Sink {
     /// Appends what `write` writes, or nothing if that fails.
     fn append(

@@ -1,11 +1,11 @@
-//! Why a message was not encoded: the caller's mistakes, as [`Fault`](crate::Fault) is the peer's.
+//! Why a message was not encoded. These are the caller's mistakes; a [`Fault`](crate::Fault) is the peer's.
 
 use std::fmt;
 use std::io;
 
 use crate::message::FaultKind;
 
-/// Why a message was not encoded. Its text contains nothing of the message.
+/// Why a message was not encoded. Its text contains none of the message's contents.
 ///
 /// ```
 /// use wireline::{EncodeErrorKind, Encoder, Id, Rules};
@@ -23,13 +23,13 @@ pub struct EncodeError {
 }
 
 impl EncodeError {
-    /// What kept the message from being encoded.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> EncodeErrorKind {
         self.kind
     }
 
-    /// The byte of the message at which it shows, if there is one.
+    /// The offset of the error in the message, in bytes, if it has one.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.offset
@@ -71,28 +71,28 @@ impl fmt::Display for EncodeError {
     }
 }
 
-/// Without the source, whose text is the payload's own.
+/// Leaves out the source, whose text comes from the payload.
 impl fmt::Debug for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EncodeError").field("kind", &self.kind).field("offset", &self.offset).finish_non_exhaustive()
     }
 }
 
-/// The source is the reason that a payload's `Serialize` gave, in its own words.
+/// The source is the error that the payload's `Serialize` returned.
 impl std::error::Error for EncodeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|error| error as _)
     }
 }
 
-/// [`InvalidInput`](io::ErrorKind::InvalidInput): the message was at fault, not the stream.
+/// The kind is [`InvalidInput`](io::ErrorKind::InvalidInput): the message was at fault, not the stream.
 impl From<EncodeError> for io::Error {
     fn from(error: EncodeError) -> Self {
         Self::new(io::ErrorKind::InvalidInput, error)
     }
 }
 
-/// What kept a message from being encoded.
+/// The kind of an [`EncodeError`].
 ///
 /// Kinds may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +102,11 @@ pub enum EncodeErrorKind {
     Serialize,
     /// A float in the payload is NaN or infinite, which JSON can't express.
     NonFiniteFloat,
-    /// It contains a line feed or a carriage return.
+    /// The message contains a line feed or a carriage return.
     LineBreak,
-    /// The rules don't permit it.
+    /// The message breaks a rule.
     Rule(FaultKind),
-    /// Not exactly one line was written where one was wanted.
+    /// Nothing, or more than one line, was written where exactly one was expected.
     NotOneLine,
 }
 

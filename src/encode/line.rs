@@ -10,9 +10,9 @@ use crate::message::Rules;
 use super::encoder::Encoder;
 use super::error::EncodeError;
 
-/// One message or batch that has passed the rules, as a complete line: what writers, codecs and channels take.
+/// One complete line, with a message or a batch that has passed the rules, for writers, codecs and channels.
 ///
-/// Only an [`Encoder`] makes one, so it has exactly one line break, at its end. Clones share its bytes.
+/// Only an [`Encoder`] creates one, so its only line break is at its end. Clones share its bytes.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -38,7 +38,7 @@ impl Line {
         &self.bytes
     }
 
-    /// The line without its line feed: for transports that have message boundaries of their own.
+    /// The line without its line feed, for transports with their own message boundaries.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.bytes[..self.bytes.len() - 1]
@@ -82,14 +82,14 @@ impl PartialEq<&str> for Line {
     }
 }
 
-/// The length. The rest is the program's, and may be secret.
+/// Shows only the length, since the contents may be secret.
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Line({} bytes)", self.bytes.len())
     }
 }
 
-/// The line that `write` makes an [`Encoder`] append.
+/// Encodes a single line; `write` calls one method of the [`Encoder`].
 ///
 /// ```
 /// use wireline::{Id, Rules};
@@ -101,7 +101,7 @@ impl fmt::Debug for Line {
 ///
 /// # Errors
 ///
-/// What `write` returned; or it wrote nothing, or more than one line.
+/// `write` returned an error, or wrote nothing, or more than one line.
 pub fn to_line(
     rules: &Rules,
     write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>,
@@ -118,7 +118,7 @@ pub fn to_line(
 /// The reply as JSON text, without a line ending.
 impl fmt::Display for Reply<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The rules of a stream may be too narrow for any answer; this is only its text.
+        // The limits of a stream may be too tight for any answer. They don't matter here, where nothing is sent.
         let rules = self.fault().rules().max_line_len(usize::MAX).max_depth(usize::MAX);
         let line = to_line(&rules, |encoder| encoder.error_reply(self)).map_err(|_| fmt::Error)?;
         f.write_str(&String::from_utf8_lossy(line.text()))

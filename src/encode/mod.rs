@@ -1,13 +1,13 @@
-//! Messages in, whole lines out. Imports nothing of the crate but [`json`](crate::json), [`message`](crate::message) and
-//! [`decode`](crate::decode).
+//! Messages in, whole lines out. Imports nothing of the crate but [`json`](crate::json), [`message`](crate::message)
+//! and [`decode`](crate::decode).
 //!
 //! | file | job |
 //! |---|---|
-//! | `encoder` | one line, or one entry of a batch, per call; or nothing |
-//! | `draft` | how each kind of message is spelled, and what is refused |
-//! | `null_params` | leaves out the params of careless writers |
-//! | `serializer` | payloads as JSON, strictly |
-//! | `line` | one line by itself |
+//! | `encoder` | appends one line, or one entry of a batch, per call; or nothing |
+//! | `draft` | writes each kind of message, and refuses those that break the rules |
+//! | `null_params` | removes null params |
+//! | `serializer` | writes payloads as JSON, and trusts no `Serialize` |
+//! | `line` | a single line on its own |
 //! | `rpc_error`, `error` | the error object to send; why a message was not encoded |
 
 mod draft;

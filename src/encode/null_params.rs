@@ -1,4 +1,4 @@
-//! Leaves out params that are null.
+//! Removes params that are null.
 
 use std::ops::Range;
 
@@ -6,8 +6,7 @@ use bytes::BytesMut;
 
 use crate::json::{string, walk};
 
-/// Removes the null params of the call, or of the calls in the batch, that starts at `start` and has passed the
-/// rules.
+/// Removes null params from the message or batch at `start`, which has passed the rules.
 pub(super) fn remove(out: &mut BytesMut, start: usize) {
     let Ok(text) = std::str::from_utf8(&out[start..]) else {
         debug_assert!(false, "it has passed the rules");
@@ -29,9 +28,9 @@ pub(super) fn remove(out: &mut BytesMut, start: usize) {
     out.truncate(end + len - read);
 }
 
-/// Where the null params of a message are, together with the comma that has to go with them.
+/// Where the null params of a message are, including one comma next to them.
 ///
-/// A response has no params. If it has a member of that name, it is one that nobody knows, and stays.
+/// A response has no params. If it has a member of that name, that is an unknown member, and stays.
 fn null_params(message: &str) -> Option<Range<usize>> {
     let (mut found, mut is_first, mut is_call) = (None, false, false);
     let mut end_before = None;

@@ -1,4 +1,4 @@
-//! The error object of a response that is to be sent.
+//! The error object of a response to send.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,8 +14,8 @@ use super::serializer::{self, Bounds};
 
 /// The error object of a response: what went wrong with a request.
 ///
-/// JSON-RPC 2.0 reserves the codes from -32768 to -32000; of those, -32099 to -32000 are for servers to define. Any
-/// other integer is the application's.
+/// JSON-RPC 2.0 reserves the codes from -32768 to -32000; of those, -32099 to -32000 are for servers to define.
+/// Applications may use any other integer.
 ///
 /// ```
 /// use wireline::RpcError;
@@ -39,18 +39,18 @@ impl RpcError {
     pub const INVALID_REQUEST: i64 = code::INVALID_REQUEST;
     /// -32601: there is no such method.
     pub const METHOD_NOT_FOUND: i64 = code::METHOD_NOT_FOUND;
-    /// -32602: the method doesn't take such params.
+    /// -32602: the method doesn't accept these params.
     pub const INVALID_PARAMS: i64 = code::INVALID_PARAMS;
     /// -32603: the receiver failed.
     pub const INTERNAL_ERROR: i64 = code::INTERNAL_ERROR;
 
-    /// An error with a code and a message of your own.
+    /// An error with your own code and message.
     #[must_use]
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// -32600: the request is valid JSON, but can't be served; say why.
+    /// -32600: the request is valid JSON, but can't be served; the message says why.
     #[must_use]
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Self::INVALID_REQUEST, message)
@@ -62,13 +62,13 @@ impl RpcError {
         Self::new(Self::METHOD_NOT_FOUND, "Method not found")
     }
 
-    /// -32602: the method doesn't take such params; say what it takes.
+    /// -32602: the method doesn't accept these params; the message says what it expects.
     #[must_use]
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// -32603: something failed that is none of the caller's business.
+    /// -32603: the receiver failed, and the caller needn't know how.
     #[must_use]
     pub fn internal() -> Self {
         Self::new(Self::INTERNAL_ERROR, "Internal error")
@@ -110,7 +110,7 @@ impl RpcError {
     }
 }
 
-/// The message and the code, which are the program's own.
+/// The message and the code. Both come from the program, not from a peer.
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.message, self.code)

@@ -1,4 +1,4 @@
-//! A decoder that is fed by reads, each as large as the stream seems to have bytes for.
+//! A decoder that is fed by reads, whose size adapts to the stream.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 use crate::decode::{Decoder, Fault};
 use crate::message::Frame;
 
-/// How much is asked for at first, and at most.
+/// The size of the first read, and of the largest.
 const READ: RangeInclusive<usize> = 4 << 10..=64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) decoder: Decoder,
-    /// How much to ask for next: more when the last read was full, less when there was little.
+    /// The size of the next read: larger if the last one was full, smaller if it got little.
     read: usize,
     pub(crate) ended: bool,
 }
@@ -22,8 +22,7 @@ impl Input {
         Self { decoder, read: *READ.start(), ended: false }
     }
 
-    /// The next frame or fault, after as many calls of `fill` as it takes to have one. `None` when `fill` has found the
-    /// end of the stream.
+    /// The next frame or fault, calling `fill` until there is one. `None` when `fill` finds the end of the stream.
     pub(crate) fn next_frame<E>(
         &mut self,
         mut fill: impl FnMut(&mut Self) -> Result<bool, E>,
@@ -38,7 +37,7 @@ impl Input {
         Ok(Some(self.decoder.take(ready)))
     }
 
-    /// Reads once, straight into the decoder's buffer. False when the stream had ended before.
+    /// Reads once, straight into the decoder's buffer. Returns false if the stream had already ended.
     pub(crate) fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<bool> {
         if self.ended {
             return Ok(false);

@@ -1,7 +1,8 @@
 //! Adapters for `std::io`: frames from a reader, lines to a writer, and a blocking server.
 //!
 //! [`serve()`] is all that a simple server needs, and [`answer`] does the same for one HTTP body or WebSocket message.
-//! [`FrameReader`] and [`FrameWriter`] are for servers with threads: one reads, and clones of the other write.
+//! [`FrameReader`] and [`FrameWriter`] are for servers with several threads: one thread reads, and each thread has a
+//! clone of the writer.
 
 mod input;
 mod pending;

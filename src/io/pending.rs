@@ -1,4 +1,4 @@
-//! Lines that wait for a writer: how many there may be, and the buffers they are in.
+//! The lines that wait for a writer, their limit and their buffers.
 
 use std::mem;
 
@@ -6,18 +6,18 @@ use bytes::BytesMut;
 
 use super::writer::SendError;
 
-/// How many bytes may wait, unless set.
+/// How many bytes may wait by default.
 const BACKLOG: usize = 1 << 20;
 
-/// Buffers larger than this are given back when they are empty.
+/// Buffers larger than this are freed when they are empty.
 const KEPT: usize = 64 << 10;
 
 pub(crate) struct Pending {
-    /// Whole lines, after those that the writer has taken.
+    /// Whole lines, which follow those that were taken for writing.
     pub(crate) lines: BytesMut,
-    /// How much the writer has taken and not written.
+    /// How many bytes were taken for writing and aren't written yet.
     pub(crate) taken: usize,
-    /// Empty, for encoding.
+    /// An empty buffer for encoding.
     spare: BytesMut,
     pub(crate) backlog: usize,
     /// The writer failed, or is gone.
@@ -56,7 +56,7 @@ impl Pending {
 
     pub(crate) fn add(&mut self, lines: BytesMut) {
         if self.lines.is_empty() {
-            // The other way round they would be copied.
+            // Swapping avoids a copy.
             let empty = mem::replace(&mut self.lines, lines);
             self.keep(empty);
         } else {
@@ -65,7 +65,7 @@ impl Pending {
         }
     }
 
-    /// Swaps `written` lines for those that are to be written next. False if there are none.
+    /// Swaps lines that are `written` for the next ones to write. Returns false if there are none.
     pub(crate) fn take(&mut self, written: &mut BytesMut) -> bool {
         written.clear();
         if written.capacity() > KEPT {

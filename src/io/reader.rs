@@ -10,7 +10,7 @@ use crate::message::{Frame, Rules};
 
 use super::input::Input;
 
-/// Frames from a reader, which reads straight into the decoder's buffer.
+/// Reads frames from a reader, straight into the decoder's buffer.
 ///
 /// ```
 /// use wireline::{Frame, Message, Rules, io::FrameReader};
@@ -34,12 +34,12 @@ pub struct FrameReader<R> {
 }
 
 impl<R: Read> FrameReader<R> {
-    /// Frames from `reader`, judged by `rules`.
+    /// Reads frames from `reader` under `rules`.
     pub fn new(reader: R, rules: Rules) -> Self {
         Self::with_decoder(reader, Decoder::new(rules))
     }
 
-    /// Frames from `reader` by a decoder that may have been fed before.
+    /// Reads frames from `reader` with a decoder that may already contain bytes.
     pub fn with_decoder(reader: R, decoder: Decoder) -> Self {
         Self { reader, input: Input::new(decoder) }
     }
@@ -48,15 +48,16 @@ impl<R: Read> FrameReader<R> {
     ///
     /// # Errors
     ///
-    /// The reader failed. Nothing is lost by that: after a [`WouldBlock`](ErrorKind::WouldBlock) or a time-out, just
-    /// call it again. [`Interrupted`](ErrorKind::Interrupted) is passed over.
+    /// The reader failed. No bytes are lost: after [`WouldBlock`](ErrorKind::WouldBlock) or a timeout, just call it
+    /// again. [`Interrupted`](ErrorKind::Interrupted) is retried.
     pub fn next_frame(&mut self) -> io::Result<Option<Result<Frame<'_>, Fault>>> {
         let Self { reader, input } = self;
         input.next_frame(|input| input.fill(|room| read(reader, room)))
     }
 
-    /// The next frame or fault of what has been read already, or `None` if more must be read: time to write out what was
-    /// answered so far, before [`fill`](Self::fill) waits.
+    /// The next frame or fault in the bytes already read, or `None` if more must be read.
+    ///
+    /// When it returns `None`, write out your answers before [`fill`](Self::fill) blocks.
     ///
     /// ```
     /// use bytes::BytesMut;
@@ -87,8 +88,8 @@ impl<R: Read> FrameReader<R> {
         self.input.decoder.next_frame()
     }
 
-    /// Reads once. False when the stream has ended, and all of it has been seen by
-    /// [`next_buffered`](Self::next_buffered).
+    /// Reads once. Returns false when the stream has ended and [`next_buffered`](Self::next_buffered) has returned all
+    /// of it.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ impl<R: Read> FrameReader<R> {
         &self.input.decoder
     }
 
-    /// The reader, and what was read from it that no frame or fault has been made of.
+    /// The reader, and the bytes read from it that aren't part of any frame or fault yet.
     pub fn into_parts(self) -> (R, BytesMut) {
         (self.reader, self.input.decoder.into_buffer())
     }

@@ -19,18 +19,18 @@ use crate::message::{Batch, Frame, Id, Message, RawJson, Rules};
 
 use super::reader::FrameReader;
 
-/// Answers are written when there are this many bytes of them, or when the next read may have to wait.
+/// Answers are written when this many bytes have accumulated, or when the next read may block.
 const WRITE: usize = 64 << 10;
 
 /// Serves requests until the stream ends.
 ///
 /// `handler` is called for each request and notification, one after the other. Its return value answers a request, and
-/// is dropped for a notification. Whatever else happens, every request is answered once: with an internal error if the
-/// handler panics, or if its result can't be encoded. Faulty lines are answered as [`Fault::reply`] advises, batches with
-/// one array, and responses are ignored. The writer is flushed whenever the next read may have to wait.
+/// is dropped for a notification. Every request is answered exactly once, with an internal error if the handler panics
+/// or its result can't be encoded. Faulty lines are answered according to [`Fault::reply`], batches with one array, and
+/// responses are ignored. The writer is flushed before each read that may block.
 ///
-/// Faults, panics and results that can't be encoded are reported on stderr, or as events if the feature `tracing` is on;
-/// see [`Incident::log`]. To do something else, or nothing, use [`serve_with`].
+/// Faults, panics and results that can't be encoded are reported on stderr, or as events if the feature `tracing` is
+/// on; see [`Incident::log`]. To report them in another way, or not at all, use [`serve_with`].
 ///
 /// ```
 /// use wireline::{RpcError, Rules, io};
@@ -60,7 +60,7 @@ const WRITE: usize = 64 << 10;
 ///
 /// # Errors
 ///
-/// The reader or the writer failed. What was read before has been answered, and the answers written as far as possible.
+/// The reader or the writer failed. Everything read before that was answered, as far as the answers could be written.
 pub fn serve<T: Serialize>(
     reader: impl Read,
     writer: impl Write,
@@ -114,10 +114,10 @@ pub fn serve_with<T: Serialize>(
     }
 }
 
-/// Answers one text whose boundaries are known, such as an HTTP body or a WebSocket message: a message or a batch.
+/// Answers one message or batch whose boundaries are known, such as an HTTP body or a WebSocket message.
 ///
-/// Everything is answered as [`serve`] does it, and reported in the same way. The answer is one text without a line
-/// ending, or `None` if there is nothing to say: to notifications, to responses, and to faults that aren't answered.
+/// Everything is answered and reported as by [`serve`]. The answer is one text without a line ending. It is `None` if
+/// nothing needs an answer: notifications, responses, and faults that aren't answered.
 ///
 /// ```
 /// use wireline::{RpcError, Rules, io};
@@ -140,8 +140,8 @@ pub fn serve_with<T: Serialize>(
 /// );
 /// ```
 ///
-/// Each response keeps to the limits of `rules`. The array that answers a batch may be longer than a line, and one level
-/// deeper than a message.
+/// Each response respects the limits of `rules`. The array that answers a batch may exceed the line limit, and be one
+/// level deeper than a message.
 pub fn answer<T: Serialize>(
     text: &[u8],
     rules: &Rules,
@@ -204,8 +204,8 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     ///
-    /// They don't fit `T`: "Invalid params", for the handler to pass on with `?`. The reason that serde gives isn't in
-    /// it, since that may quote the peer's words. To tell callers more, decode [`raw_params`](Self::raw_params).
+    /// The params don't fit `T`. The error says "Invalid params", and the handler can return it with `?`. It leaves out
+    /// serde's reason, which may quote the peer's text. To tell callers more, decode [`raw_params`](Self::raw_params).
     pub fn params<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         let null = RawJson::of_json(Text::borrowed("null", None));
         self.params.as_ref().unwrap_or(&null).deserialize().map_err(|_| RpcError::invalid_params("Invalid params"))
@@ -224,45 +224,45 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The types and lengths. The rest is the peer's.
+/// Shows only types and lengths. The contents are the peer's.
 impl fmt::Debug for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").field("params", &self.params).field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-/// Something that [`serve`] or [`answer`] has dealt with, and that somebody should know about.
+/// A problem that [`serve`] or [`answer`] has handled and reports.
 ///
-/// Its text contains nothing that the peer has sent, except for a panic's, which is the program's own. Incidents may be
-/// added, so a `match` needs a wildcard arm.
+/// Its text contains none of the peer's bytes, unless a handler's panic message does. Incidents may be added, so a
+/// `match` needs a wildcard arm.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Incident<'a> {
-    /// A line, or an entry of a batch, that is no valid message. It was answered if its [`reply`](Fault::reply) says so.
+    /// A line, or an entry of a batch, that isn't a valid message. It was answered if it has a [`reply`](Fault::reply).
     Fault(&'a Fault),
-    /// The handler panicked, or its result did while it was encoded or dropped. A request was answered with an internal
-    /// error, unless its result had already been encoded.
+    /// The handler panicked, or its result panicked while it was encoded or dropped. A request was answered with an
+    /// internal error, unless its result had already been encoded.
     Panic {
         /// The request's id, or `None` for a notification.
         id: Option<&'a Id<'a>>,
-        /// What the panic said, if it said something.
+        /// The panic message, if there is one.
         message: Option<&'a str>,
     },
     /// The handler's result, or its error, couldn't be sent. The request was answered with an internal error.
     Replaced {
         /// The request's id.
         id: &'a Id<'a>,
-        /// What was wrong with it.
+        /// Why it couldn't be encoded.
         error: &'a EncodeError,
     },
 }
 
 impl Incident<'_> {
-    /// Writes a line to stderr, or reports an event if the feature `tracing` is on: what [`serve`] and [`answer`] do.
+    /// Writes a line to stderr, or emits an event if the feature `tracing` is on, as [`serve`] and [`answer`] do.
     pub fn log(&self) {
         #[cfg(feature = "tracing")]
         match self {
-            // These have been reported where they were found.
+            // These were reported where they were found.
             Self::Fault(_) | Self::Replaced { .. } => {}
             Self::Panic { id, message } => tracing::error!(has_id = id.is_some(), message, "handler panicked"),
         }
@@ -284,7 +284,7 @@ impl fmt::Display for Incident<'_> {
 }
 
 struct Server<H, R> {
-    /// With room for an answer.
+    /// Limits that leave room for an answer.
     rules: Rules,
     /// Whole lines.
     out: BytesMut,
@@ -360,8 +360,8 @@ where
         if let Some(id) = id
             && self.out.len() == before
         {
-            // The handler panicked, or what it returned did, or can't be encoded. (If it only panicked while it was
-            // dropped, it has been.)
+            // The handler or its result panicked, or the result can't be encoded. (If the result panicked only when it
+            // was dropped, it has been encoded.)
             let encoded = Encoder::append_to(&mut self.out, self.rules).error(id, &RpcError::internal());
             debug_assert!(encoded.is_ok(), "no room for an answer: {encoded:?}");
         }
@@ -395,7 +395,7 @@ fn flush(writer: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Drops what a panic carries. If that panics in turn, what that one carries isn't touched any more.
+/// Drops a panic's payload. If that panics in turn, the second payload is leaked.
 fn let_go(carried: Box<dyn Any + Send>) {
     if let Err(carried) = catch_unwind(AssertUnwindSafe(|| drop(carried))) {
         mem::forget(carried);

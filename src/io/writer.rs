@@ -1,4 +1,4 @@
-//! Lines to a writer that threads share.
+//! Lines to a writer that is shared by threads.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -15,10 +15,9 @@ use super::pending::Pending;
 
 /// Sends lines to a writer. Lines from several threads never mix.
 ///
-/// Clones share the writer. Each line is written before the call returns, unless [`collect`](Self::collect) says
-/// otherwise; lines that other threads have added in the meantime are written in the same call. The writer itself isn't
-/// flushed until [`flush`](Self::flush): call that when there is nothing more to send for now, or use a writer that
-/// doesn't buffer.
+/// Clones share the writer. By default, each line is written before the call returns, together with lines that other
+/// threads have added in the meantime; [`collect`](Self::collect) changes that. The writer itself is only flushed by
+/// [`flush`](Self::flush). Call it when there is nothing more to send for now, or use a writer that doesn't buffer.
 ///
 /// ```
 /// use wireline::{Id, Rules, io::FrameWriter};
@@ -37,16 +36,16 @@ use super::pending::Pending;
 ///
 /// # When the writer fails
 ///
-/// No half line is ever followed by another line. What a writer hasn't taken yet is kept, and goes first. If the writer
-/// would block, that is [`Progress::Pending`]. If it fails for good, the error is returned once, and from then on every
-/// call returns [`SendError::Broken`].
+/// A partly written line is never followed by another line. Bytes that the writer hasn't accepted yet are kept, and
+/// written first. If the writer would block, the result is [`Progress::Pending`]. If it fails permanently, the error is
+/// returned once, and every later call returns [`SendError::Broken`].
 pub struct FrameWriter<W> {
     shared: Arc<Shared<W>>,
     rules: Rules,
 }
 
-/// Lines are added under the lock on `queue`, which is never held for long, and written under the lock on `output`. Who
-/// needs both takes that on `output` first.
+/// Lines are added under the lock on `queue`, which is never held for long, and written under the lock on `output`. If
+/// both are needed, `output` is locked first.
 struct Shared<W> {
     queue: Mutex<Queue>,
     output: Mutex<Output<W>>,
@@ -65,29 +64,31 @@ struct Output<W> {
     written: usize,
 }
 
-/// How far a message has got.
+/// Whether everything has been written.
 ///
-/// There is nothing in between, so a `match` needs no wildcard arm.
+/// There won't be other cases, so a `match` needs no wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "pending lines must be written by `flush`"]
 pub enum Progress {
-    /// The writer has taken everything.
+    /// The writer has accepted everything.
     Written,
-    /// Something is kept to be written later: the writer would block, or lines are [collected](FrameWriter::collect).
-    /// Call [`FrameWriter::flush`] when it is ready again, or when there is nothing more to send for now.
+    /// Some bytes will be written later, because the writer would block, or lines are
+    /// [collected](FrameWriter::collect). Call [`FrameWriter::flush`] when the writer is ready again, or when there is
+    /// nothing more to send for now.
     Pending,
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Sends lines to `writer` that pass `rules`.
+    /// Sends lines that pass `rules` to `writer`.
     #[must_use]
     pub fn new(writer: W, rules: Rules) -> Self {
         let output = Output { writer, lines: BytesMut::new(), written: 0 };
         Self { shared: Arc::new(Shared { queue: Mutex::default(), output: Mutex::new(output) }), rules }
     }
 
-    /// Sets how many bytes may wait for a writer that would block. The default is 1 MiB. While more are waiting, nothing
-    /// is added: that is [`SendError::Full`].
+    /// Sets how many bytes may wait for a writer that would block. The default is 1 MiB.
+    ///
+    /// While more are waiting, sending fails with [`SendError::Full`].
     #[must_use]
     pub fn backlog(self, bytes: usize) -> Self {
         self.queue().pending.backlog = bytes;
@@ -95,7 +96,9 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Sets how many bytes are collected before they are written in one call. The default is 0: each line is written at
-    /// once. What has been collected is also written by [`flush`](Self::flush).
+    /// once.
+    ///
+    /// [`flush`](Self::flush) also writes the collected bytes.
     ///
     /// ```
     /// use wireline::Rules;
@@ -114,9 +117,9 @@ impl<W: Write> FrameWriter<W> {
         self
     }
 
-    /// Sends whatever `write` makes an [`Encoder`] append: one line, or several that stay together.
+    /// Sends the lines that `write` appends to an [`Encoder`]: one, or several that stay together.
     ///
-    /// To answer a request, see [`answer`](Self::answer).
+    /// To answer a request, use [`answer`](Self::answer).
     ///
     /// ```
     /// use wireline::io::{FrameWriter, Progress, SendError};
@@ -124,7 +127,7 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// let writer = FrameWriter::new(Vec::new(), Rules::json_rpc());
     /// assert_eq!(writer.send(|encoder| encoder.notification("started", &()))?, Progress::Written);
-    /// // A message that can't be encoded isn't sent, and the next one is.
+    /// // A message that can't be encoded isn't sent, but the next one is.
     /// assert!(matches!(writer.send(|encoder| encoder.response(&Id::from(1), &f64::NAN)), Err(SendError::Encode(_))));
     /// assert_eq!(writer.send(|encoder| encoder.response(&Id::from(1), &0.5))?, Progress::Written);
     /// let (lines, _) = writer.into_parts().unwrap();
@@ -134,15 +137,15 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// Nothing of it has been sent, unless the error is [`Io`](SendError::Io): then some of it may have been, and nothing
-    /// will follow it. If the error is [`Full`](SendError::Full) or [`Broken`](SendError::Broken), `write` may not have
-    /// been called.
+    /// After an [`Io`](SendError::Io) error, some of the lines may have been sent, and nothing will follow them. After
+    /// any other error, none of them has. If the error is [`Full`](SendError::Full) or [`Broken`](SendError::Broken),
+    /// `write` may not have been called.
     pub fn send(
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
     ) -> Result<Progress, SendError> {
         let mut lines = self.queue().pending.take_spare()?;
-        // Not under the lock: whatever the caller does here, it may want to send too.
+        // Not under the lock, because `write` may send something too.
         if let Err(error) = write(&mut Encoder::append_to(&mut lines, self.rules)) {
             self.queue().pending.keep(lines);
             return Err(error.into());
@@ -184,7 +187,7 @@ impl<W: Write> FrameWriter<W> {
         }
     }
 
-    /// Sends an answer. Its request counts as answered once its line is added to what is to be written.
+    /// Sends an answer. Its request is settled once its line is in the queue.
     ///
     /// ```
     /// # use wireline::{Frame, Message};
@@ -202,7 +205,7 @@ impl<W: Write> FrameWriter<W> {
     /// };
     /// match writer.answer(answer) {
     ///     Ok(_progress) => {}
-    ///     // The client doesn't read. The answer is here, to be sent later; if it is dropped, it is owed.
+    ///     // The client doesn't read. Send the answer later; if it is dropped, it is still owed.
     ///     Err(Unsent { error: SendError::Full, answer }) => drop(answer),
     ///     Err(unsent) => eprintln!("{unsent}"),
     /// }
@@ -211,17 +214,17 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// The writer failed, now or before, or too much is waiting for it. Unless the line was taken on before the writer
-    /// failed, the answer is in the error.
+    /// The writer failed, now or before, or too much is waiting for it. The error contains the answer, unless it was
+    /// already accepted when the writer failed.
     pub fn answer(&self, answer: Answer) -> Result<Progress, Unsent> {
-        // Dropped after the lock: whoever waits for the last answer may want to send too.
+        // Dropped after the lock is released, because a task that is woken may send something too.
         let mut wakes = Wakes::default();
         let is_due = {
             let mut queue = self.queue();
             if let Err(error) = queue.pending.check() {
                 return Err(Unsent { error, answer: Some(answer) });
             }
-            // Under the lock: whoever finds that nothing is in flight any more, and then flushes, must find the line.
+            // Under the lock: a thread that sees nothing in flight any more, and then flushes, must find the line.
             answer.accept_quietly_into(&mut queue.pending.lines, &mut wakes);
             queue.is_due()
         };
@@ -232,14 +235,14 @@ impl<W: Write> FrameWriter<W> {
         }
     }
 
-    /// Writes what is pending and flushes the writer.
+    /// Writes all pending lines and flushes the writer.
     ///
     /// ```
     /// use std::io::{self, Write};
     /// use wireline::io::{FrameWriter, Progress};
     /// use wireline::Rules;
     ///
-    /// /// A pipe that takes ten bytes, and no more until there is room again.
+    /// /// A pipe that accepts ten bytes, and no more until there is room again.
     /// struct Pipe { room: usize, taken: Vec<u8> }
     ///
     /// impl Write for Pipe {
@@ -285,7 +288,7 @@ impl<W: Write> FrameWriter<W> {
         }
     }
 
-    /// The writer and what it hasn't taken yet, or `None` if there are other clones.
+    /// The writer and the bytes it hasn't accepted yet, or `None` if there are other clones.
     #[must_use]
     pub fn into_parts(self) -> Option<(W, BytesMut)> {
         let Shared { queue, output } = Arc::into_inner(self.shared)?;
@@ -297,11 +300,11 @@ impl<W: Write> FrameWriter<W> {
     }
 
     fn write_out(&self) -> Result<Progress, SendError> {
-        // While somebody else is writing, lines gather in the queue; whoever comes next writes all of them.
+        // While one thread is writing, lines accumulate in the queue, and the next thread writes all of them.
         self.write_all(&mut lock(&self.shared.output))
     }
 
-    /// Writes all there is, as far as the writer takes it.
+    /// Writes all lines, as far as the writer accepts them.
     fn write_all(&self, output: &mut Output<W>) -> Result<Progress, SendError> {
         loop {
             if output.written == output.lines.len() {
@@ -330,14 +333,14 @@ impl<W: Write> FrameWriter<W> {
         }
     }
 
-    /// Adds lines to what is to be written. Whether it is time to write.
+    /// Adds lines to the queue. Returns whether it is time to write.
     fn add(&self, lines: BytesMut) -> bool {
         let mut queue = self.queue();
         queue.pending.add(lines);
         queue.is_due()
     }
 
-    /// If the writer panics, nobody knows how much it has taken, and it counts as broken.
+    /// Calls the writer. If it panics, nobody knows how much it has written, so it counts as broken.
     fn guarded<T>(&self, call: impl FnOnce() -> T) -> T {
         struct Breaks<'q>(&'q Mutex<Queue>);
 
@@ -369,7 +372,7 @@ impl Queue {
     }
 }
 
-/// If somebody panicked while holding a lock, it was the writer, which is broken then.
+/// Only the writer can panic while a lock is held, and then it is marked as broken.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -388,12 +391,12 @@ impl<W> fmt::Debug for FrameWriter<W> {
 
 /// An answer that was not sent, and why.
 ///
-/// If the answer is dropped, which `?` does when it converts this error, its request is still owed; see
+/// If the answer is dropped, as `?` does when it converts this error, its request is still owed an answer; see
 /// [`Inbound::dropped`](crate::ledger::Inbound::dropped).
 #[derive(Debug)]
 #[must_use = "the answer in it hasn't been sent"]
 pub struct Unsent {
-    /// What kept it from being sent.
+    /// Why it wasn't sent.
     pub error: SendError,
     /// The answer, unless it was already accepted when the writer failed.
     pub answer: Option<Answer>,
@@ -429,7 +432,7 @@ impl From<Unsent> for io::Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SendError {
-    /// It could not be encoded. Nothing of it was sent, and the next message can be.
+    /// The message could not be encoded. Nothing was sent, and the next message can be.
     Encode(EncodeError),
     /// The writer failed. This is returned once.
     Io(io::Error),
@@ -472,8 +475,8 @@ impl From<io::Error> for SendError {
     }
 }
 
-/// The writer's own error, or one whose kind says what happened: [`InvalidInput`](ErrorKind::InvalidInput) for a message
-/// that can't be encoded, [`BrokenPipe`](ErrorKind::BrokenPipe) for a writer that failed before, and
+/// The writer's own error, or one with the kind [`InvalidInput`](ErrorKind::InvalidInput) for a message that can't be
+/// encoded, [`BrokenPipe`](ErrorKind::BrokenPipe) for a writer that failed before, and
 /// [`WouldBlock`](ErrorKind::WouldBlock) for a full backlog.
 impl From<SendError> for io::Error {
     fn from(error: SendError) -> Self {

@@ -11,14 +11,14 @@ use super::inbound::Refusal;
 use super::owed::Wakes;
 use super::ticket::{Body, Claim};
 
-/// An encoded answer, together with the duty that it fulfils once somebody has taken on its line.
+/// An encoded answer, together with the obligation to send it.
 ///
-/// A request counts as answered when its answer is *accepted*: when whoever must write the line has it. That is what
-/// [`FrameWriter::answer`](crate::io::FrameWriter::answer) and [`codec::Codec`](crate::codec::Codec) do, and what
-/// [`accept`](Self::accept) does for everyone else. It comes before the line is written, since the peer may use the id
-/// again as soon as it has read the answer.
+/// A request is settled when its answer is *accepted*, that is, handed to the writer.
+/// [`io::FrameWriter`](crate::io::FrameWriter::answer), [`aio::LineSender`](crate::aio::LineSender::answer) and
+/// [`codec::Codec`](crate::codec::Codec) accept answers, and [`accept`](Self::accept) is for other writers. Accepting
+/// comes before writing, because the peer may reuse the id as soon as it has read the answer.
 ///
-/// An answer that is dropped instead is still owed; see [`Inbound::dropped`](super::Inbound::dropped).
+/// If an answer is dropped instead, its request is still owed one; see [`Inbound::dropped`](super::Inbound::dropped).
 ///
 /// Answers can be sent to other threads, joined in one [batch](super::Inbound::batch), or collected into one answer of
 /// several lines:
@@ -56,7 +56,7 @@ pub struct Answer {
 enum Duty {
     None,
     One(Claim),
-    /// Boxed, so that what nearly all answers are is small.
+    /// Boxed, to keep the usual variants small.
     Several(Box<Several>),
 }
 
@@ -65,11 +65,11 @@ struct Several {
     join: Join,
 }
 
-/// How the lines of several answers become those of one.
+/// How to join the lines of several answers.
 #[derive(Clone, Copy)]
 enum Join {
     Lines,
-    /// Entries of an array, or of as few as these rules permit.
+    /// As entries of one array, or of as few arrays as these rules permit.
     Array(Rules),
 }
 
@@ -89,20 +89,22 @@ impl Answer {
         Self { note: Some(Box::new(Note::Instead(error))), ..self }
     }
 
-    /// For a request that wasn't admitted, or a line that was none.
+    /// For a request that wasn't admitted, or a line that isn't a message.
     pub(super) fn without_duty(line: BytesMut, refusal: Option<Refusal>) -> Self {
         let note = refusal.map(|refusal| Box::new(Note::Refused(refusal)));
         Self { body: Body::new(Id::NULL, line), duty: Duty::None, note }
     }
 
-    /// The line with its line feed: several lines if it was collected from several answers, and none if there is
-    /// nothing to say, as to a request that was cancelled under MCP rules.
+    /// The line with its line feed.
+    ///
+    /// There are several lines if it was collected from several answers, and none if there is nothing to send, for
+    /// example because the request was cancelled under MCP rules.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.body.line
     }
 
-    /// Why it is an internal error instead of the result or error that was given.
+    /// Why the answer is an internal error instead of the result or error that was given.
     #[must_use]
     pub fn instead_of(&self) -> Option<&EncodeError> {
         match self.note.as_deref() {
@@ -120,10 +122,10 @@ impl Answer {
         }
     }
 
-    /// Takes on the line: the request counts as answered from now on, and the caller must send what this returns.
+    /// Accepts the answer, which settles the request. The caller must send the returned line.
     ///
-    /// Nothing is returned if nothing is to be sent: the request was cancelled in the meantime, under rules by which it
-    /// is then not answered, or [somebody else](super::Inbound::answer_rest) was faster.
+    /// The line is empty if there is nothing to send: the request was cancelled in the meantime, under rules that don't
+    /// answer cancelled requests, or [somebody else](super::Inbound::answer_rest) answered it first.
     #[must_use = "the request counts as answered: its line must be sent"]
     pub fn accept(self) -> Bytes {
         self.accept_quietly(&mut Wakes::default())
@@ -141,7 +143,7 @@ impl Answer {
         }
     }
 
-    /// Takes on the line as [`accept`](Self::accept) does, and appends it to `out`.
+    /// Accepts the answer as [`accept`](Self::accept) does, and appends its line to `out`.
     ///
     /// ```
     /// # use wireline::{Frame, Message};
@@ -164,7 +166,7 @@ impl Answer {
         self.accept_quietly_into(out, &mut Wakes::default());
     }
 
-    /// For one who holds a lock, to wake others once it is released.
+    /// For callers that hold a lock and must not wake others before releasing it.
     #[inline]
     pub(crate) fn accept_quietly_into(self, out: &mut BytesMut, wakes: &mut Wakes) {
         let Duty::One(claim) = self.duty else {
@@ -177,7 +179,7 @@ impl Answer {
         }
     }
 
-    /// Joins answers as entries of an array, or of as few as the rules permit.
+    /// Joins answers as entries of one array, or of as few arrays as the rules permit.
     pub(super) fn batch(answers: impl IntoIterator<Item = Self>, rules: Rules) -> Self {
         Self::joined(answers.into_iter().collect(), Join::Array(rules))
     }
@@ -188,7 +190,7 @@ impl Answer {
     }
 }
 
-/// Several answers as one, of several lines that stay together.
+/// Joins several answers into one, whose lines stay together.
 impl FromIterator<Answer> for Answer {
     fn from_iter<I: IntoIterator<Item = Answer>>(answers: I) -> Self {
         Self::joined(answers.into_iter().collect(), Join::Lines)
@@ -196,7 +198,7 @@ impl FromIterator<Answer> for Answer {
 }
 
 impl Several {
-    /// Accepts all parts of `line`. It is joined again without those that turn out not to be sent.
+    /// Accepts all parts of `line`. It is rebuilt if some of them turn out to be empty.
     fn accept(self, line: BytesMut, wakes: &mut Wakes) -> BytesMut {
         let before = self.parts.iter().map(|part| part.body.line.len()).sum::<usize>();
         let accepted: Vec<Bytes> = self.parts.into_iter().map(|part| part.accept_quietly(wakes)).collect();
@@ -221,7 +223,7 @@ impl Join {
     }
 }
 
-/// Without the line, which is the program's and may be secret.
+/// Leaves out the line, since its contents may be secret.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
@@ -232,8 +234,8 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Appends responses as entries of an array, in as few lines as the rules permit. One that doesn't fit in an array, or
-/// where there are none, is a line by itself.
+/// Appends responses as entries of arrays, in as few lines as the rules permit. If a response doesn't fit in an array,
+/// or the rules permit none, it becomes a line of its own.
 pub(crate) fn append_array<'e>(out: &mut BytesMut, rules: Rules, entries: impl Iterator<Item = &'e [u8]>) {
     let mut entries = entries.peekable();
     while let Some(&first) = entries.peek() {
@@ -248,7 +250,7 @@ pub(crate) fn append_array<'e>(out: &mut BytesMut, rules: Rules, entries: impl I
             Ok(())
         });
         if array.is_err() {
-            // It was encoded as a line, maybe under other rules than these, and somebody waits for it.
+            // It was encoded as a line, maybe under other rules, and its caller expects it.
             out.extend_from_slice(first);
             out.extend_from_slice(b"\n");
             entries.next();

@@ -1,7 +1,7 @@
 //! A keyed hash of ids, the same for all spellings of one value.
 //!
-//! Peers choose ids, so a hash without a secret key would let them choose ones that collide. This is SipHash-1-3, as the
-//! standard library has it, of a text that is there as a whole: for short ids that takes half the time.
+//! Peers choose ids, so a hash without a secret key would let them choose ones that collide. This is SipHash-1-3, like
+//! the standard library's, but for a text that is available as a whole, which for short ids takes half the time.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -29,7 +29,7 @@ impl Key {
         }
     }
 
-    /// An id that isn't spelled plainly is hashed as if it were.
+    /// Hashes an id with an unusual spelling as if it had the usual one.
     #[cold]
     fn hash_unusual(&self, id: &Id<'_>) -> u64 {
         if let Some(text) = id.as_str() {
@@ -61,15 +61,15 @@ impl Key {
     }
 }
 
-/// Whether these digits are how every integer of this size is spelled, unless it has a fraction or an exponent. No more
-/// than 18, so that [`Id::as_i64`] has a value for all of them.
+/// Whether these are up to 18 digits, for which [`Id::as_i64`] always has a value. JSON has no leading zeros, so this
+/// is then the only spelling of the integer without a fraction or an exponent.
 #[inline]
 fn is_plain(digits: &[u8]) -> bool {
     const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
     let (words, rest) = digits.as_chunks();
     let is_digits = |word: u64| {
         let upper = |word: u64| word & u64::from_ne_bytes([0xf0; 8]);
-        // From '0' to '9' on, six more doesn't change the upper half of a byte.
+        // Adding six to '0' through '9' doesn't change the upper half of the byte.
         upper(word) == ZEROS && upper(word.wrapping_add(u64::from_ne_bytes([6; 8]))) == ZEROS
     };
     digits.len() <= 18
@@ -77,7 +77,7 @@ fn is_plain(digits: &[u8]) -> bool {
         && is_digits(short_word(rest) | ZEROS << (8 * rest.len()))
 }
 
-/// Up to seven bytes as a word. Byte by byte in memory, the word couldn't be read at once.
+/// Up to seven bytes as a word. Copying them to memory one by one would stall the load of the whole word.
 #[inline]
 fn short_word(bytes: &[u8]) -> u64 {
     let byte = |at: usize| u64::from(bytes[at]) << (8 * at);
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// The standard library's, as long as that is SipHash-1-3.
+    /// The standard library's hash, as long as that is SipHash-1-3.
     #[test]
     fn is_the_standard_hash() {
         let key = Key { words: [0, 0], unusual: RandomState::new() };

@@ -1,4 +1,4 @@
-//! The side that is asked.
+//! The side that receives requests.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -18,10 +18,10 @@ use super::answer::Answer;
 use super::owed::Owed;
 use super::ticket::{Body, Claim, Ticket};
 
-/// The requests that were received and are to be answered.
+/// The requests that were received and must be answered.
 ///
-/// [`admit`](Self::admit) gives a [`Ticket`] for a request, the ticket becomes an [`Answer`], and the request is settled
-/// when that is accepted by whoever writes it. Until then it is in flight. Clones share one ledger, for threads and tasks.
+/// [`admit`](Self::admit) returns a [`Ticket`] for a request, the ticket becomes an [`Answer`], and the request is
+/// settled when a writer accepts that. Until then it is in flight. Clones share one ledger, for threads and tasks.
 ///
 /// ```
 /// use wireline::ledger::{Inbound, Refusal};
@@ -33,12 +33,12 @@ use super::ticket::{Body, Claim, Ticket};
 /// let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &rules) else { panic!() };
 ///
 /// let Ok(ticket) = owed.admit(&request) else { panic!() };
-/// // The same id again, before it is answered: refused, with an answer that says so.
+/// // The same id again, before it is answered, is refused with an answer that says so.
 /// let refused = owed.admit(&request).unwrap_err();
 /// assert_eq!(refused.refusal(), Some(Refusal::Duplicate));
 /// assert!(refused.accept().starts_with(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"#));
 ///
-/// // The handler returns early and drops the ticket. The request is still in flight, and answered here.
+/// // The handler returns early and drops the ticket. The request is still in flight, and is answered here.
 /// drop(ticket);
 /// assert_eq!(owed.in_flight(), 1);
 /// for answer in owed.dropped() {
@@ -49,16 +49,16 @@ use super::ticket::{Body, Claim, Ticket};
 ///
 /// # What it can't promise
 ///
-/// An answer can still get lost after it was accepted, by a connection that breaks; an answer to a request that was
-/// refused is owed by nobody, so dropping that loses it; and nothing keeps a program from writing a second response with
-/// an [`Encoder`] and a ticket's [`id`](Ticket::id).
+/// - An accepted answer can still get lost if the connection breaks.
+/// - The ledger doesn't track refused requests, so dropping the answer to one loses it.
+/// - Nothing stops a program from writing a second response with an [`Encoder`] and a ticket's [`id`](Ticket::id).
 #[derive(Clone)]
 pub struct Inbound {
     owed: Arc<Owed>,
 }
 
 impl Inbound {
-    /// A ledger for requests under `rules`, of which at most `limit` may be in flight.
+    /// A ledger for requests under `rules`, with at most `limit` in flight.
     ///
     /// Answers are encoded under these rules too, except that they may always be 128 bytes long and 3 levels deep, so
     /// that there is room for an error.
@@ -67,11 +67,11 @@ impl Inbound {
         Self::with_wake(rules, limit, || {})
     }
 
-    /// A ledger that calls `wake` whenever a ticket or an answer is dropped, on whichever thread does so, so that whoever
-    /// writes can send what is [owed](Self::dropped) instead.
+    /// A ledger that calls `wake` whenever a ticket or an answer is dropped.
     ///
-    /// It should only give a signal: it may be called while a panic unwinds, or while locks are held that its caller
-    /// knows nothing about.
+    /// The writing thread or task can then send the [answers still owed](Self::dropped). `wake` runs on the thread that
+    /// drops the ticket. It should only send a signal, since it may be called during a panic, or while that thread
+    /// holds locks.
     ///
     /// ```
     /// use std::sync::mpsc::channel;
@@ -94,12 +94,12 @@ impl Inbound {
         Self { owed: Arc::new(Owed::new(rules, limit, Box::new(wake))) }
     }
 
-    /// Admits a request, which is in flight from now on.
+    /// Admits a request, which is then in flight.
     ///
     /// # Errors
     ///
-    /// It is refused; see [`Refusal`]. It has an id, and so its caller waits for an answer: the one in the error says why
-    /// it was refused. Send it like any other.
+    /// The request is refused; see [`Refusal`]. Its caller still expects an answer. The error is that answer, which
+    /// says why the request was refused: send it like any other.
     #[inline]
     pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Answer> {
         let id = request.id().shareable();
@@ -132,13 +132,13 @@ impl Inbound {
         let mut encoder = Encoder::append_to(&mut line, self.owed.rules);
         let encoded = encoder.error(id, &refusal.error()).or_else(|_| encoder.error(id, &RpcError::internal()));
         if encoded.is_err() {
-            // These rules have no such id, so an answer could only be one without: as to a bad line.
+            // These rules don't permit the id, so the only possible answer is one without it, as to a bad line.
             let _ = encoder.error(&Id::NULL, &refusal.error());
         }
         Answer::without_duty(line, Some(refusal))
     }
 
-    /// The answer that a faulty line calls for, to be sent like any other.
+    /// The answer to a faulty line. Send it like any other.
     ///
     /// ```
     /// use wireline::ledger::Inbound;
@@ -157,16 +157,16 @@ impl Inbound {
 
     /// Joins the answers to a batch in one array.
     ///
-    /// If that would exceed the limits, or the rules have no batches, there are several lines. So there are if an answer is
-    /// a batch itself.
+    /// The result has several lines if one array would exceed the limits, if the rules don't permit batches, or if an
+    /// answer is itself a batch.
     pub fn batch(&self, answers: impl IntoIterator<Item = Answer>) -> Answer {
         Answer::batch(answers, self.owed.rules)
     }
 
-    /// Marks a request as cancelled by its caller. False if it isn't in flight.
+    /// Marks a request as cancelled by its caller. Returns false if it isn't in flight.
     ///
-    /// Under MCP rules a cancelled request is no longer answered. Under others it is, with whatever its ticket is given;
-    /// or if the ticket is dropped, with the error -32800, "Request cancelled".
+    /// Under MCP rules, a cancelled request is no longer answered. Under other rules, its ticket's answer is still
+    /// sent; if the ticket is dropped, the answer is the error -32800, "Request cancelled".
     ///
     /// ```
     /// use wireline::ledger::Inbound;
@@ -185,11 +185,10 @@ impl Inbound {
         self.owed.cancel(id)
     }
 
-    /// The answers to requests whose tickets or answers were dropped, the oldest first: internal errors, or
-    /// "Request cancelled" where that is why.
+    /// The answers still owed because a ticket or an answer was dropped, the oldest first.
     ///
-    /// One that is dropped again is owed again, and offered again, usually by the next call. A loop over them ends even if
-    /// none can be sent.
+    /// They are internal errors, or "Request cancelled" for cancelled requests. An answer that is dropped again is owed
+    /// again, and usually returned by the next call. A loop over them ends even if none can be sent.
     ///
     /// ```
     /// use wireline::io::{FrameWriter, Unsent};
@@ -221,8 +220,8 @@ impl Inbound {
 
     /// Refuses all requests from now on. Those in flight can still be answered.
     ///
-    /// For a graceful end: close the ledger, [wait](Self::wait_idle) until what is in flight has been answered, and at
-    /// the deadline [answer the rest](Self::answer_rest).
+    /// To shut down gracefully, close the ledger, [wait](Self::wait_idle) until the requests in flight have been
+    /// answered, and at the deadline [answer the rest](Self::answer_rest).
     ///
     /// ```
     /// use std::time::Duration;
@@ -255,10 +254,10 @@ impl Inbound {
         self.owed.is_closed()
     }
 
-    /// Answers every request in flight with `error`, no matter who has its ticket.
+    /// Answers every request in flight with `error`, even while somebody else holds its ticket.
     ///
-    /// A request is still answered once: if its ticket's own answer is accepted first, this one says nothing, and the
-    /// other way round. A ticket whose request was answered so counts as [cancelled](Ticket::is_cancelled).
+    /// A request is still answered only once: whichever answer is accepted second is empty. The ticket of a request
+    /// that was answered this way counts as [cancelled](Ticket::is_cancelled).
     #[must_use = "answers that are dropped aren't sent"]
     pub fn answer_rest(&self, error: &RpcError) -> Vec<Answer> {
         let held = self.owed.hold_all().into_iter();
@@ -270,7 +269,7 @@ impl Inbound {
 
     /// Ready when no request is in flight.
     ///
-    /// Requests that were [dropped](Self::dropped) are, until what is owed has been sent.
+    /// A request whose ticket was [dropped](Self::dropped) is in flight until its answer has been accepted.
     pub fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.owed.poll_idle(cx)
     }
@@ -285,7 +284,7 @@ impl Inbound {
         .await;
     }
 
-    /// Blocks until no request is in flight, or `timeout` has passed. Whether none is.
+    /// Blocks until no request is in flight, or `timeout` has passed. Returns whether none is in flight.
     #[must_use = "the timeout may have passed"]
     pub fn wait_idle(&self, timeout: Duration) -> bool {
         struct Unpark(Thread);
@@ -309,7 +308,7 @@ impl Inbound {
     }
 }
 
-/// Somebody who waits for the last answer, and may give up.
+/// A waiter for the last answer. Dropping it removes its waker.
 struct Waiting<'o> {
     owed: &'o Owed,
     waker: Option<Waker>,
@@ -329,11 +328,11 @@ impl fmt::Debug for Inbound {
     }
 }
 
-/// Appends the reply to a faulty line, without the place of the fault if there is no room for it.
+/// Appends the reply to a faulty line, without the position of the fault if there is no room for it.
 pub(crate) fn append_reply(out: &mut BytesMut, reply: &Reply<'_>) {
-    // The rules that the line broke, which say what form the reply has.
+    // The rules that the line broke determine the form of the reply.
     let rules = reply.fault().rules().for_answers();
-    // However short ids have to be, null fits.
+    // Null always fits, however short ids must be.
     let rules = rules.max_id_len(rules.limits().max_id_len.max("null".len()));
     let mut encoder = Encoder::append_to(out, rules);
     let id = reply.id();
@@ -350,17 +349,17 @@ pub(crate) fn append_reply(out: &mut BytesMut, reply: &Reply<'_>) {
 pub enum Refusal {
     /// A request with the same id is in flight.
     Duplicate,
-    /// As many requests are in flight as the ledger allows; or nearly, where threads compete for the last places.
+    /// As many requests are in flight as the ledger allows, or nearly as many, if threads compete for the last places.
     TooMany,
     /// The ledger is [closed](Inbound::close).
     Closed,
-    /// The ledger's rules don't permit the id: it was read under others. The answer has no id, and is empty if the rules
-    /// have no such answers.
+    /// The ledger's rules don't permit the id of a request that was decoded under other rules. The answer has a null
+    /// id, and is empty if the ledger's rules don't permit that either.
     InvalidId,
 }
 
 impl Refusal {
-    /// The error that the request is answered with.
+    /// The error to answer the request with.
     #[must_use]
     pub fn error(self) -> RpcError {
         match self {

@@ -1,14 +1,14 @@
-//! One bit for each request in flight, read without a lock: whether it was cancelled.
+//! One bit for each request in flight, which tells without a lock whether it was cancelled.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of the first segment. Each of the others has twice as many as the one before.
+/// The number of words in the first segment. Each further segment has twice as many as the one before.
 const FIRST: usize = 4;
-/// So many segments have a bit for each number of 32 bits.
+/// Enough segments for a bit for each 32-bit number.
 const SEGMENTS: usize = 25;
 
-/// Bits that grow with the highest one set, and never move. Nothing is allocated until one is set.
+/// A bit set that grows with the highest bit set, and never moves. Nothing is allocated until a bit is set.
 #[derive(Default)]
 pub(super) struct Marks {
     segments: [OnceLock<Box<[AtomicU64]>>; SEGMENTS],

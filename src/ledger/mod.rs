@@ -1,11 +1,14 @@
-//! Who owes whom an answer: exactly one response for each request.
+//! Ledgers that make sure each request gets exactly one response.
 //!
-//! [`Inbound`] is the side that is asked. Admitting a request gives a [`Ticket`]. Answering turns the ticket into an
-//! [`Answer`], an encoded line together with the duty that it fulfils. The request counts as answered when that is
-//! accepted by whoever writes it, and not before: an answer that found no room, was rolled back or was lost in a panic is
-//! still owed. [`Outbound`] is the side that asks. It keeps a value for each request, and gives it back once.
+//! [`Inbound`] is for the side that receives requests. Admitting a request returns a [`Ticket`], and answering turns
+//! the ticket into an [`Answer`]: an encoded line together with the obligation to send it. The request is settled when
+//! a writer accepts the answer, and not before. If there is no room for the answer, or a batch around it is rolled
+//! back, or a panic drops it, the request is still owed an answer.
 //!
-//! Both do no I/O, have a limit, give memory back, and compare ids by type and value: `1` is `1.0`, but not `"1"`.
+//! [`Outbound`] is for the side that sends requests. It keeps a value for each request, and returns it once.
+//!
+//! Neither does any I/O. Both limit the number of requests in flight, release memory after a burst, and compare ids by
+//! type and value: `1` equals `1.0`, but not `"1"`.
 //!
 //! ```
 //! use wireline::io::FrameWriter;

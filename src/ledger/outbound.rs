@@ -1,4 +1,4 @@
-//! The side that asks.
+//! The side that sends requests.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,11 +9,12 @@ use crate::message::{Id, Response};
 use super::hash::Key;
 use super::table::Table;
 
-/// No more requests than this, so that their numbers fit 32 bits.
+/// The most requests in flight, so that their numbers fit 32 bits.
 const MOST: usize = 1 << 28;
 
-/// The requests that were sent and are to be answered by the peer, each with a value of the caller's: a channel for the
-/// answer, a time, a name.
+/// The requests that were sent and that the peer must answer.
+///
+/// Each has a value of the caller's, such as a channel for the answer, a time or a name.
 ///
 /// ```
 /// use wireline::ledger::{Outbound, Stray};
@@ -34,8 +35,8 @@ const MOST: usize = 1 << 28;
 /// # Ok::<(), wireline::ledger::Full<&str>>(())
 /// ```
 ///
-/// It makes the ids itself ([`issue`](Self::issue)), or takes those that somebody else made ([`track`](Self::track)). It
-/// knows when requests expire, and reads no clock:
+/// It generates ids ([`issue`](Self::issue)), or accepts existing ones ([`track`](Self::track)). It keeps the deadlines
+/// of requests, but doesn't read a clock:
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -86,11 +87,11 @@ impl<T> Outbound<T> {
         }
     }
 
-    /// Makes an id for a request, and keeps `value` with it. Ids are integers, counted from 1.
+    /// Generates an id for a request, and keeps `value` with it. Ids are integers, counted from 1.
     ///
     /// # Errors
     ///
-    /// The ledger is full. `value` is in the error.
+    /// The ledger is full. The error contains `value`.
     pub fn issue(&mut self, value: T) -> Result<Id<'static>, Full<T>> {
         if self.open.len() >= self.limit {
             return Err(Full(value));
@@ -99,7 +100,7 @@ impl<T> Outbound<T> {
         loop {
             let id = Id::from(self.next_id);
             self.next_id += 1;
-            // Somebody else may have made the same.
+            // A tracked request may have the same id.
             if self.find(&id).is_none() {
                 self.insert(&id, value.take());
                 return Ok(id);
@@ -107,11 +108,11 @@ impl<T> Outbound<T> {
         }
     }
 
-    /// Keeps `value` with a request whose id somebody else made.
+    /// Keeps `value` with a request that already has an id.
     ///
     /// # Errors
     ///
-    /// The ledger is full, or a request with this id is in flight. `value` is in the error.
+    /// The ledger is full, or a request with this id is in flight. The error contains `value`.
     pub fn track(&mut self, id: &Id<'_>, value: T) -> Result<(), Untracked<T>> {
         if self.find(id).is_some() {
             return Err(Untracked::Duplicate(value));
@@ -123,11 +124,11 @@ impl<T> Outbound<T> {
         Ok(())
     }
 
-    /// The value of the request that `response` answers, which is then no longer in flight.
+    /// Settles the request that `response` answers, and returns its value.
     ///
     /// # Errors
     ///
-    /// It answers no request in flight.
+    /// The response answers no request in flight.
     pub fn settle(&mut self, response: &Response<'_>) -> Result<T, Stray> {
         let id = response.id().filter(|id| !id.is_null() || self.find(id).is_some()).ok_or(Stray::NoId)?;
         match self.withdraw(id) {
@@ -137,18 +138,18 @@ impl<T> Outbound<T> {
         }
     }
 
-    /// Gives up on a request and returns its value: it was cancelled, or its answer can't be read
-    /// ([`Fault::is_response`](crate::Fault::is_response)).
+    /// Gives up on a request and returns its value.
     ///
-    /// If it is answered after all, that is a [`Stray`].
+    /// Call this if the request was cancelled, or if its response is a fault
+    /// ([`Fault::is_response`](crate::Fault::is_response)). A later response to it is a [`Stray`].
     pub fn withdraw(&mut self, id: &Id<'_>) -> Option<T> {
         let number = self.find(id)?;
         Some(self.remove(number)?.1.value)
     }
 
-    /// Sets when a request expires. False if it isn't in flight.
+    /// Sets when a request expires. Returns false if it isn't in flight.
     ///
-    /// Nothing happens by itself at that time: see [`next_deadline`](Self::next_deadline) and
+    /// Nothing happens automatically at that time; see [`next_deadline`](Self::next_deadline) and
     /// [`take_expired`](Self::take_expired).
     pub fn set_deadline(&mut self, id: &Id<'_>, deadline: Instant) -> bool {
         let Some(number) = self.find(id) else { return false };
@@ -166,13 +167,13 @@ impl<T> Outbound<T> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Gives up on a request whose deadline isn't after `now`, the earliest first, and returns its id and value.
+    /// Removes the request with the earliest deadline, if that isn't after `now`, and returns its id and value.
     pub fn take_expired(&mut self, now: Instant) -> Option<(Id<'static>, T)> {
         let &(_, number) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         self.remove(number).map(|(id, open)| (id, open.value))
     }
 
-    /// Removes all requests, the oldest first: at the end of the stream nobody will answer them.
+    /// Removes all requests, the oldest first, for example at the end of the stream.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = (Id<'static>, T)> + use<T> {
         self.deadlines.clear();
         let mut numbers: Vec<_> = self.open.iter_mut().map(|(number, _, open)| (open.turn, number)).collect();
@@ -219,7 +220,7 @@ impl<T> fmt::Debug for Outbound<T> {
     }
 }
 
-/// As many requests are in flight as an [`Outbound`] allows. Contains the value that was to be kept.
+/// As many requests are in flight as an [`Outbound`] allows. Contains the request's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
@@ -237,7 +238,7 @@ impl<T> fmt::Display for Full<T> {
 
 impl<T> std::error::Error for Full<T> {}
 
-/// Why an [`Outbound`] doesn't [track](Outbound::track) a request. Contains the value that was to be kept.
+/// Why an [`Outbound`] doesn't [track](Outbound::track) a request. Contains the request's value.
 ///
 /// There is nothing else that could go wrong, so a `match` needs no wildcard arm.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -249,7 +250,7 @@ pub enum Untracked<T> {
 }
 
 impl<T> Untracked<T> {
-    /// The value that was to be kept.
+    /// The request's value.
     pub fn into_value(self) -> T {
         match self {
             Self::Duplicate(value) | Self::Full(value) => value,
@@ -281,11 +282,11 @@ impl<T> std::error::Error for Untracked<T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stray {
-    /// It has no id, or null: the peer couldn't read the id of what it answers.
+    /// It has no id, or a null id: the peer couldn't read the id of the request.
     NoId,
     /// No request with this id is in flight.
     Unknown,
-    /// The request with this id, which the ledger issued, was answered or withdrawn before.
+    /// The ledger issued this id, but the request was already answered or withdrawn.
     Repeated,
 }
 

@@ -1,10 +1,13 @@
-//! What is owed: the state that an [`Inbound`](super::Inbound) and everything made by it share.
+//! The requests that are owed an answer: the state shared by an [`Inbound`](super::Inbound) and its tickets and
+//! answers.
 //!
-//! A request is a *slot* from its admission until nobody holds it any more. Its ticket holds it, later the answer that
-//! the ticket became, or the queue of what was dropped; and a second answer, if somebody answers in the ticket's place.
-//! The first of them that settles it sends its line. The others find it settled and say nothing.
+//! A request has a *slot* from its admission until nobody holds it any more. It is held by its ticket, then by the
+//! answer that the ticket became, or by the queue of dropped requests; and by a second answer, if somebody answers in
+//! place of the ticket's owner. The first holder that settles it sends its line. The others find it settled and send
+//! nothing.
 //!
-//! Slots are spread over shards by the hash of their ids, each under a lock of its own, so that threads seldom meet.
+//! Slots are spread over shards by the hash of their ids. Each shard has its own lock, so threads seldom wait for each
+//! other.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -22,12 +25,12 @@ use super::marks::Marks;
 use super::table::Table;
 use super::ticket::Body;
 
-/// So many requests may be in flight for each shard, until there are [`MOST_SHARDS`].
+/// Requests in flight per shard, until there are [`MOST_SHARDS`].
 const PER_SHARD: usize = 256;
 const MOST_SHARDS: usize = 16;
-/// The most requests in flight. With as many again that are settled and still held, a slot's number fits 32 bits.
+/// The most requests in flight. Even if as many again are settled and still held, a slot's number fits 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
-/// How many permits a shard takes at a time from those that all share, if it isn't the only one.
+/// How many permits a shard takes at a time from the shared ones, if it isn't the only shard.
 const PERMITS: usize = 16;
 /// How many spare bodies a shard keeps, and how large their buffers may be.
 const SPARES: usize = 4;
@@ -37,12 +40,12 @@ pub(super) struct Owed {
     pub(super) rules: Rules,
     pub(super) limit: usize,
     key: Key,
-    /// How many requests may be admitted beyond those that shards have permits for.
+    /// The permits to admit a request that no shard has taken yet.
     permits: AtomicUsize,
     closed: AtomicBool,
-    /// By slot: cancelled by the caller, or settled by somebody else.
+    /// By slot: whether the request was cancelled by its caller, or settled by somebody else.
     stopped: Marks,
-    /// Dropped by whoever was to answer, the oldest first. Each is held by this queue.
+    /// The slots of requests whose ticket or answer was dropped, the oldest first. This queue holds them.
     dropped: Mutex<VecDeque<u32>>,
     /// Set once somebody waits in `idle`.
     is_idle_awaited: AtomicBool,
@@ -58,30 +61,30 @@ pub(super) struct Owed {
 struct Shard {
     table: Table<State>,
     permits: usize,
-    /// What answers were made of, for the next ones.
-    #[allow(clippy::vec_box, reason = "the boxes are what is used again")]
+    /// The bodies of earlier answers, for reuse.
+    #[allow(clippy::vec_box, reason = "the boxes are reused")]
     spares: Vec<Box<Body>>,
 }
 
 struct State {
     flags: u8,
     holders: u16,
-    /// Waits for the request to be cancelled. Boxed, since few do and all would be larger for it.
+    /// Woken when the request is cancelled. Boxed, since it is rare and would make every state larger.
     waker: Option<Box<Waker>>,
 }
 
-/// The caller has cancelled it, or somebody else than one of its holders has settled it. The mark of the slot is set.
+/// The caller has cancelled it, or it was settled in place of the ticket's owner. The mark of the slot is set.
 const STOPPED: u8 = 1;
-/// Answered, or not to be answered: its id is free.
+/// Answered, or needs no answer: its id is free.
 const SETTLED: u8 = 2;
-/// Held by the queue of what was dropped.
+/// Held by the queue of dropped requests.
 const QUEUED: u8 = 4;
 
 impl Owed {
     pub(super) fn new(rules: Rules, limit: usize, wake: Box<dyn Fn() + Send + Sync>) -> Self {
         let limit = limit.min(MOST_SLOTS);
         let shards = 1 << (limit / PER_SHARD).clamp(1, MOST_SHARDS).ilog2();
-        // Where there is one shard, it has all permits.
+        // A single shard has all permits.
         let (shared, own) = if shards == 1 { (0, limit) } else { (limit, 0) };
         Self {
             rules: rules.for_answers(),
@@ -98,7 +101,7 @@ impl Owed {
         }
     }
 
-    /// Enters a request: its slot, and what its answer will be made of.
+    /// Enters a request. Returns its slot, and a body for its answer.
     #[inline]
     pub(super) fn enter(&self, id: &Id<'_>) -> Result<(u32, Box<Body>), Refusal> {
         let hash = self.key.hash(id);
@@ -108,11 +111,12 @@ impl Owed {
             self.find_permits(hash, id)?;
             shard = self.lock(self.shard_of(hash));
         }
-        // Read under the lock under which it is entered, so that nothing is once `close` has had each of the locks.
+        // Read under the lock under which the request is entered, so that none is entered once `close` has taken each
+        // lock.
         if self.closed.load(Ordering::Relaxed) {
             return Err(Refusal::Closed);
         }
-        // Somebody may have taken what was found.
+        // Somebody else may have taken the permits.
         if shard.permits == 0 {
             return Err(Refusal::TooMany);
         }
@@ -125,7 +129,7 @@ impl Owed {
         Ok((self.slot(number, self.shard_of(hash)), body))
     }
 
-    /// Gets permits for a shard that has none: from those that all share, or from other shards.
+    /// Gets permits for a shard that has none: from the shared ones, or from other shards.
     #[cold]
     fn find_permits(&self, hash: u64, id: &Id<'_>) -> Result<(), Refusal> {
         let wanting = self.shard_of(hash);
@@ -144,7 +148,7 @@ impl Owed {
                 }
             }
         }
-        // A closed ledger says more than one with an id that is in use, and that more than a full one.
+        // Of several reasons, report the most informative: closed, then a duplicate id, then full.
         let is_closed = self.is_closed();
         match self.lock(wanting).table.find(low(hash), id) {
             _ if is_closed => Err(Refusal::Closed),
@@ -153,8 +157,8 @@ impl Owed {
         }
     }
 
-    /// Settles a request on behalf of one who holds it, and no longer does. True if its answer is to be sent: nobody
-    /// else has settled it, and its caller still wants to know. Whoever waits for that is added to `wakes`.
+    /// Settles a request for one of its holders, and releases it. Returns whether to send the answer: nobody else has
+    /// settled the request, and its caller still expects an answer. Those waiting for this are added to `wakes`.
     #[inline]
     pub(super) fn settle(&self, slot: u32, body: Option<Box<Body>>, wakes: &mut Wakes) -> bool {
         let (number, at) = self.number_and_shard(slot);
@@ -172,14 +176,14 @@ impl Owed {
             wakes.waiting().unneeded.push(*waker);
         }
         if is_last && before & SETTLED == 0 {
-            // What nearly always happens.
+            // The usual case.
             shard.table.forget(number);
             shard.table.discard(number);
         } else {
             state.flags |= SETTLED;
             state.holders -= 1;
             if before & SETTLED == 0 {
-                // Somebody still works on it, for nothing.
+                // Somebody is still working on it, in vain.
                 if let Some(waker) = self.stop(slot, state) {
                     wakes.waiting().due.push(waker);
                 }
@@ -211,7 +215,7 @@ impl Owed {
         }
     }
 
-    /// Marks a request as cancelled. False if it isn't in flight.
+    /// Marks a request as cancelled. Returns false if it isn't in flight.
     pub(super) fn cancel(&self, id: &Id<'_>) -> bool {
         let hash = self.key.hash(id);
         let at = self.shard_of(hash);
@@ -224,7 +228,7 @@ impl Owed {
         true
     }
 
-    /// Tells whoever works on a request to stop. Returns the waker to wake once the lock is released.
+    /// Marks a request as stopped. Returns the waker to wake once the lock is released.
     fn stop(&self, slot: u32, state: &mut State) -> Option<Waker> {
         state.flags |= STOPPED;
         self.stopped.set(slot);
@@ -236,7 +240,8 @@ impl Owed {
         self.stopped.is_set(slot)
     }
 
-    /// Whether an answer to the request would be dropped anyway, since its caller has cancelled it.
+    /// Whether an answer would be dropped anyway, because the request was cancelled under rules that don't answer it
+    /// then.
     #[inline]
     pub(super) fn is_unwanted(&self, slot: u32) -> bool {
         !self.rules.dialect.answers_cancelled && self.is_stopped(slot)
@@ -253,14 +258,13 @@ impl Owed {
             Some(state) if state.flags & STOPPED == 0 => (state.waker.replace(waker), Poll::Pending),
             _ => (Some(waker), Poll::Ready(())),
         };
-        // In this order: dropping a waker may drop a task, and with it another ticket.
+        // In this order, because dropping a waker may drop a task, and with it another ticket.
         drop(shard);
         drop(before);
         poll
     }
 
-    /// Takes over a request from one who held it and won't answer. `is_known` if it was in the queue before, so that
-    /// there is nobody to wake.
+    /// Queues a request whose holder won't answer it. If it was in the queue before (`is_known`), nobody is woken.
     #[cold]
     pub(super) fn abandon(&self, slot: u32, is_known: bool) {
         if self.is_unwanted(slot) {
@@ -282,7 +286,7 @@ impl Owed {
         }
     }
 
-    /// Lets go of a request that somebody else holds or has settled.
+    /// Releases a request that somebody else holds or has settled.
     fn release(&self, slot: u32) {
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);
@@ -304,7 +308,8 @@ impl Owed {
         lock(&self.dropped).len()
     }
 
-    /// Takes the oldest request out of the queue that is still to be answered; with its id, and whether it was cancelled.
+    /// Takes the oldest request that still needs an answer out of the queue. Returns its slot, its id, and whether it
+    /// was cancelled.
     pub(super) fn take_dropped(&self) -> Option<(u32, Id<'static>, bool)> {
         loop {
             let slot = {
@@ -333,12 +338,12 @@ impl Owed {
         }
     }
 
-    /// All requests in flight, each of which is then held once more.
+    /// All requests in flight. Each gets one more holder.
     pub(super) fn hold_all(&self) -> Vec<(u32, Id<'static>)> {
         let mut held = Vec::new();
         for at in 0..self.shards.len() {
             for (number, id, state) in self.lock(at).table.iter_mut() {
-                // As many holders as there can be will do.
+                // A request with the maximum number of holders needs no other.
                 if state.flags & SETTLED == 0 && state.holders < u16::MAX {
                     state.holders += 1;
                     held.push((self.slot(number, at), id.clone()));
@@ -350,7 +355,7 @@ impl Owed {
 
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        // Whoever had a lock before may still be entering a request.
+        // A thread that had taken its lock before this may still be entering a request.
         for at in 0..self.shards.len() {
             drop(self.lock(at));
         }
@@ -360,15 +365,15 @@ impl Owed {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// The number of requests in flight at one moment.
+    /// The number of requests in flight, with all shards locked at once.
     pub(super) fn in_flight(&self) -> usize {
-        // Nobody else has more than one of these locks at a time.
+        // No deadlock: nobody else holds more than one of these locks at a time.
         let shards: Vec<_> = (0..self.shards.len()).map(|at| self.lock(at)).collect();
         shards.iter().map(|shard| shard.table.len()).sum()
     }
 
     pub(super) fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // Before the requests are counted: whoever settles one after that takes a lock later, and sees that it is set.
+        // Set before the requests are counted, so that a thread that settles one after that, under its lock, sees it.
         let mut idle = lock(&self.idle);
         idle.retain(|waker| !waker.will_wake(cx.waker()));
         idle.push(cx.waker().clone());
@@ -383,7 +388,7 @@ impl Owed {
         Poll::Ready(())
     }
 
-    /// Forgets one who waited in [`poll_idle`](Self::poll_idle).
+    /// Removes a waker that was registered by [`poll_idle`](Self::poll_idle).
     pub(super) fn forget_idle(&self, waker: &Waker) {
         let mut idle = lock(&self.idle);
         let (forgotten, rest) = mem::take(&mut *idle).into_iter().partition(|other| other.will_wake(waker));
@@ -413,7 +418,7 @@ impl Owed {
         (slot >> bits, slot as usize & (self.shards.len() - 1))
     }
 
-    /// By the upper half: the lower one is for the index of the shard.
+    /// Uses the upper half of the hash. The lower half is for the index of the shard.
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
         (hash >> 32) as usize & (self.shards.len() - 1)
@@ -425,18 +430,17 @@ impl Owed {
     }
 }
 
-/// Those who wait for something that has happened. They are woken when this is dropped, which must not be under a lock
-/// that they might want.
+/// Wakers to wake when this is dropped. That must not happen under a lock that a woken task might take.
 #[derive(Default)]
 pub(crate) struct Wakes {
-    /// Boxed, as nearly always there is nobody.
+    /// Boxed, because there are hardly ever any.
     waiting: Option<Box<Waiting>>,
 }
 
 #[derive(Default)]
 struct Waiting {
     due: Vec<Waker>,
-    /// Of those who no longer wait. They are only dropped, but that may drop a task, and with it another ticket.
+    /// Wakers that are only dropped. That may drop a task, and with it another ticket.
     unneeded: Vec<Waker>,
 }
 
@@ -456,7 +460,7 @@ impl Drop for Wakes {
     }
 }
 
-/// Nothing panics under a lock but a lack of memory, and that leaves nothing half done.
+/// Only running out of memory can panic under a lock, and that leaves no inconsistent state.
 #[inline]
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,7 +1,7 @@
-//! Requests by id: a slab, so that a number leads to a request without a hash, and an index of the ids.
+//! A table of requests: a slab, which finds a request by its number without hashing, and an index of ids.
 //!
-//! An entry stays where it is until it is removed, so its number can be kept elsewhere. It can leave the index before it
-//! leaves the slab: its id is then free again, and its number not yet.
+//! An entry doesn't move until it is removed, so its number can be kept elsewhere. It can leave the index before it
+//! leaves the slab: then its id is free again, but its number isn't yet.
 
 use std::mem;
 
@@ -9,21 +9,21 @@ use crate::message::Id;
 
 /// Entries in a chunk: as many as a word has bits.
 const CHUNK: usize = u32::BITS as usize;
-/// The least places of an index that isn't empty.
+/// The smallest size of an index that isn't empty.
 const LEAST: usize = 16;
 /// A place of the index without an entry. No slab is large enough for this number.
 const VACANT: u64 = u64::MAX;
 
 pub(super) struct Table<V> {
-    /// `None` for a chunk that was given back.
+    /// `None` for a chunk that was freed.
     chunks: Vec<Option<Box<Chunk<V>>>>,
-    /// The chunks that have room, including those that were given back. The last is filled first.
+    /// The chunks that have room, including those that were freed. The last is filled first.
     roomy: Vec<u32>,
     allocated: usize,
-    /// Whether one of the chunks is empty. A second one is given back at once.
+    /// Whether one of the chunks is empty. A second empty one is freed at once.
     has_empty: bool,
-    /// Open addressing with linear probing: a hash in the upper half, a number in the lower, or [`VACANT`]. At most half
-    /// of the places are taken.
+    /// Open addressing with linear probing: a hash in the upper half, a number in the lower, or [`VACANT`]. At most
+    /// half of the places are taken.
     index: Vec<u64>,
     indexed: usize,
 }
@@ -77,7 +77,7 @@ impl<V> Table<V> {
         }
     }
 
-    /// Adds an entry and returns its number, or nothing if there is one with the same id.
+    /// Adds an entry and returns its number, or `None` if there is one with the same id.
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, id: &Id<'_>, value: V) -> Option<u32> {
         if 2 * (self.indexed + 1) > self.index.len() {
@@ -171,7 +171,7 @@ impl<V> Table<V> {
             }
             at = (at + 1) & mask;
         }
-        // Whatever follows moves up, unless it would get before its own place.
+        // Entries that follow move up, unless that would put them before their home position.
         let mut next = at;
         loop {
             next = (next + 1) & mask;
@@ -201,7 +201,7 @@ impl<V> Table<V> {
         Some((id, value))
     }
 
-    /// As [`vacate`](Self::vacate), without moving the entry.
+    /// Like [`vacate`](Self::vacate), without moving the entry out.
     #[inline]
     pub(super) fn discard(&mut self, number: u32) {
         if let Some(entry) = self.entry(number)
@@ -240,12 +240,12 @@ impl<V> Table<V> {
         self.chunks[at] = None;
         self.allocated -= 1;
         if self.allocated == 1 {
-            // It is the empty one: nothing is left that has a number.
+            // That one is empty, so no number is in use.
             let mut chunks = mem::take(&mut self.chunks);
             self.chunks.extend(chunks.drain(..).find(Option::is_some));
             self.roomy = vec![0];
         } else if 8 * self.allocated <= self.chunks.len() && matches!(self.chunks.last(), Some(None)) {
-            // The lists get shorter as well, as far as no number that is in use is cut off.
+            // Shorten the lists as well, as far as the numbers in use permit.
             let used = self.chunks.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             self.chunks.truncate(used);
             self.chunks.shrink_to_fit();
@@ -288,7 +288,8 @@ mod tests {
 
     use super::*;
 
-    /// Against a map, with few hashes and so many collisions, in times of many entries and of few.
+    /// Compares the table with a map, with few hashes and therefore many collisions, in phases of many entries and of
+    /// few.
     #[test]
     fn is_a_map() {
         let (mut table, mut model) = (Table::default(), HashMap::new());

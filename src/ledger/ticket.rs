@@ -1,4 +1,4 @@
-//! The duty to answer one request, before there is an answer.
+//! The obligation to answer one request.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -14,14 +14,14 @@ use crate::message::Id;
 use super::answer::Answer;
 use super::owed::{Owed, Wakes};
 
-/// Most answers fit.
+/// Enough for most answers.
 const USUAL_LEN: usize = 128;
 
-/// The duty to answer one request.
+/// The obligation to answer one request.
 ///
-/// [`respond`](Self::respond) and [`fail`](Self::fail) turn it into an [`Answer`], which always works: a result that can't
-/// be encoded becomes an internal error. A ticket that is dropped, for example by a panic, is still owed; see
-/// [`Inbound::dropped`](super::Inbound::dropped).
+/// [`respond`](Self::respond) and [`fail`](Self::fail) turn it into an [`Answer`]. They always succeed: a result that
+/// can't be encoded becomes an internal error. If a ticket is dropped, for example by a panic, its request is still
+/// owed an answer; see [`Inbound::dropped`](super::Inbound::dropped).
 ///
 /// A ticket can be answered only once:
 ///
@@ -40,7 +40,7 @@ const USUAL_LEN: usize = 128;
 /// }
 /// ```
 ///
-/// And never inside an encoder, whose lines may be rolled back:
+/// It can't be answered inside an encoder, whose lines may be rolled back:
 ///
 /// ```compile_fail,E0308
 /// # use wireline::{io::FrameWriter, ledger::Ticket};
@@ -61,8 +61,8 @@ pub struct Ticket {
     body: Box<Body>,
 }
 
-/// The id of a request, and the line that answers it. It is used again for another request, and boxed because tickets and
-/// answers are moved a lot: as a part of them it took a third of the time that the ledger needs for a request.
+/// The id of a request, and the line that answers it. Bodies are reused for other requests. They are boxed because
+/// tickets and answers are moved a lot: stored inline, they took a third of the ledger's time per request.
 pub(super) struct Body {
     pub(super) id: Id<'static>,
     /// Empty until there is an answer.
@@ -80,16 +80,16 @@ impl Ticket {
         Self { claim, body }
     }
 
-    /// The request's id, as it was spelled. The answer spells it the same way.
+    /// The request's id, with its exact spelling, which the answer repeats.
     #[must_use]
     pub fn id(&self) -> &Id<'static> {
         &self.body.id
     }
 
-    /// Whether work on the request can stop: its caller has cancelled it, or it was
-    /// [answered by somebody else](super::Inbound::answer_rest).
+    /// Whether work on the request can stop.
     ///
-    /// This takes no lock, so it can be asked often.
+    /// Its caller has cancelled it, or it was [answered by somebody else](super::Inbound::answer_rest). This takes no
+    /// lock, so you can call it often.
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -109,18 +109,22 @@ impl Ticket {
         poll_fn(|cx| self.poll_cancelled(cx)).await;
     }
 
-    /// Answers with a result, or with an internal error if that can't be encoded or the rules don't permit it; then
+    /// Answers with a result.
+    ///
+    /// If that can't be encoded or the rules don't permit it, the answer is an internal error, and
     /// [`Answer::instead_of`] says why.
     pub fn respond(self, result: &(impl Serialize + ?Sized)) -> Answer {
         self.answer(|encoder, id| encoder.response(id, result))
     }
 
-    /// Answers with an error, or with an internal error if that can't be encoded; then [`Answer::instead_of`] says why.
+    /// Answers with an error.
+    ///
+    /// If that can't be encoded, the answer is an internal error, and [`Answer::instead_of`] says why.
     pub fn fail(self, error: &RpcError) -> Answer {
         self.answer(|encoder, id| encoder.error(id, error))
     }
 
-    /// An answer that says nothing, for measuring the ledger without the encoder.
+    /// An empty answer, for measuring the ledger without the encoder.
     #[cfg(feature = "__kernels")]
     #[doc(hidden)]
     #[inline]
@@ -141,10 +145,10 @@ impl Ticket {
         let Body { id, line } = &mut *body;
         line.reserve(USUAL_LEN);
         let mut encoder = Encoder::append_to(line, rules);
-        // If a payload panics, the claim is dropped, and the request still owed.
+        // If a payload panics, the claim is dropped, and the request is still owed an answer.
         let encoded = encode(&mut encoder, id);
         let Err(reason) = encoded else { return Answer::new(body, claim) };
-        // These rules have room for this error with every id that was admitted.
+        // Under these rules, this error fits for every admitted id.
         let replaced = encoder.error(&*id, &RpcError::internal());
         debug_assert!(replaced.is_ok(), "{replaced:?}");
         Answer::new(body, claim).instead(reason)
@@ -157,19 +161,19 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// One who holds a request, and either settles it or leaves it to the queue of what was dropped.
+/// A holder of a request, which either settles it or leaves it to the queue of dropped requests.
 pub(super) struct Claim {
     /// `None` once it is settled.
     owed: Option<Arc<Owed>>,
     slot: Slot,
 }
 
-/// The slot of a request, and [`KNOWN`]: one word, since a claim is moved right after it is made, and the CPU waits for parts
-/// that were stored one by one.
+/// The slot of a request, and [`KNOWN`]. One word, because a claim is moved right after it is created, and reading back
+/// parts that were stored separately would stall the CPU.
 type Slot = u64;
 
-/// The request was in the queue before. Then nobody is woken when it gets there again, and a writer that can't send what is
-/// in the queue doesn't wake itself for ever.
+/// The request was in the queue before. Nobody is woken when it is queued again, so a writer that can't send what is in
+/// the queue doesn't keep waking itself.
 const KNOWN: Slot = 1 << 32;
 
 impl Claim {
@@ -190,7 +194,7 @@ impl Claim {
         self.owed.as_ref().is_none_or(|owed| owed.is_stopped(self.slot()))
     }
 
-    /// Settles the request, and gives back what its answer was made of. Whether the answer is to be sent.
+    /// Settles the request, and returns the body for reuse. Returns whether to send the answer.
     #[inline]
     pub(super) fn settle(mut self, body: Box<Body>, wakes: &mut Wakes) -> bool {
         self.owed.take().is_some_and(|owed| owed.settle(self.slot(), Some(body), wakes))

@@ -1,11 +1,11 @@
-//! JSON-RPC's error codes, by name. Nothing else spells them as numbers.
+//! JSON-RPC's error codes. Other code uses these names instead of numbers.
 
 pub(crate) const PARSE_ERROR: i64 = -32700;
 pub(crate) const INVALID_REQUEST: i64 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
-/// Of the range that servers define: too many requests are in flight.
+/// Too many requests are in flight. From the range that servers define.
 pub(crate) const SERVER_BUSY: i64 = -32000;
-/// As the Language Server Protocol defined it, and others have since.
+/// As in the Language Server Protocol and others.
 pub(crate) const REQUEST_CANCELLED: i64 = -32800;

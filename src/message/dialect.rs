@@ -1,10 +1,10 @@
-//! What the dialects of JSON-RPC 2.0 permit: one table each.
+//! The dialects of JSON-RPC 2.0, one table each.
 //!
 //! A new dialect is one more table here, and one more constructor in [`Rules`](super::rules::Rules).
 
 use std::fmt;
 
-/// A dialect: what a message may look like, and how peers expect to be treated.
+/// A dialect: what a message may look like, and which answers peers expect.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Dialect {
     /// As it reads in "under MCP rules".
@@ -83,11 +83,11 @@ impl fmt::Debug for Dialect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerWithoutId {
-    /// Don't. Noise on a pipe is no request, and not every client accepts a response without an id.
+    /// Don't answer. Noise on a pipe isn't a request, and not every client accepts a response without an id.
     Never,
-    /// With an error whose `id` is null, as JSON-RPC 2.0 asks.
+    /// Answer with an error whose `id` is null, as JSON-RPC 2.0 requires.
     NullId,
-    /// With an error that has no `id`, as MCP's schema permits.
+    /// Answer with an error that has no `id`, as MCP's schema permits.
     OmitId,
 }
 
@@ -134,10 +134,10 @@ pub(crate) enum Kind {
     Error,
 }
 
-/// What a single message may look like: a [`Dialect`] in the form that messages are compared with.
+/// What a single message may look like: a [`Dialect`] as a set of bits.
 ///
-/// One bit for each thing that some message has and the strictest rules wouldn't allow. So rules permit everything that
-/// other rules permit if they have all of their bits.
+/// There is one bit for each feature of a message that the strictest rules wouldn't allow. So one set of rules permits
+/// everything that another permits if it has all of the other's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Permits(u16);
 
@@ -174,7 +174,7 @@ impl Permits {
         self.0 & other.0 == other.0
     }
 
-    /// The types of `id` in a message of that kind.
+    /// The types that `id` may have in a message of this kind.
     #[inline(always)]
     pub(crate) fn id_types(self, kind: Kind) -> IdTypes {
         let shift = match kind {

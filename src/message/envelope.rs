@@ -1,4 +1,4 @@
-//! Members in, a message or a violation out.
+//! Turns the members of an object into a message or a violation.
 //!
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
@@ -12,7 +12,7 @@ use super::rules::{Rules, Standard};
 /// A line that passed.
 pub(crate) enum Contents {
     Message(Envelope),
-    /// An array with that many entries, which haven't been looked at.
+    /// An array with this many entries, which haven't been checked.
     Batch {
         len: usize,
     },
@@ -22,7 +22,7 @@ pub(crate) enum Contents {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
     pub(crate) kind: Kind,
-    /// Whether there is certainly no line break in the text.
+    /// Whether the text certainly contains no line break.
     pub(crate) is_one_line: bool,
     /// The rules it has passed.
     pub(crate) passed: Standard,
@@ -34,7 +34,7 @@ pub(crate) struct Envelope {
     pub(crate) payload: Span,
 }
 
-/// The rule that a text breaks, and the byte at which that shows.
+/// The rule that a text breaks, and the offset of the violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) kind: FaultKind,
@@ -42,13 +42,13 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// Of a valid JSON text as a whole.
+    /// A violation by a valid JSON text as a whole.
     #[cold]
     fn of_whole(kind: FaultKind, text: &str) -> Self {
         Self { kind, at: text.bytes().position(|byte| !json::is_blank(byte)).unwrap_or(0) }
     }
 
-    /// Of a text that the scanner rejected.
+    /// A violation by a text that the scanner rejected.
     #[cold]
     fn of_broken(text: &[u8], rules: &Rules) -> Self {
         match json::explain(text, rules.max_depth_u32()) {
@@ -81,9 +81,9 @@ pub(crate) fn read_line<'a>(line: &'a [u8], rules: &Rules) -> Result<(&'a str, C
     Ok((text, contents))
 }
 
-/// Reads a single message, and says nothing about any other text: for that there is [`read_line`].
+/// Reads a single message. Returns `None` for any other text, which [`read_line`] can explain.
 ///
-/// Always inlined, so that a message is put together where it is used instead of being copied there.
+/// Always inlined, so that a message is built in place instead of being copied.
 #[inline(always)]
 pub(crate) fn read_message<'a>(input: Input<'a>, rules: &Rules) -> Option<(&'a str, Envelope)> {
     let mut outline = Outline::default();
@@ -106,7 +106,7 @@ pub(crate) fn read_entry(entry: &[u8], rules: &Rules) -> Result<Envelope, Violat
     }
 }
 
-/// Whether a whole text passes the rules, including each entry of a batch.
+/// Checks a whole text against the rules, including each entry of a batch.
 pub(crate) fn check_all(line: &[u8], rules: &Rules) -> Result<(), Violation> {
     if let (text, Contents::Batch { .. }) = read_line(line, rules)? {
         for (start, entry) in walk::elements(text) {
@@ -136,8 +136,8 @@ impl Name {
         (first_letter >> 1 & 7) as isize
     }
 
-    /// The name in each slot and its closing quote, as eight bytes, with a mask of those that count. An empty slot has a bit
-    /// outside its mask, so nothing equals it.
+    /// The name in each slot and its closing quote, as eight bytes, with a mask of the bytes that count. An empty slot
+    /// has a bit outside its mask, so nothing equals it.
     const SPELLED: [(u64, u64); Self::SLOTS] = {
         let mut table = [(1, 0); Self::SLOTS];
         let mut i = 0;
@@ -173,7 +173,7 @@ impl Name {
     /// The slot of the key that starts at `start`, if it is one of the names, spelled without escapes.
     #[inline(always)]
     fn slot_of(text: &[u8], start: usize) -> Option<usize> {
-        // Past the opening quote. At least a colon, a value and a bracket follow a key.
+        // After the opening quote. A colon, a value and a bracket, at least, follow a key.
         let word = u64::from_le_bytes(swar::eight(&text[start + 1..]));
         let slot = (word >> 1 & 7) as usize;
         let (spelling, mask) = Self::SPELLED[slot];
@@ -189,7 +189,7 @@ impl Name {
 /// The values of the envelope's members, and the first thing wrong with a name.
 #[derive(Default)]
 struct Outline {
-    /// By slot. Empty where there is none.
+    /// By slot. Empty if the member is absent.
     values: [Span; Name::SLOTS],
     /// Which slots have a value, a bit each.
     seen: u32,
@@ -217,7 +217,7 @@ impl Members for Outline {
 }
 
 impl Outline {
-    /// Reads the members that most messages begin with, as most peers spell them: the version, the id and the method.
+    /// Reads the members that most messages begin with, if spelled the usual way: the version, the id and the method.
     #[inline(always)]
     fn opening<'a>(&mut self, input: Input<'a>) -> Input<'a> {
         let mut known = Opening::of(input);
@@ -244,12 +244,12 @@ impl Outline {
         known.into_input()
     }
 
-    /// The name of a key that is another one, or is spelled with escapes.
+    /// The envelope member that a key with escapes spells, if any.
     #[inline(never)]
     fn unusual_name(&mut self, text: &[u8], key: Span) -> Option<Name> {
         let literal = key.of(text);
         memchr::memchr(b'\\', literal)?;
-        // It may turn out not to be UTF-8, and then the text is rejected anyway.
+        // If it isn't UTF-8, the text is rejected anyway.
         let literal = std::str::from_utf8(literal).ok()?;
         let name = Name::of_escaped(literal);
         if name.is_none() && !string::is_decodable(literal) {
@@ -285,7 +285,7 @@ impl Outline {
         if !self.has(Name::Jsonrpc) {
             return Err(whole(FaultKind::MissingVersion));
         }
-        // Bytes, because slices of a `str` are checked for being whole characters, which these always are.
+        // As bytes, because slicing a `str` checks for character boundaries, which these always are.
         let bytes = text.as_bytes();
         let version = self.value(Name::Jsonrpc);
         let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::says(version.in_str(text), "2.0");
@@ -355,7 +355,7 @@ impl Outline {
     }
 }
 
-/// The rule that keeps `json`, a JSON text, from being the id of a message of that kind.
+/// Checks that `json`, a JSON text, may be the id of a message of this kind.
 #[inline]
 pub(crate) fn check_id(json: &str, kind: Kind, rules: &Rules) -> Result<(), FaultKind> {
     if !has_permitted_type(json.as_bytes(), kind, rules.permits) || !is_decodable(json) {
@@ -369,7 +369,7 @@ fn is_decodable(json: &str) -> bool {
     !json.starts_with('"') || string::is_decodable(json)
 }
 
-/// Whether the type is permitted.
+/// Whether an id may have the type of `json`.
 #[inline(always)]
 fn has_permitted_type(json: &[u8], kind: Kind, permits: Permits) -> bool {
     let types = permits.id_types(kind);
@@ -383,8 +383,8 @@ fn has_permitted_type(json: &[u8], kind: Kind, permits: Permits) -> bool {
     }
 }
 
-/// Whether `json`, a JSON text, is an object with an integer `code` and a string `message`, neither of them, nor
-/// `data`, twice.
+/// Whether `json`, a JSON text, is an object with an integer `code` and a string `message`, without duplicates of these
+/// or of `data`.
 fn is_error_object(json: &str) -> bool {
     const NAMES: [&str; 3] = ["code", "message", "data"];
 
@@ -413,11 +413,11 @@ fn is_error_object(json: &str) -> bool {
     fine && seen[0] && seen[1]
 }
 
-/// What comes after `code` and `message`, if an object starts with these two, spelled as most peers do.
+/// The rest of an object that starts with `code` and `message`, spelled the usual way.
 fn after_code_and_message(json: &str) -> Option<&str> {
     let opening = Opening::of(json.as_bytes().into()).literal(r#"{"code":"#)?;
     let (_, opening) = opening.literal("-").unwrap_or(opening).natural()?;
-    // A number may go on after its digits, but not with a comma.
+    // A number may continue after its digits, but not with a comma.
     let (message, _) = opening.literal(r#","message":"#)?.string()?;
     json.get(message.end()..)
 }

@@ -1,4 +1,4 @@
-//! The rules that a line can break: name, code and text of each.
+//! The rules that a line can break, each with its name, code and text.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ macro_rules! fault_kinds {
     ($($(#[$doc:meta])* $kind:ident, $name:literal, $code:ident, $text:literal;)*) => {
         /// The rule that a line breaks.
         ///
-        /// Kinds may be added as rules are, so a `match` needs a wildcard arm.
+        /// Kinds may be added, so a `match` needs a wildcard arm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum FaultKind {
@@ -38,7 +38,7 @@ macro_rules! fault_kinds {
             }
         }
 
-        /// The rule in general. [`Fault`](crate::Fault)'s text also names the types and limits in force.
+        /// Describes the rule. The text of a [`Fault`](crate::Fault) also names the types and limits in force.
         impl fmt::Display for FaultKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self {
@@ -50,7 +50,7 @@ macro_rules! fault_kinds {
 }
 
 fault_kinds! {
-    /// A line of nothing but blanks, where they aren't skipped, or an empty text.
+    /// A blank line, if these aren't skipped, or an empty text.
     BlankLine, "blank-line", PARSE_ERROR, "blank line where a message was expected";
     /// A UTF-8 byte order mark anywhere but at the very start of the stream.
     ByteOrderMark, "byte-order-mark", PARSE_ERROR, "byte order mark after the start of the stream";
@@ -58,7 +58,7 @@ fault_kinds! {
     InvalidUtf8, "invalid-utf8", PARSE_ERROR, "invalid UTF-8";
     /// A control character in a string.
     ControlCharacter, "control-character", PARSE_ERROR, "unescaped control character in a string";
-    /// A backslash in a string that starts no escape.
+    /// A backslash in a string that doesn't start a valid escape.
     InvalidEscape, "invalid-escape", PARSE_ERROR, "invalid escape in a string";
     /// Something that starts like a number but isn't one.
     InvalidNumber, "invalid-number", PARSE_ERROR, "invalid number";

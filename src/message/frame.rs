@@ -13,8 +13,8 @@ use super::rules::Rules;
 ///
 /// JSON-RPC has nothing else, so a `match` needs no wildcard arm.
 ///
-/// A frame from a [`Decoder`](crate::Decoder) borrows from its buffer. [`into_owned`](Self::into_owned) makes one that
-/// can be kept and sent to other threads, and is read the same way.
+/// A frame from a [`Decoder`](crate::Decoder) borrows from its buffer. [`into_owned`](Self::into_owned) turns it into
+/// one that you can keep and send to other threads.
 #[derive(Clone, Debug)]
 pub enum Frame<'a> {
     /// One message.
@@ -102,7 +102,7 @@ impl<'a> From<Batch<'a>> for Frame<'a> {
     }
 }
 
-/// An array of messages. Each entry is checked on its own when it is reached.
+/// An array of messages. Each entry is checked on its own, when the iterator reaches it.
 ///
 /// ```
 /// use wireline::{Frame, Message, Rules};

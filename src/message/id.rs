@@ -25,8 +25,8 @@ use crate::json::{self, Decimal, ShortText, string};
 ///
 /// Cloning or owning an id of up to 24 bytes doesn't allocate.
 ///
-/// With serde, an id is the string, number or null that it stands for. Inside a payload, an
-/// [`Encoder`](crate::Encoder) writes it as it is spelled:
+/// With serde, an id is a string, a number or null. Inside a payload, an [`Encoder`](crate::Encoder) writes it with its
+/// exact spelling:
 ///
 /// ```
 /// use wireline::{Id, Rules, to_line};
@@ -53,7 +53,7 @@ impl<'a> Id<'a> {
     /// The id `null`.
     pub const NULL: Id<'static> = Id { json: ShortText::borrowed("null") };
 
-    /// The id that `json` spells, or `None` if that isn't one string, number or null. Blanks around it are ignored.
+    /// Parses a JSON string, number or null. Returns `None` for anything else. White space around it is ignored.
     #[must_use]
     pub fn parse(json: &'a str) -> Option<Self> {
         let json = json.trim_matches([' ', '\t', '\r', '\n']);
@@ -61,7 +61,7 @@ impl<'a> Id<'a> {
         if is_json { Self::of_json(ShortText::borrowed(json)) } else { None }
     }
 
-    /// The id that `json` spells, a JSON text without blanks around it.
+    /// The id that `json` spells, a JSON text without white space around it.
     pub(crate) fn of_json(json: ShortText<'a>) -> Option<Self> {
         let is_id = match Kind::of(json.as_str()) {
             Kind::String => string::is_decodable(json.as_str()),
@@ -71,20 +71,20 @@ impl<'a> Id<'a> {
         is_id.then_some(Self { json })
     }
 
-    /// The id that `json` spells, which has passed the rules as one.
+    /// The id that `json` spells, which has passed the rules for ids.
     #[inline(always)]
     pub(crate) fn of_permitted(json: ShortText<'a>) -> Self {
         Self { json }
     }
 
-    /// The id as JSON text, as it was spelled.
+    /// The id as JSON text, with its exact spelling.
     #[inline]
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.json.as_str()
     }
 
-    /// The characters of an id that is a string, with its escapes decoded.
+    /// The decoded string, if the id is one.
     ///
     /// ```
     /// use wireline::Id;
@@ -97,13 +97,13 @@ impl<'a> Id<'a> {
         string::decode(self.as_json())
     }
 
-    /// The value of an id that is a whole number in the range of an `i64`, however it is spelled: `1e2` is 100.
+    /// The value, if the id is a whole number in the range of `i64`, however it is spelled: `1e2` is 100.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
     }
 
-    /// The value of an id that is a whole number in the range of a `u64`, however it is spelled.
+    /// The value, if the id is a whole number in the range of `u64`, however it is spelled.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         self.decimal()?.to_integer().and_then(|integer| integer.try_into().ok())
@@ -145,13 +145,13 @@ impl<'a> Id<'a> {
         Id { json: self.json.copied() }
     }
 
-    /// Replaces `place` by a copy.
+    /// Replaces `place` with a copy.
     #[inline(always)]
     pub(crate) fn copy_to(&self, place: &mut Id<'static>) {
         self.json.copy_to(&mut place.json);
     }
 
-    /// The same id, for making several copies of it at the cost of one.
+    /// The same id, of which several copies cost as much as one.
     #[inline]
     pub(crate) fn shareable(&self) -> Id<'_> {
         Id { json: self.json.shareable() }
@@ -193,14 +193,14 @@ impl From<String> for Id<'static> {
     }
 }
 
-/// The JSON text, which [`FromStr`] reads back.
+/// The JSON text, which [`FromStr`] can parse again.
 impl fmt::Display for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_json())
     }
 }
 
-/// From JSON text, as [`Id::parse`].
+/// Parses JSON text, like [`Id::parse`].
 ///
 /// ```
 /// use wireline::Id;
@@ -219,7 +219,7 @@ impl FromStr for Id<'static> {
     }
 }
 
-/// The text is no id: not one JSON string, number or null.
+/// The text isn't an id, that is, a JSON string, number or null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseIdError(());
 
@@ -258,7 +258,7 @@ impl Hash for Id<'_> {
     }
 }
 
-/// Hashes the characters of a string in blocks, which are the same however it is spelled.
+/// Hashes the characters of a string in blocks. The result is the same however the string is spelled.
 fn hash_string<H: Hasher>(json: &str, state: &mut H) {
     const BLOCK: usize = 64;
     if let [b'"', plain @ .., b'"'] = json.as_bytes()
@@ -283,7 +283,7 @@ fn hash_string<H: Hasher>(json: &str, state: &mut H) {
     }
 }
 
-/// The type and the length. The rest is the peer's.
+/// Shows only the type and the length. The contents are the peer's.
 impl fmt::Debug for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Id({:?}, {} bytes)", self.kind(), self.as_json().len())

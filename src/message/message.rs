@@ -17,7 +17,7 @@ use super::raw::RawJson;
 ///
 /// There are three kinds, and JSON-RPC 2.0 will have no fourth, so a `match` needs no wildcard arm.
 ///
-/// What a message returns borrows from the line, not from the message, so it can outlive it:
+/// The values that a message returns borrow from the line, not from the message, so they can outlive it:
 ///
 /// ```
 /// use wireline::{Message, RawJson};
@@ -43,7 +43,7 @@ pub enum Message<'a> {
 /// A call that expects one response with its id.
 #[derive(Clone)]
 pub struct Request<'a> {
-    /// With an id.
+    /// The id is `Some`.
     parts: Parts<'a>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The id, as it was spelled.
+    /// The id, with its exact spelling.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Message, Rules};
@@ -204,7 +204,7 @@ impl<'a> Notification<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// The id of the request that it answers. Only an error may have none, and only where the rules permit that.
+    /// The id of the request that it answers. Only an error may have none, and only if the rules permit that.
     #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
         self.parts.id.as_ref()
@@ -214,7 +214,7 @@ impl<'a> Response<'a> {
     ///
     /// # Errors
     ///
-    /// The peer's: it answered the request with an error.
+    /// The peer answered the request with an error.
     pub fn outcome(&self) -> Result<RawJson<'a>, ErrorObject<'a>> {
         let json = RawJson::of_json(self.parts.part(self.parts.envelope.payload));
         match self.parts.envelope.kind {
@@ -243,7 +243,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// What every message has: a text, and a place in the stream.
+/// Methods that every message has, for its text and its position in the stream.
 macro_rules! any_message {
     ($($type:ident: |$message:ident| $parts:expr;)*) => {$(
         impl<'a> $type<'a> {
@@ -325,7 +325,7 @@ macro_rules! into_message {
             }
         }
 
-        /// The place and the length. The rest is the peer's.
+        /// Shows only the position and the length. The contents are the peer's.
         impl fmt::Debug for $type<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.parts.debug(stringify!($type), f)
@@ -336,7 +336,7 @@ macro_rules! into_message {
 
 into_message!(Request, Notification, Response);
 
-/// A [`Message`], [`Request`], [`Notification`] or [`Response`]: what an [`Encoder`](crate::Encoder) can forward.
+/// A [`Message`], [`Request`], [`Notification`] or [`Response`], which an [`Encoder`](crate::Encoder) can forward.
 ///
 /// It can't be implemented for other types.
 #[expect(private_bounds, reason = "how a message is forwarded is this crate's business")]
@@ -346,8 +346,9 @@ pub(crate) trait HasEnvelope {
     fn text_and_envelope(&self) -> (&str, &Envelope);
 }
 
-/// Where a message and its parts are in its line, in bytes from the start of the line: for programs in other languages,
-/// which can't use what borrows from it.
+/// Where a message and its parts are in its line, in bytes from the start of the line.
+///
+/// This is for bindings to other languages, which can't use borrowed values.
 ///
 /// ```
 /// use wireline::{Frame, Rules};
@@ -366,7 +367,7 @@ pub(crate) trait HasEnvelope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ranges {
-    /// All of it: the whole line, or an entry of a batch.
+    /// The whole message: a line, or an entry of a batch.
     pub message: Range<usize>,
     /// The `id`, as JSON.
     pub id: Option<Range<usize>>,
@@ -387,7 +388,7 @@ pub struct ErrorObject<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// The code, or the nearest one that fits 64 bits; [`raw`](Self::raw) has its spelling.
+    /// The code, or the nearest integer that fits 64 bits; [`raw`](Self::raw) has its exact spelling.
     #[must_use]
     pub fn code(&self) -> i64 {
         let json = self.member("code").unwrap_or("0");
@@ -418,7 +419,7 @@ impl<'a> ErrorObject<'a> {
     }
 }
 
-/// The length. The rest is the peer's.
+/// Shows only the length. The contents are the peer's.
 impl fmt::Debug for ErrorObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ErrorObject({} bytes)", self.json.as_bytes().len())
@@ -430,16 +431,16 @@ impl fmt::Debug for ErrorObject<'_> {
 pub(crate) struct Position {
     /// Starting at 1.
     pub(crate) line: u64,
-    /// Of its first byte.
+    /// The offset of its first byte.
     pub(crate) offset: u64,
 }
 
 impl Position {
-    /// Of a text on its own.
+    /// The position of a text on its own.
     pub(crate) const START: Self = Self { line: 1, offset: 0 };
 }
 
-/// What each kind of message is made of.
+/// The parts that all kinds of messages have.
 #[derive(Clone)]
 struct Parts<'a> {
     text: Text<'a>,

@@ -1,15 +1,15 @@
-//! What a line means by the rules of its dialect. Imports nothing of the crate but [`json`](crate::json).
+//! Interprets lines by the rules of a dialect. Imports nothing of the crate but [`json`](crate::json).
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `dialect` | what each dialect permits: one table each |
+//! | `dialect` | a table for each dialect, of what it permits |
 //! | `rules` | a dialect and its limits, each adjustable |
-//! | `envelope` | members in, a message or a violation out |
+//! | `envelope` | turns members into a message or a violation |
 //! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |
-//! | `message`, `frame` | what comes out |
-//! | `id`, `raw` | what messages are made of |
-//! | `serde` | ids and raw JSON inside other types |
-//! | `typed` | typed values from payloads |
+//! | `message`, `frame` | messages and batches that passed the rules |
+//! | `id`, `raw` | the parts of messages |
+//! | `serde` | `Serialize` and `Deserialize` for ids and raw JSON |
+//! | `typed` | decodes payloads into typed values |
 
 pub(crate) mod code;
 pub(crate) mod dialect;

@@ -1,4 +1,4 @@
-//! A JSON text that has been checked, and is decoded on demand.
+//! Validated JSON text that is decoded on demand.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::json::{self, DEEPEST, Text, string, walk};
 use super::fault_kind::FaultKind;
 use super::typed::from_checked;
 
-/// A JSON text that has been checked but not decoded: params, a result, an error's data.
+/// A JSON text that has been validated but not decoded: params, a result, an error's data.
 ///
 /// It borrows from the line it came in, or shares its buffer, and keeps the text exactly as it was sent.
 ///
@@ -23,11 +23,11 @@ use super::typed::from_checked;
 /// let Frame::Message(Message::Request(request)) = Frame::parse(line, &Rules::mcp())? else { panic!() };
 /// let params = request.params().unwrap();
 ///
-/// // One value of it, without decoding the rest.
+/// // A single value, without decoding the rest.
 /// let token = params.pointer("/_meta/progressToken").unwrap();
 /// assert_eq!(token.as_json(), "7");
 ///
-/// // All of it, or whatever a type asks for.
+/// // All of it, or the fields of a type.
 /// #[derive(serde::Deserialize)]
 /// struct Add { a: i64, b: Vec<i64> }
 /// let add: Add = params.deserialize()?;
@@ -35,7 +35,7 @@ use super::typed::from_checked;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It can be part of your own types. An [`Encoder`](crate::Encoder) writes it as it is; other serializers get its
+/// It can be part of your own types. An [`Encoder`](crate::Encoder) writes it verbatim; other serializers get its
 /// values:
 ///
 /// ```
@@ -52,12 +52,12 @@ use super::typed::from_checked;
 /// ```
 #[derive(Clone)]
 pub struct RawJson<'a> {
-    /// Without blanks around it.
+    /// Without white space around it.
     json: Text<'a>,
 }
 
 impl<'a> RawJson<'a> {
-    /// Checks a text. Blanks around it are dropped.
+    /// Validates a text. White space around it is dropped.
     ///
     /// ```
     /// use wireline::{Id, RawJson, Rules, to_line};
@@ -75,7 +75,7 @@ impl<'a> RawJson<'a> {
         check(text).map(|text| Self::of_json(Text::borrowed(text, None)))
     }
 
-    /// Checks a text, and shares its buffer instead of borrowing or copying.
+    /// Validates a text, and shares its buffer instead of borrowing or copying.
     ///
     /// ```
     /// use wireline::RawJson;
@@ -92,7 +92,7 @@ impl<'a> RawJson<'a> {
         check(&text).map(|json| RawJson { json: Text::borrowed(json, Some(&text)).into_owned() })
     }
 
-    /// `json` is a JSON text without blanks around it.
+    /// `json` is a JSON text without white space around it.
     #[inline]
     pub(crate) fn of_json(json: Text<'a>) -> Self {
         Self { json }
@@ -110,9 +110,9 @@ impl<'a> RawJson<'a> {
         self.as_json().as_bytes()
     }
 
-    /// The characters of a JSON string, with its escapes decoded.
+    /// The decoded string, if the text is one.
     ///
-    /// `None` if it isn't a string, or has an escape for half a surrogate pair, which stands for no character.
+    /// `None` if it isn't a string, or contains a lone surrogate escape, which isn't a character.
     ///
     /// ```
     /// use wireline::RawJson;
@@ -143,11 +143,11 @@ impl<'a> RawJson<'a> {
 
     /// Decodes the text.
     ///
-    /// For a type that borrows from the text there is [`deserialize_borrowed`](Self::deserialize_borrowed).
+    /// For a type that borrows from the text, use [`deserialize_borrowed`](Self::deserialize_borrowed).
     ///
     /// # Errors
     ///
-    /// The text doesn't fit `T`. The error is serde_json's, and may quote what it found: keep it out of logs if that
+    /// The text doesn't fit `T`. The error is serde_json's, and may quote the text: keep it out of logs if that
     /// matters.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         from_checked(self.as_json(), &mut Vec::new())
@@ -155,7 +155,7 @@ impl<'a> RawJson<'a> {
 
     /// Decodes the text as [`deserialize`](Self::deserialize) does, reusing a buffer for strings with escapes.
     ///
-    /// Worth it where many texts are decoded one after another.
+    /// This pays off if you decode many texts one after another.
     ///
     /// ```
     /// use wireline::{RawJson, Scratch};
@@ -181,7 +181,7 @@ impl<'a> RawJson<'a> {
 
     /// Decodes the text into a type that may borrow from it.
     ///
-    /// A `&str` can only borrow a string without escapes; a `Cow<str>` with `#[serde(borrow)]` takes any.
+    /// A `&str` can only borrow a string without escapes; a `Cow<str>` with `#[serde(borrow)]` accepts any string.
     ///
     /// ```
     /// use wireline::RawJson;
@@ -199,7 +199,7 @@ impl<'a> RawJson<'a> {
         from_checked(self.as_json(), &mut Vec::new())
     }
 
-    /// The value that a JSON pointer (RFC 6901) leads to, found without decoding anything.
+    /// The value at a JSON pointer (RFC 6901), found without decoding anything.
     ///
     /// If several members have the same name, the last one counts, as it does for serde_json's `Value`.
     ///
@@ -268,7 +268,7 @@ impl Hash for RawJson<'_> {
     }
 }
 
-/// The length. The rest is the peer's.
+/// Shows only the length. The contents are the peer's.
 impl fmt::Debug for RawJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawJson({} bytes)", self.as_json().len())
@@ -291,13 +291,13 @@ pub struct InvalidJson {
 }
 
 impl InvalidJson {
-    /// What is wrong.
+    /// The kind of fault.
     #[must_use]
     pub fn kind(&self) -> FaultKind {
         self.kind
     }
 
-    /// The byte at which it shows.
+    /// The offset of the fault in the text, in bytes.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -325,7 +325,7 @@ pub struct Scratch {
     text: Vec<u8>,
 }
 
-/// A larger buffer isn't kept.
+/// The largest buffer that is kept.
 const LARGEST_KEPT: usize = 1 << 20;
 
 impl fmt::Debug for Scratch {

@@ -9,15 +9,15 @@ use super::dialect::{self, AnswerWithoutId, Dialect, Permits};
 /// The longest line that the scanner's 32-bit positions can address.
 const LONGEST: usize = u32::MAX as usize - 1;
 
-/// What an error response has around its id, as the only entry of a batch: the longest of those that the crate makes by
-/// itself, when nothing else fits.
+/// The length of an error response without its id, as the only entry of a batch. This is the longest of the errors that
+/// the crate falls back to when nothing else fits.
 const AROUND_ID: usize = r#"[{"jsonrpc":"2.0","id":,"error":{"code":-32800,"message":"Request cancelled"}}]"#.len();
 
-/// An answer may be this long, and this deep, whatever the limits: an error response to any id that is accepted fits.
+/// An answer may be this long and this deep, whatever the limits, so that an error response to any accepted id fits.
 const ANSWER_LEN: usize = 128;
 const ANSWER_DEPTH: usize = 3;
 
-/// What is accepted and sent: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
+/// The rules for messages: a dialect of JSON-RPC 2.0 and its limits, each adjustable.
 ///
 /// ```
 /// use wireline::{FaultKind, Frame, Rules};
@@ -98,10 +98,11 @@ impl Rules {
         }
     }
 
-    /// Sets the longest line accepted, in bytes, not counting its line ending. The default is 16 MiB, the maximum 4 GiB.
+    /// Sets the longest line accepted, in bytes, not counting its line ending. The default is 16 MiB, the maximum 4
+    /// GiB.
     ///
-    /// A longer line is discarded as it arrives and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong) fault. An
-    /// encoder refuses to produce one.
+    /// A longer line is discarded as it arrives and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong) fault.
+    /// An encoder refuses to produce one.
     ///
     /// A limit below 128 bytes may leave no room for an error response. The [ledger](crate::ledger) and
     /// [`io::serve`](crate::io::serve) then send answers of up to 128 bytes regardless, rather than none.
@@ -124,9 +125,9 @@ impl Rules {
     /// Sets the longest id accepted, in bytes of JSON text, quotes included. The default is 1024.
     ///
     /// A message with a longer one is an [`IdTooLong`](crate::FaultKind::IdTooLong) fault, and an encoder refuses to
-    /// produce one: an id is sent back with the answer, so an answer to a request that is nearly all id would exceed the
-    /// line limit. For the same reason the limit in force, which is in [`limits`](Self::limits), always leaves room for
-    /// an error response within [`max_line_len`](Self::max_line_len).
+    /// produce one. An answer repeats the id of its request, so with a very long id it would exceed the line limit. For
+    /// the same reason, the limit in force (see [`limits`](Self::limits)) always leaves room for an error response
+    /// within [`max_line_len`](Self::max_line_len).
     ///
     /// ```
     /// use wireline::{FaultKind, Frame, Rules};
@@ -145,7 +146,7 @@ impl Rules {
         self
     }
 
-    /// Sets how deep brackets may be nested. The default is 128, the maximum 1024.
+    /// Sets how deeply brackets may be nested. The default is 128, the maximum 1024.
     ///
     /// The outermost object counts as one, and so does the array around a batch.
     ///
@@ -176,8 +177,9 @@ impl Rules {
         self
     }
 
-    /// Sets whether lines of nothing but spaces, tabs and carriage returns are skipped, which is the default, or are a
-    /// [`BlankLine`](crate::FaultKind::BlankLine) fault each.
+    /// Sets whether lines of only spaces, tabs and carriage returns are skipped, which is the default.
+    ///
+    /// Otherwise, each is a [`BlankLine`](crate::FaultKind::BlankLine) fault.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
@@ -216,7 +218,7 @@ impl Rules {
 
     /// Sets whether, and how, a faulty line is answered if its id can't be read.
     ///
-    /// Errors of the form that is sent are also accepted, even where the dialect alone wouldn't permit them.
+    /// Errors in this form are then also accepted, even if the dialect itself doesn't permit them.
     ///
     /// ```
     /// use wireline::{AnswerWithoutId, Frame, Rules};
@@ -273,27 +275,27 @@ impl Rules {
         self.answer_without_id
     }
 
-    /// The nesting limit as the scanner takes it.
+    /// The nesting limit in the scanner's type.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
     pub(crate) fn max_depth_u32(&self) -> u32 {
         self.limits.max_depth as u32
     }
 
-    /// The longest id in force: as it was set, but an error response to it fits the line limit.
+    /// The longest id in force: as it was set, or less, so that an error response to it fits the line limit.
     #[inline]
     pub(crate) fn longest_id(&self) -> usize {
         self.limits.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID)
     }
 
-    /// The same rules with limits that leave room for an error response to any id that they accept.
+    /// The same rules, with limits that leave room for an error response to any accepted id.
     pub(crate) fn for_answers(mut self) -> Self {
         self.limits.max_line_len = self.limits.max_line_len.max(ANSWER_LEN);
         self.limits.max_depth = self.limits.max_depth.max(ANSWER_DEPTH);
         self
     }
 
-    /// What a single message is compared with, apart from its length and its id's.
+    /// The rules for a single message, apart from its length and that of its id.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
     pub(crate) fn standard(&self) -> Standard {
@@ -373,7 +375,7 @@ mod tests {
         }
     }
 
-    /// In the other dialects a program has to ask for them.
+    /// In the other dialects, a program has to turn them on.
     #[test]
     fn only_json_rpc_has_batches_by_default() {
         for (rules, expected) in [(Rules::json_rpc(), true), (Rules::mcp(), false), (Rules::acp(), false)] {

@@ -1,7 +1,7 @@
 //! `Serialize` for ids and raw JSON, and `Deserialize` for ids.
 //!
-//! Inside the payload of an [`Encoder`](crate::Encoder) both are written as they are spelled. Any other serializer gets
-//! the values that the text stands for.
+//! Inside the payload of an [`Encoder`](crate::Encoder), both are written verbatim. Any other serializer gets their
+//! values.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,7 +26,7 @@ impl Serialize for Id<'_> {
     }
 }
 
-/// A valid JSON text: handed over as it is if this crate's serializer asks for it, and otherwise as its values.
+/// A valid JSON text. This crate's serializer gets it verbatim, any other its values.
 struct Fragment<'a>(&'a str);
 
 impl Serialize for Fragment<'_> {
@@ -44,7 +44,7 @@ fn transcode<S: Serializer>(json: &str, serializer: S) -> Result<S::Ok, S::Error
     Transcode::new(&mut deserializer).serialize(serializer)
 }
 
-/// What a deserializer is about to give, as something that serializes. That can be done once.
+/// A deserializer's next value, as something that serializes, once.
 struct Transcode<D> {
     deserializer: RefCell<Option<D>>,
 }
@@ -124,7 +124,7 @@ impl<'de, S: Serializer> Visitor<'de> for Forward<'_, S> {
     }
 }
 
-/// A part of a container, as a seed that a deserializer fills by way of [`Transcode`].
+/// A seed that passes one part of a container on to a serializer, through [`Transcode`].
 macro_rules! part {
     ($name:ident, $field:ident: $trait:ident, $serialize:ident) => {
         struct $name<'p, P: $trait> {
@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// Through serde_json, whose `Serialize` knows nothing of this crate: as text, and as a tree.
+    /// Through serde_json, which doesn't know this crate: as text, and as a tree.
     #[test]
     fn other_serializers_get_the_values() {
         for json in [
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&raw).unwrap(), r#"{"a":1.5,"b":"a"}"#);
     }
 
-    /// serde_json stops at 128 levels, and a serializer may refuse anything: the reason gets out either way.
+    /// serde_json stops at 128 levels, and a serializer may refuse anything. Either way, the reason is reported.
     #[test]
     fn failures_are_passed_on() {
         let deep = "[".repeat(200) + &"]".repeat(200);

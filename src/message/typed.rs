@@ -1,4 +1,4 @@
-//! Typed values from checked text.
+//! Decodes validated text into typed values.
 
 use serde::de::Deserialize;
 
@@ -18,8 +18,8 @@ pub(super) fn from_checked<'j, T: Deserialize<'j>>(
     from_serde_json(json)
 }
 
-/// Whether most of a text seems to be numbers with a fraction. serde_json decodes these anyway, one by one, and is faster
-/// if it has the whole text.
+/// Whether most of a text seems to be numbers with a fraction. serde_json would decode each of them anyway, and is
+/// faster if it gets the whole text.
 #[inline]
 fn is_mostly_floats(json: &[u8]) -> bool {
     const SAMPLE: usize = 256;
@@ -28,13 +28,12 @@ fn is_mostly_floats(json: &[u8]) -> bool {
         .is_some_and(|sample| memchr::memchr_iter(b'.', sample).count() > SAMPLE / BYTES_PER_POINT)
 }
 
-/// What [`json::typed`] leaves to serde_json: mostly what doesn't fit the type.
+/// Decodes a text that [`json::typed`] leaves to serde_json, mostly because it doesn't fit the type.
 ///
-/// It goes as a `&str`, so that its strings aren't checked for UTF-8 once more: that would take more time than all the
-/// rest for text beyond ASCII. There is one exception. Where a type wants a `bool` as the key of a map, serde_json 1.0.154
-/// steps over the key's first byte before it reads the rest as text. If that byte was the first of several that make a
-/// character, its error quotes a `str` that isn't UTF-8. A text with such a key goes as bytes, of which serde_json checks
-/// every string.
+/// serde_json gets a `&str`, so that it doesn't check strings for UTF-8 again, which for non-ASCII text would take
+/// longer than everything else. There is one exception. If a type has `bool` as the key of a map, serde_json 1.0.154
+/// skips the key's first byte before it reads the rest as text. If that byte starts a multi-byte character, its error
+/// quotes a `str` that isn't UTF-8. So a text with such a key is passed as bytes, and serde_json checks every string.
 #[cold]
 fn from_serde_json<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_json::Error> {
     match !json.is_ascii() && has_key_beyond_ascii(json.as_bytes()) {
@@ -43,7 +42,7 @@ fn from_serde_json<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_jso
     }
 }
 
-/// Whether a key may start with a character beyond ASCII. (A string in an array may look like a key.)
+/// Whether a key may start with a non-ASCII character. (A string in an array may look like a key.)
 fn has_key_beyond_ascii(json: &[u8]) -> bool {
     memchr::memchr_iter(b'"', json).any(|quote| {
         let is_beyond_ascii = json.get(quote + 1).is_some_and(|byte| !byte.is_ascii());

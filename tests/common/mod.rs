@@ -72,7 +72,7 @@ impl Random {
     }
 }
 
-/// Lines that have ended a connection somewhere; and the id, if there must be one response with it.
+/// Lines that have ended a connection in some implementation, each with the id of its one response, if it must get one.
 pub fn hostile_lines() -> Vec<(Vec<u8>, Option<String>)> {
     let string = |len: usize| format!("\"{}\"", "i".repeat(len - 2));
     let request = |id: &str, rest: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"no such"{rest}}}"#);
@@ -131,7 +131,8 @@ pub fn hostile_lines() -> Vec<(Vec<u8>, Option<String>)> {
     lines
 }
 
-/// A stream of all hostile lines, a good one after each. The good ones have the ids `"good 0"`, `"good 1"` and so on.
+/// A stream of all hostile lines, each followed by a good one. The good ones have the ids `"good 0"`, `"good 1"` and so
+/// on.
 pub fn hostile_stream(method: &str, params: &str) -> Vec<u8> {
     let mut stream = Vec::new();
     for (number, (line, _)) in hostile_lines().into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Every door that an answer can go out by, times everything that can go wrong on the way: each request gets exactly one
-//! response, or is still owed and can be seen to be.
+//! Combines every path ("door") that an answer can take with everything that can go wrong on it: each request must get
+//! exactly one response, or visibly still be owed one.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -62,7 +62,7 @@ impl Trouble {
         }
     }
 
-    /// Ids of three requests, of which the second is in trouble.
+    /// The ids of three requests. The second one is in trouble.
     fn ids(self) -> [String; 3] {
         let longest = match self {
             Self::IdAtItsLimit => "7".repeat(self.rules().limits().max_id_len),
@@ -95,7 +95,7 @@ fn admit(owed: &Inbound, id: &str) -> Result<Ticket, Answer> {
     owed.admit(&request)
 }
 
-/// The responses in `lines` to each id, batches taken apart.
+/// The number of responses in `lines` to each id, including those in batches.
 fn count(lines: &[u8], rules: Rules) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     let mut add = |message: &Message<'_>| match message {
@@ -119,7 +119,7 @@ fn count(lines: &[u8], rules: Rules) -> HashMap<String, usize> {
 /// One cell of the table.
 fn check<D: Door>(trouble: Trouble) {
     common::quiet_panics_on_purpose();
-    // What is handed back is sent again, or dropped.
+    // Answers that are handed back are sent again, or dropped.
     for resend in [true, false] {
         check_once::<D>(trouble, resend);
     }
@@ -176,7 +176,7 @@ fn check_once<D: Door>(trouble: Trouble, resend: bool) {
 
     let written = count(&link.taken(), rules);
     if trouble == Trouble::WriterBreaks {
-        // Each is on its way, in the hands of whoever owns the broken writer, or owed.
+        // Each is on its way, or returned with the broken writer, or owed.
         assert!(written.is_empty());
         let unwritten = count(&door.unwritten(), rules);
         assert!(unwritten.values().all(|&count| count == 1));
@@ -191,12 +191,12 @@ fn check_once<D: Door>(trouble: Trouble, resend: bool) {
     assert_eq!(owed.dropped().count(), 0);
 }
 
-/// `serve` and `answer` have tickets of their own, so to speak: what they are given is requests.
+/// `serve` and `answer` take requests instead of tickets.
 fn handle(trouble: Trouble) -> impl FnMut(Call<'_>) -> Result<Payload, RpcError> {
     move |call| {
         let is_troubled = call.id().is_some_and(|id| id.as_json() == trouble.ids()[1]);
         match trouble {
-            // Nothing but a panic keeps a handler from returning something.
+            // A handler always returns something, unless it panics.
             Trouble::TicketDropped if is_troubled => panic!("on purpose"),
             _ if is_troubled => Ok(trouble.payload()),
             _ => Ok(Payload::Fine(json!({}))),
@@ -316,11 +316,11 @@ doors! {
     answer: check_answer;
 }
 
-/// A cancelled request under MCP rules gets no answer, by whichever door; not even as a part of something.
+/// Under MCP rules, a cancelled request gets no answer on any path, not even as part of a batch.
 #[test]
 fn cancelled_under_mcp() {
     fn check<D: Door>() {
-        // Before the answer is made, and after.
+        // Before the answer is encoded, and after.
         for early in [true, false] {
             let (link, owed) = (Link::new(), Inbound::new(Rules::mcp(), 10));
             let mut door = D::open(link.clone(), Rules::mcp());

@@ -1,4 +1,4 @@
-//! 1,000 requests with random ids and random fates get 1,000 responses, by each way out.
+//! 1,000 requests with random ids and random outcomes get 1,000 responses on each path.
 
 use std::collections::HashMap;
 
@@ -98,7 +98,7 @@ fn handler(seed: u64) -> impl FnMut(Call<'_>) -> Result<Payload, RpcError> {
     }
 }
 
-/// Lines, some of which are batches, with others between them that are no messages.
+/// The requests as lines, some of which are batches, with noise between them.
 #[test]
 fn through_serve() {
     common::quiet_panics_on_purpose();
@@ -120,7 +120,7 @@ fn through_serve() {
         let link = Link::new();
         serve_with(&input[..], link.clone(), rules, handler(seed), |_| {}).unwrap();
         let mut found = count(&link.taken(), rules);
-        // Those to the noise.
+        // The answers to the noise.
         found.remove("null");
         assert_eq!(found, expected);
     }
@@ -144,7 +144,7 @@ fn through_answer() {
                 several => format!("[\n{}\n]", several.join(",\r\n")),
             };
             let answer = answer_with(body.as_bytes(), &rules, &mut handle, |_| {}).unwrap();
-            // A body may be longer than a line: it has no limit of its own.
+            // A body may exceed the line limit, which doesn't apply to it.
             for (id, responses) in count(&answer, Rules::json_rpc()) {
                 *found.entry(id).or_default() += responses;
             }

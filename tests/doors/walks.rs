@@ -1,8 +1,8 @@
-//! 100,000 random walks through the table: what programs do with tickets and answers, in any order, by every way out, with
-//! links that block and break. Four threads share each ledger.
+//! 100,000 random walks through the table: what programs do with tickets and answers, in any order and on every path,
+//! with links that block and break. Four threads share each ledger.
 //!
-//! The model is naive: for each id it counts the requests that were admitted, and in the end as many responses must have
-//! been written, or be in the hands of whoever owns a broken writer.
+//! The model is naive: it counts the admitted requests for each id. In the end, as many responses must have been
+//! written or returned with a broken writer.
 
 use std::collections::HashMap;
 use std::mem;
@@ -23,7 +23,7 @@ use super::{
 const WALKS: usize = 100_000;
 const THREADS: usize = 4;
 const STEPS: usize = 24;
-/// So few that several threads often use the same.
+/// So few that several threads often use the same id.
 const IDS: usize = 12;
 
 type Walk = fn(&Inbound, Rules, &mut common::Random) -> Seen;
@@ -45,7 +45,7 @@ struct Seen {
     admitted: HashMap<u64, usize>,
     refused: HashMap<u64, usize>,
     cancelled: HashMap<u64, usize>,
-    /// All that was written, or accepted for it.
+    /// Everything that was written, or accepted to be written.
     lines: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ impl Seen {
     }
 }
 
-/// One end of a connection, with what its program has in its hands.
+/// One end of a connection, with the tickets and answers that its program holds.
 struct Walker<'o, D> {
     owed: &'o Inbound,
     rules: Rules,
@@ -138,7 +138,7 @@ impl<D: Door> Walker<'_, D> {
         }
     }
 
-    /// What is handed back is kept.
+    /// Sends answers, and keeps those that are handed back.
     fn send(&mut self, answers: Vec<Answer>) {
         if !answers.is_empty() {
             self.answers.extend(self.door.send(self.owed, answers));
@@ -157,7 +157,7 @@ impl<D: Door> Walker<'_, D> {
         self.seen.lines.extend(door.unwritten());
     }
 
-    /// Leaves its tickets to others, and sends all that there is to send.
+    /// Drops its tickets, and sends everything that is left.
     fn end(mut self) -> Seen {
         self.link.set(State::Open);
         self.tickets.clear();
@@ -207,7 +207,7 @@ fn check(seed: u64, rules: Rules, answers_cancelled: bool, seen: &Seen) {
             answered <= admitted && answered + silent >= admitted,
             "seed {seed}, {rules:?}, id {id}: {admitted} admitted, {silent} cancelled, {answered} answered"
         );
-        // A refusal that a broken writer drops is lost: nobody owes it.
+        // A refusal that a broken writer drops is lost, because the ledger doesn't track it.
         assert!(count(&refusals) <= count(&seen.refused), "seed {seed}, {rules:?}, id {id}: too many refusals");
     }
 }
@@ -218,7 +218,7 @@ fn exactly_one_response_by_every_door() {
     let groups = (WALKS / THREADS) as u64;
     let (start, end) = (Barrier::new(THREADS), Barrier::new(THREADS));
     let (ledger, all) = (Mutex::new(Inbound::new(Rules::json_rpc(), 100)), Mutex::new(Seen::default()));
-    // A thread that panics would leave the others at a barrier: it says so, and all end together.
+    // A thread that panics would leave the others at a barrier, so it tells them, and all end together.
     let failure = Mutex::new(None);
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -242,7 +242,7 @@ fn exactly_one_response_by_every_door() {
                     if end.wait().is_leader() {
                         let mut seen = mem::take(&mut *all.lock().unwrap());
                         let checked = catch_unwind(AssertUnwindSafe(|| {
-                            // What nobody has sent is still owed, and can be.
+                            // Answers that nobody has sent are still owed, and can still be sent.
                             seen.lines.extend(owed.dropped().flat_map(Answer::accept));
                             assert_eq!(owed.in_flight(), 0);
                             check(group, rules, !is_mcp, &seen);

@@ -1,4 +1,4 @@
-//! The ways out that an answer can take.
+//! The paths that an answer can take.
 
 use std::future::Future;
 use std::io::{self, ErrorKind, Write};
@@ -60,17 +60,17 @@ impl Write for Link {
     }
 }
 
-/// A way out.
+/// A path for answers.
 pub(crate) trait Door {
-    /// Whether it can say what it accepted and a broken link didn't take.
+    /// Whether it can return the accepted answers that a broken link didn't write.
     const KNOWS_WHAT_IS_LOST: bool = true;
 
     fn open(link: Link, rules: Rules) -> Self;
     /// Sends answers, and returns those that were handed back.
     fn send(&mut self, owed: &Inbound, answers: Vec<Answer>) -> Vec<Answer>;
-    /// Writes what waits, as far as possible.
+    /// Writes the waiting answers, as far as possible.
     fn flush(&mut self);
-    /// What was accepted and is not written.
+    /// The answers that were accepted and aren't written.
     fn unwritten(self) -> Vec<u8>;
 }
 
@@ -89,7 +89,7 @@ impl Door for OwnEncoder {
     fn send(&mut self, _: &Inbound, answers: Vec<Answer>) -> Vec<Answer> {
         let mut handed_back = Vec::new();
         for answer in answers {
-            // What the program refuses itself is refused before it is accepted.
+            // If the program refuses an answer itself, it does so before accepting it.
             match self.link.state() {
                 State::Open => answer.accept_into(&mut self.out),
                 State::Blocked | State::Broken => handed_back.push(answer),
@@ -144,7 +144,7 @@ impl<const HOW: u8> Door for Writer<HOW> {
     }
 }
 
-/// A channel of answers to whoever writes, who accepts them.
+/// A channel of answers to a writer thread, which accepts them.
 pub(crate) struct Channel {
     link: Link,
     sender: SyncSender<Answer>,
@@ -235,7 +235,7 @@ impl Door for Task {
         }
     }
 
-    /// What a broken target didn't take is lost with it: the first answer.
+    /// The first answer is lost with a broken target.
     fn unwritten(self) -> Vec<u8> {
         match self.link.state() {
             State::Broken => b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n".to_vec(),
@@ -283,12 +283,12 @@ pub(crate) mod framed {
     impl Door for TokioFramed {
         fn open(link: Link, rules: Rules) -> Self {
             let mut framed = Framed::new(link, Codec::new(rules));
-            // The second answer finds no room while the first is not taken.
+            // There is no room for the second answer until the first is written.
             framed.set_backpressure_boundary(1);
             Self { framed }
         }
 
-        /// A send that is given up before the line is in the buffer drops the answer, which is then owed.
+        /// Cancelling a send before the line is in the buffer drops the answer, which is then owed.
         fn send(&mut self, _: &Inbound, answers: Vec<Answer>) -> Vec<Answer> {
             for answer in answers {
                 drop(self.framed.send(answer).now_or_never());

@@ -37,7 +37,7 @@ pub async fn serve(client: impl ConnectTo<Agent> + 'static) -> Result<(), Error>
         )
         .on_receive_request(
             async |prompt: PromptRequest, responder, connection: ConnectionTo<Client>| {
-                // In a task of its own: answering needs further messages from the client.
+                // In its own task, because answering requires more messages from the client.
                 connection.clone().spawn(async move {
                     match answer(&prompt, &connection).await {
                         Ok(()) => responder.respond(PromptResponse::new(StopReason::EndTurn)),

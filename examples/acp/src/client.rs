@@ -11,7 +11,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request};
 
-/// Has a conversation about `file`, and gives each part of it to `show`.
+/// Has a conversation about `file`, and passes each part of it to `show`.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! A client and an agent on the Rust SDK of the Agent Client Protocol, connected through wireline.
 //!
-//! [`Transport`] is the part to take over into a program of yours.
+//! [`Transport`] is the part to copy into your own program.
 
 pub mod agent;
 pub mod client;

@@ -17,10 +17,10 @@ use crate::{Transport, agent, client};
 
 /// How long a conversation may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long an agent may take to exit, and its last output to arrive.
+/// How long to wait for an agent to exit, and for its last output to arrive.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Serves the process that has started this one.
+/// Serves the process that started this one.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub async fn converse(
     let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.take()) else {
         return Err("the agent has no pipes".to_owned());
     };
-    // What isn't a message is a print most likely, and answering it would only confuse the agent.
+    // A line that isn't a message is most likely a print, and answering it would only confuse the agent.
     let rules = Rules::acp().answer_without_id(AnswerWithoutId::Never);
     let conversation = async {
         let ended = client::converse(Transport::new(stdout, stdin, rules), file, show).await;
@@ -69,7 +69,7 @@ pub async fn converse(
     }
 }
 
-/// Ready when the agent has exited and whoever else holds its stdout hasn't closed that.
+/// Fails if the agent has exited but another process keeps its stdout open.
 async fn outlived<T>(child: &mut Child) -> Result<T, String> {
     let _ = child.status().await;
     Timer::after(GRACE).await;

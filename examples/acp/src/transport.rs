@@ -1,5 +1,5 @@
-//! Connects the SDK to a pair of byte streams through wireline: what the SDK's `ByteStreams` does, with limits, and no
-//! call that waits forever because of a bad line.
+//! Connects the SDK to a pair of byte streams through wireline. Unlike the SDK's `ByteStreams`, it limits the length of
+//! lines, and no call waits forever because of a bad line.
 
 use std::future::pending;
 use std::io;
@@ -14,12 +14,12 @@ use wireline::{Fault, Frame, Id, Message, RpcError, Rules, to_line};
 
 /// A peer at the other end of two byte streams, for clients and agents.
 ///
-/// - A bad line is reported on stderr and the session goes on, also after bytes that aren't UTF-8.
-/// - A malformed request is answered under its id wherever that can be recovered.
+/// - A bad line is reported on stderr and the session continues, even if the line isn't UTF-8.
+/// - A malformed request is answered with its id if that can be recovered.
 /// - A malformed response fails the call it belongs to.
-/// - A message that breaks the rules isn't sent: if it is a request, its call fails; if it is a response, an internal error
-///   is sent in its place.
-/// - Lines are limited in length, and so is what waits to be written.
+/// - A message that breaks the rules isn't sent: if it is a request, its call fails; if it is a response, an internal
+///   error is sent in its place.
+/// - The length of lines and the backlog of unwritten bytes are limited.
 #[derive(Debug)]
 pub struct Transport<R, W> {
     reader: R,
@@ -32,7 +32,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Speaks to the peer under `rules`. The SDK has no batches, so an array is a fault in any case.
+    /// Talks to the peer under `rules`. The SDK has no batches, so an array is always a fault.
     pub fn new(reader: R, writer: W, rules: Rules) -> Self {
         Self { reader, writer, rules: rules.batches(false) }
     }
@@ -61,7 +61,7 @@ where
                     let fault = Frame::parse(line.as_bytes(), &rules).err();
                     match fault.as_ref().and_then(|fault| Some((fault.id()?, fault.is_response()))) {
                         Some((id, true)) => sender.send(|encoder| encoder.error(id, &RpcError::internal())).await?,
-                        // If nobody listens any more, nobody waits for an answer.
+                        // If nobody is listening any more, nobody is waiting for an answer.
                         Some((id, false)) => drop(failed.try_send(failure(id, &error.to_string(), &rules))),
                         None => {}
                     }
@@ -92,7 +92,7 @@ impl<R: AsyncRead + Send + Unpin> Incoming<R> {
     async fn next_line(&mut self) -> Option<io::Result<String>> {
         loop {
             let Self { frames, failures, sender, rules } = self;
-            // Cancel-safe: what was read of a line stays in the reader.
+            // Cancel-safe: a partly read line stays in the reader.
             let frame = or(async { Ok(frames.next().await) }, async {
                 match failures.recv().await {
                     Ok(failure) => Err(failure),
@@ -125,7 +125,7 @@ impl<R: AsyncRead + Send + Unpin> Incoming<R> {
     }
 }
 
-/// The SDK reads other numbers as no id at all, and would answer with a null id.
+/// Whether the SDK can represent the id. It treats other numbers as no id at all, and would answer with a null id.
 fn is_known(id: &Id<'_>) -> bool {
     !id.is_number() || id.as_json().parse::<i64>().is_ok()
 }

@@ -102,7 +102,7 @@ fn both_ends_in_one_process() {
     assert_eq!(shown, conversation());
 }
 
-/// Lines that are no messages. The one that is not UTF-8 would end the session over the SDK's own transport.
+/// Lines that aren't messages. The one that isn't UTF-8 would end the session on the SDK's own transport.
 fn noise() -> Vec<Vec<u8>> {
     let deep = "[".repeat(100_000);
     vec![
@@ -201,7 +201,7 @@ fn the_agent_answers_bad_lines_under_their_ids() {
     served.unwrap(); // when the client hangs up
 }
 
-/// The file is longer than a line may be: the client's answer becomes an internal error, and the agent's call ends.
+/// The file exceeds the line limit: the client's answer becomes an internal error, and the agent's call ends.
 #[test]
 fn a_response_that_is_too_long_becomes_an_error() {
     let (near, far) = UnixStream::pair().unwrap();
@@ -220,7 +220,7 @@ fn a_request_that_is_too_long_fails_its_call() {
     drop(agent);
 }
 
-/// Runs the example with an agent of its own, or one that `sh` runs; `$0` is the example.
+/// Runs the example with its own agent, or with one that `sh` runs; `$0` is the example.
 fn example(script: Option<&str>) -> (Output, Duration) {
     let started = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_acp"));
@@ -259,7 +259,7 @@ fn an_agent_that_dies() {
         // After its answer to `session/new`, and in the middle of what follows.
         (r#""$0" --agent | for n in 1 2; do read -r line; printf '%s\n' "$line"; done"#, "acp: "),
         (r#""$0" --agent | for n in 1 2; do read -r line; printf '%s\n' "$line"; done; printf '{"jsonrpc":'"#, "acp: "),
-        // Somebody else still holds its stdout.
+        // Another process keeps its stdout open.
         ("read line; sleep 6 2>/dev/null & exit 4", "acp: the agent is gone (exit status: 4): "),
     ] {
         let (output, took) = example(Some(script));

@@ -8,9 +8,9 @@ use axum::body::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use wireline::ledger::Answer;
 
-/// The answers to one message, or to a batch, which are an array even if there is just one.
+/// The answers to one message, or to a batch. Those to a batch form an array, even if there is only one.
 ///
-/// Their requests count as answered once the text is handed over. If it never is, because the client has gone, they stay
+/// Their requests are settled once the text is handed over. If it never is, because the client has gone, they stay
 /// owed.
 #[derive(Debug)]
 pub(crate) struct AnswerBody {
@@ -19,15 +19,16 @@ pub(crate) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// `None` if there is nothing to say.
+    /// `None` if there is nothing to send.
     pub(crate) fn new(mut answers: Vec<Answer>, is_batch: bool) -> Option<Self> {
         answers.retain(|answer| !answer.as_bytes().is_empty());
         (!answers.is_empty()).then_some(Self { answers, is_batch })
     }
 
-    /// Takes on the answers: from now on their requests count as answered, and the text must be sent.
+    /// Accepts the answers, which settles their requests. The returned text must be sent.
     ///
-    /// `Inbound::batch` would split an array that is longer than a line, which here has no limit.
+    /// `Inbound::batch` isn't used here: it would split an array that exceeds the line limit, which doesn't apply to a
+    /// body.
     pub(crate) fn accept(&mut self) -> Bytes {
         let mut text = Vec::with_capacity(self.len());
         for answer in self.answers.drain(..) {

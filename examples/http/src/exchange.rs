@@ -1,4 +1,4 @@
-//! What a message or a batch is answered with, however it came.
+//! Answers to a message or a batch, for both transports.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -14,12 +14,12 @@ pub trait Methods: Clone + Send + Sync + 'static {
     /// What they return.
     type Output: Serialize + Send + 'static;
 
-    /// Calls a method. Calls run at the same time, each in a task of its own, so one that blocks or computes for long
+    /// Calls a method. Calls run concurrently, each in its own task, so a method that blocks or computes for long
     /// should use `spawn_blocking`.
     fn call(&self, call: Call) -> impl Future<Output = Result<Self::Output, RpcError>> + Send;
 }
 
-/// A request or a notification. It shares the bytes it came in.
+/// A request or a notification. It shares the bytes of the body it arrived in.
 #[derive(Debug)]
 pub struct Call(Message<'static>);
 
@@ -35,10 +35,10 @@ impl Call {
     }
 }
 
-/// Calls what is to be called, and returns the answers when all of them are there: one for each request and each bad
-/// entry.
+/// Calls the methods, waits for all of them, and returns the answers: one for each request, and one for each bad entry
+/// that is to be answered.
 ///
-/// A request whose result panics while it is encoded is left to [`Inbound::dropped`].
+/// If a result panics while it is encoded, the answer to its request comes from [`Inbound::dropped`] instead.
 pub(crate) async fn answers<M: Methods>(frame: Frame<'static>, owed: &Inbound, methods: &M) -> Vec<Answer> {
     let entries = match frame {
         Frame::Message(message) => vec![Ok(message)],
@@ -76,7 +76,7 @@ pub(crate) async fn answers<M: Methods>(frame: Frame<'static>, owed: &Inbound, m
     for entry in answering {
         answers.extend(match entry {
             Answering::Now(answer) => answer,
-            // The runtime has reported the panic, if it is one.
+            // If the task panicked, the runtime has reported it.
             Answering::Later(call) => call.await.ok().flatten(),
         });
     }
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// What the methods see is a part of the body, which may be a part of a larger buffer.
+    /// Methods see a slice of the body, which may itself be a slice of a larger buffer.
     #[tokio::test]
     async fn nothing_is_copied() {
         let first = "{\"jsonrpc\": \"2.0\",\n  \"id\": 1, \"method\": \"m\", \"params\": [1]}";

@@ -1,7 +1,7 @@
-//! JSON-RPC over HTTP and WebSocket on axum: one POST endpoint and one WebSocket, with wireline between the bytes and the
-//! methods.
+//! JSON-RPC over HTTP and WebSocket on axum: one POST endpoint and one WebSocket, with wireline between the bytes and
+//! the methods.
 //!
-//! [`router`] and the three modules below are the part to take over into a program of yours.
+//! [`router`] and the private modules are the part to copy into your own program.
 
 mod body;
 mod exchange;

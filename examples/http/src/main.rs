@@ -1,4 +1,5 @@
-//! Serves a calculator by POST and WebSocket, or shows what it answers and ends.
+//! Serves a calculator over POST and WebSocket. With `--demo`, it sends itself some requests, prints the answers and
+//! exits.
 //!
 //! ```console
 //! cargo run --manifest-path examples/http/Cargo.toml -- --demo
@@ -84,7 +85,7 @@ async fn show(address: SocketAddr) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The status and the body that the server answers with.
+/// The status and the body of the server's answer.
 async fn post(address: SocketAddr, path: &str, body: &str) -> Result<String, Box<dyn Error>> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(

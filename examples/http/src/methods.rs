@@ -30,7 +30,7 @@ impl Methods for Calculator {
                 if below > 10_000_000 {
                     return Err(RpcError::invalid_params("too large"));
                 }
-                // It computes, so it must not hold up a thread of the runtime.
+                // It is CPU-bound, so it must not run on a thread of the runtime.
                 let count = tokio::task::spawn_blocking(move || primes(below)).await;
                 count.map(|count| json!(count)).map_err(|_| RpcError::internal())
             }
@@ -48,7 +48,7 @@ fn params<T: serde::de::DeserializeOwned>(call: &Call) -> Result<T, RpcError> {
 ///
 /// # Errors
 ///
-/// What the caller is answered with.
+/// The error to answer the caller with.
 pub fn compute(call: io::Call<'_>) -> Result<usize, RpcError> {
     match call.method() {
         "primes" => match call.params::<[u32; 1]>()? {

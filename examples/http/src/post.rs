@@ -8,9 +8,9 @@
 //! | too long | 413 | a JSON-RPC error |
 //! | not declared as JSON | 415 | a JSON-RPC error |
 //!
-//! JSON-RPC doesn't say which status goes with which error. Most servers agree on 200 for the outcome of a call; 400 for a
-//! body that is no message is what MCP's servers send, and lets proxies and monitoring tell broken clients from failed
-//! calls. A page of another origin can't send `application/json` without asking first, so 415 keeps it out.
+//! JSON-RPC doesn't say which status goes with which error. Most servers agree on 200 for the outcome of a call. MCP
+//! servers send 400 for a body that isn't a message, which lets proxies and monitoring tell broken clients from failed
+//! calls. A page from another origin can't send `application/json` without a CORS preflight, so 415 keeps it out.
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -40,7 +40,7 @@ pub(crate) async fn answer<M: Methods>(
         Ok(body) => body,
         Err((status, message)) => return refuse(status, message, &rules),
     };
-    // The frame shares the body's bytes: nothing is copied, whether it is on one line or many.
+    // The frame shares the body's bytes, whether they are on one line or many, so nothing is copied.
     let frame = match Frame::from_bytes(body, &rules) {
         Ok(frame) => frame,
         Err(fault) => {
@@ -62,8 +62,8 @@ pub(crate) async fn answer<M: Methods>(
     }
 }
 
-/// The same with `io::answer`, for methods that are ordinary functions. It is shorter, but can't tell a failed call from a
-/// body that is no message: both are answered with 200.
+/// The same with `io::answer`, for methods that are ordinary functions. It is shorter, but can't tell a failed call
+/// from a body that isn't a message: both are answered with 200.
 pub(crate) async fn answer_blocking<T: Serialize + 'static>(
     State((function, rules)): State<(Function<T>, Rules)>,
     headers: HeaderMap,
@@ -73,7 +73,7 @@ pub(crate) async fn answer_blocking<T: Serialize + 'static>(
         Ok(body) => body,
         Err((status, message)) => return refuse(status, message, &rules),
     };
-    // On a thread where it may block.
+    // On a thread that may block.
     match tokio::task::spawn_blocking(move || io::answer(&body, &rules, function)).await {
         Ok(Some(answer)) => respond(StatusCode::OK, Some(Body::from(answer))),
         Ok(None) => respond(StatusCode::ACCEPTED, None),

@@ -1,8 +1,8 @@
-//! A WebSocket: each of its messages is a message or a batch, and answers come in any order.
+//! A WebSocket: each WebSocket message is one JSON-RPC message or batch, and answers come in any order.
 //!
-//! Binary messages are taken like text, since their bytes are checked anyway; answers are always text. A message that is
-//! too long is answered with an error as long as it can be read for its id; one of more than twice the limit ends the
-//! connection with code 1009, as RFC 6455 has it.
+//! Binary messages are treated like text, since their bytes are validated anyway; answers are always text. A message up
+//! to twice as long as allowed is still read for its id and answered with an error. A longer one closes the connection
+//! with code 1009 (message too big, RFC 6455).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::body::AnswerBody;
 use crate::exchange::{self, Methods};
 use crate::post::Endpoint;
 
-/// Messages of one client that are being answered. Until one of them is, no more is read.
+/// Messages of one client that may be processed at a time. At the limit, nothing more is read.
 const MESSAGES: usize = 64;
 /// Requests of one client that may be in flight, those of batches included. More are refused.
 const REQUESTS: usize = 2048;
@@ -57,7 +57,7 @@ async fn serve<M: Methods>(
                 }
                 continue;
             }
-            // A result has panicked while it was encoded.
+            // A result panicked while it was being encoded.
             () = dropped.notified() => {
                 for answer in owed.dropped() {
                     send(socket, vec![answer], false).await?;
@@ -84,7 +84,7 @@ async fn serve<M: Methods>(
     }
 }
 
-/// The frame, or the answer to a text that is none.
+/// Parses a frame, or returns the answer to a text that isn't one, if it gets any.
 fn judge(text: axum::body::Bytes, owed: &Inbound, rules: &Rules) -> Result<Frame<'static>, Option<Answer>> {
     Frame::from_bytes(text, rules).map_err(|fault| fault.reply().map(|reply| owed.reply(&reply)))
 }

@@ -1,4 +1,4 @@
-//! The POST endpoints, as a client sees them that writes whatever bytes it likes.
+//! The POST endpoints, tested by a client that sends arbitrary bytes.
 
 mod common;
 
@@ -126,7 +126,7 @@ async fn an_id_twice_in_a_batch_is_refused() {
     );
 }
 
-/// An array may be longer than a line, and is still one text.
+/// An array may exceed the line limit, and is still one text.
 #[tokio::test]
 async fn long_batches() {
     let address = server().await;
@@ -176,7 +176,7 @@ async fn a_body_in_pieces() {
     assert_eq!(within(read_response(&mut stream)).await, expected);
 }
 
-/// On one thread, others are served while a function blocks, and clients that vanish hold up nobody.
+/// On a single thread, other clients are served while a function blocks, and clients that vanish don't delay anybody.
 #[tokio::test(flavor = "current_thread")]
 async fn nobody_is_held_up() {
     let address = server().await;

@@ -35,7 +35,7 @@ impl Client {
         }
     }
 
-    /// Nothing else has been sent before the answer to this.
+    /// Checks that nothing is sent before the answer to this request.
     async fn is_in_step(&mut self) {
         self.send(request(999, "echo", &json!(["in step"]))).await;
         assert_eq!(self.receive().await, r#"{"jsonrpc":"2.0","id":999,"result":["in step"]}"#);
@@ -103,17 +103,17 @@ async fn methods_that_fail() {
 #[tokio::test]
 async fn long_messages() {
     let mut client = Client::new().await;
-    // More than a line may have, and the id is last.
+    // Longer than the line limit, with the id at the end.
     let text = format!(r#"{{"jsonrpc":"2.0","method":"echo","params":["{}"],"id":"last"}}"#, "x".repeat(150_000));
     client.send(text).await;
     let answer = client.receive().await;
     assert!(answer.starts_with(r#"{"jsonrpc":"2.0","id":"last","error":{"code":-32600,"#), "{answer}");
     client.is_in_step().await;
-    // More than twice as much isn't read.
+    // More than twice the limit isn't read.
     let _ = client.0.send(Message::text("x".repeat(300_000))).await;
     match within(client.0.next()).await {
         Some(Ok(Message::Close(Some(close)))) => assert_eq!(u16::from(close.code), 1009),
-        // The server had closed its end before all of it was sent.
+        // The server closed its end before all of it was sent.
         Some(Err(Error::Io(_) | Error::Protocol(_))) => {}
         other => panic!("expected a close, found {other:?}"),
     }

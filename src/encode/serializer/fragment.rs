@@ -109,7 +109,7 @@ impl Writer<'_> {
     /// Writes `json` verbatim, if it is what it claims to be.
     pub(super) fn fragment(&mut self, json: &str, claim: Claim) -> Done {
         let bytes = json.as_bytes();
-        // The scanner takes no longer texts, and no line may be longer either.
+        // The scanner can't handle longer texts, and no line may be longer either.
         if u32::try_from(bytes.len()).is_err() {
             return Err(self.fail(Cause::TooLong, "longer than the limit"));
         }

@@ -46,7 +46,7 @@ impl Writer<'_> {
         self.fits(done)
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "what is below 10^16 fits into 64 bits")]
+    #[allow(clippy::cast_possible_truncation, reason = "a number below 10^16 fits 64 bits")]
     fn long_number(&mut self, is_negative: bool, number: u128) -> Done {
         match u64::try_from(number) {
             Ok(number) => self.number(is_negative, number),

@@ -1,4 +1,4 @@
-//! Values that say everything that serde's data model can say.
+//! Random values that cover serde's data model.
 
 use std::fmt::{self, Display};
 
@@ -10,7 +10,7 @@ use serde::ser::{
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-/// A value. Its floats are finite, and the lengths that it announces are right.
+/// A value. Its floats are finite, and the lengths it announces are correct.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
     Bool(bool),
@@ -49,7 +49,7 @@ pub(super) enum Model {
     Raw(Box<RawValue>),
 }
 
-/// What serde_json takes as a key.
+/// A value that serde_json accepts as a key.
 #[derive(Clone, Debug)]
 pub(super) enum Key {
     Bool(bool),
@@ -73,7 +73,7 @@ pub(super) enum Key {
     Some(Box<Self>),
 }
 
-/// What types, variants and fields are called.
+/// The names of types, variants and fields.
 type Name = &'static str;
 
 const NAMES: [Name; 12] = [
@@ -237,13 +237,13 @@ impl Arbitrary for Model {
 }
 
 impl Model {
-    /// A value in which no more than `depth` are within each other, newtypes and options included.
+    /// A value nested at most `depth` deep, counting newtypes and options.
     fn up_to(depth: u32, g: &mut Gen) -> Self {
         let inner = |g: &mut Gen| Box::new(Self::up_to(depth.saturating_sub(1), g));
         let list = |g: &mut Gen| (0..below(6, g)).map(|_| *inner(g)).collect::<Vec<_>>();
         let fields = |g: &mut Gen| (0..below(6, g)).map(|_| (name(g), *inner(g))).collect::<Vec<_>>();
         let entries = |g: &mut Gen| (0..below(6, g)).map(|_| (Key::arbitrary(g), *inner(g))).collect::<Vec<_>>();
-        // Above 21, values that consist of others.
+        // From 22 on, values that contain others.
         match below(if depth == 0 { 22 } else { 33 }, g) {
             0 => Self::Bool(bool::arbitrary(g)),
             1 => Self::I8(i8::arbitrary(g)),
@@ -329,7 +329,7 @@ fn name(g: &mut Gen) -> Name {
     g.choose(&NAMES).unwrap()
 }
 
-/// Text of all lengths around those of vectors, plain or not.
+/// Text of lengths around those of vectors, with and without escapes.
 fn text(g: &mut Gen) -> String {
     let len = below([8, 40, 80, 200][below(4, g)], g);
     match below(4, g) {

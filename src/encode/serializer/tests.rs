@@ -37,7 +37,8 @@ fn depth(json: &str) -> u32 {
     deepest
 }
 
-/// Byte for byte what serde_json writes, with the least possible bounds; and nothing at all with less.
+/// Writes byte for byte what serde_json writes, with the tightest possible bounds; and nothing at all with tighter
+/// ones.
 #[test]
 fn whatever_the_data_model_can_say() {
     fn property(value: Model, spare: u8) -> bool {
@@ -113,7 +114,7 @@ macro_rules! by {
     }};
 }
 
-/// What is refused, with its kind: the buffer stays as it was.
+/// Why a value is refused: the kind, the offset and the source. The buffer must stay as it was.
 #[track_caller]
 fn refused<T: Serialize + ?Sized>(value: &T) -> (EncodeErrorKind, Option<usize>, String) {
     let mut out = BytesMut::from("before");
@@ -232,7 +233,7 @@ fn panics_that_are_caught_are_remembered() {
         map.end()
     });
     assert_eq!(refused(&catches).0, EncodeErrorKind::Serialize);
-    // Nobody catches it: the buffer is as it was, also if it has grown.
+    // If nobody catches it, the buffer stays as it was, even if it has grown.
     for spare in [0, 10_000] {
         let mut out = BytesMut::with_capacity(6 + spare);
         out.extend_from_slice(b"before");
@@ -327,7 +328,7 @@ fn what_is_displayed() {
     }
     assert_eq!(to_json(&Shown(&["a\"", "", "\n", "b"], false)).unwrap(), r#""a\"\nb""#);
     assert_eq!(refused(&Shown(&["a"], true)).2, "a Display implementation returned an error");
-    // It ignores that there is no room.
+    // A `Display` that ignores the lack of room.
     struct Ignores;
     impl Display for Ignores {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -359,7 +360,7 @@ impl<T: Serialize> Serialize for Impostor<'_, T> {
     }
 }
 
-/// Hands over its text as `RawJson` does.
+/// Passes its text to the serializer as `RawJson` does.
 struct Stand<'t>(&'t str);
 
 impl Serialize for Stand<'_> {
@@ -473,7 +474,7 @@ fn a_fragment_is_one_string() {
     check(Ok::<_, ()>(1));
     check(format_args!("1"));
     check(Newtype("1"));
-    // It is a string, but no JSON.
+    // It is a string, but not JSON.
     assert_eq!(refused(&Newtype("one")).0, EncodeErrorKind::Rule(FaultKind::InvalidLiteral));
 }
 

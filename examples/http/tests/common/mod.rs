@@ -82,10 +82,10 @@ fn misbehave(call: io::Call<'_>) -> Result<Outcome, RpcError> {
     }
 }
 
-/// A text, and what it is answered with: an error with this id as JSON and this code, or nothing.
+/// A text and its expected answer: an error with this id (as JSON) and this code, or nothing.
 pub type Case = (Vec<u8>, Option<(&'static str, i64)>);
 
-/// Texts that are no messages.
+/// Texts that aren't messages.
 pub fn hostile() -> Vec<Case> {
     let deep = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"echo","params":{}1{}}}"#, "[".repeat(30), "]".repeat(30));
     let id = "9".repeat(2000);
