@@ -175,13 +175,9 @@ impl<'d> Draft<'d> {
             return Err(EncodeError::rule(FaultKind::MissingId, None));
         }
         self.check_id(id, envelope.kind)?;
-        let id = id.as_json();
+        let text = text.as_bytes();
         let (before, after) = (&text[..envelope.id.start()], &text[envelope.id.end()..]);
-        // This includes the old id, which leaves more than enough room for the line feed.
-        self.out.reserve(text.len() + id.len());
-        self.text(before.as_bytes())?;
-        self.text(id.as_bytes())?;
-        self.text(after.as_bytes())?;
+        serializer::append_pieces(self.out, [before, id.as_json().as_bytes(), after], self.bounds(0))?;
         self.check_again(envelope)
     }
 

@@ -78,6 +78,18 @@ pub(crate) fn append_between<T: Serialize + ?Sized, const N: usize>(
     Ok(start)
 }
 
+/// Appends `pieces`, one after the other, or nothing. Fast if only the last one is long.
+#[inline]
+pub(crate) fn append_pieces<const N: usize>(
+    out: &mut BytesMut,
+    pieces: [&[u8]; N],
+    bounds: Bounds,
+) -> Result<(), EncodeError> {
+    let mut writer = Writer::new(out, bounds);
+    let done = writer.put_few(pieces);
+    writer.finish(done, bounds)
+}
+
 /// Appends `text` as a string literal, or nothing.
 #[inline]
 pub(crate) fn append_str(out: &mut BytesMut, text: &str, bounds: Bounds) -> Result<(), EncodeError> {
