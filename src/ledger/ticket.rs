@@ -12,7 +12,7 @@ use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::message::Id;
 
 use super::answer::Answer;
-use super::owed::{Owed, Wakes};
+use super::owed::{Share, Wakes};
 
 /// Most answers fit.
 const USUAL_LEN: usize = 128;
@@ -160,7 +160,7 @@ impl fmt::Debug for Ticket {
 /// One who holds a request, and either settles it or leaves it to the queue of what was dropped.
 pub(super) struct Claim {
     /// `None` once it is settled.
-    owed: Option<Arc<Owed>>,
+    owed: Option<Arc<Share>>,
     slot: Slot,
 }
 
@@ -174,7 +174,7 @@ const KNOWN: Slot = 1 << 32;
 
 impl Claim {
     #[inline]
-    pub(super) fn new(owed: &Arc<Owed>, slot: u32, is_known: bool) -> Self {
+    pub(super) fn new(owed: &Arc<Share>, slot: u32, is_known: bool) -> Self {
         let known = if is_known { KNOWN } else { 0 };
         Self { owed: Some(Arc::clone(owed)), slot: u64::from(slot) | known }
     }
@@ -191,7 +191,7 @@ impl Claim {
     }
 
     /// Settles the request, and gives back what its answer was made of. Whether the answer is to be sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle(mut self, body: Box<Body>, wakes: &mut Wakes) -> bool {
         self.owed.take().is_some_and(|owed| owed.settle(self.slot(), Some(body), wakes))
     }
