@@ -18,7 +18,8 @@ use std::io;
 ///     }
 /// }
 /// ```
-// Non-exhaustive: another way to end must not break those who match on these.
+///
+/// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Disconnected {

@@ -17,7 +17,8 @@ use wireline::{EncodeError, Fault};
 /// });
 /// # let _ = transport;
 /// ```
-// Non-exhaustive: reporting one more thing must not break those who match on these.
+///
+/// Incidents may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Incident<'a> {

@@ -22,7 +22,8 @@ use wireline::EncodeError;
 ///     }
 /// }
 /// ```
-// Non-exhaustive: another way to fail must not break those who match on these.
+///
+/// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {

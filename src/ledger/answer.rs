@@ -161,13 +161,13 @@ impl Answer {
     /// assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 2);
     /// # Ok::<(), wireline::EncodeError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn accept_into(self, out: &mut BytesMut) {
         self.accept_quietly_into(out, &mut Wakes::default());
     }
 
     /// For callers that hold a lock and must not wake others before releasing it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept_quietly_into(self, out: &mut BytesMut, wakes: &mut Wakes) {
         let Duty::One(claim) = self.duty else {
             return out.extend_from_slice(&self.accept_quietly(wakes));

@@ -15,7 +15,7 @@ use crate::message::message::HasEnvelope;
 use crate::message::{Id, Kind, Request, Rules, code, envelope};
 
 use super::answer::Answer;
-use super::owed::Owed;
+use super::owed::{Owed, Shares};
 use super::ticket::{Body, Claim, Ticket};
 
 /// The requests that were received and must be answered.
@@ -54,7 +54,7 @@ use super::ticket::{Body, Claim, Ticket};
 /// - Nothing stops a program from writing a second response with an [`Encoder`] and a ticket's [`id`](Ticket::id).
 #[derive(Clone)]
 pub struct Inbound {
-    owed: Arc<Owed>,
+    owed: Arc<Shares>,
 }
 
 impl Inbound {
@@ -91,7 +91,7 @@ impl Inbound {
     /// ```
     #[must_use]
     pub fn with_wake(rules: Rules, limit: usize, wake: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { owed: Arc::new(Owed::new(rules, limit, Box::new(wake))) }
+        Self { owed: Arc::new(Shares::new(Owed::new(rules, limit, Box::new(wake)))) }
     }
 
     /// Admits a request, which is then in flight.
@@ -100,13 +100,13 @@ impl Inbound {
     ///
     /// The request is refused; see [`Refusal`]. Its caller still expects an answer. The error is that answer, which
     /// says why the request was refused: send it like any other.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Answer> {
         let id = request.id().shareable();
         match self.enter(request, &id) {
             Ok((slot, mut body)) => {
                 id.copy_to(&mut body.id);
-                Ok(Ticket::new(Claim::new(&self.owed, slot, false), body))
+                Ok(Ticket::new(Claim::new(self.owed.of(slot), slot, false), body))
             }
             Err(refusal) => Err(self.refuse(request.id(), refusal)),
         }
@@ -208,7 +208,7 @@ impl Inbound {
                 true => RpcError::new(code::REQUEST_CANCELLED, "Request cancelled"),
                 false => RpcError::internal(),
             };
-            Some(Ticket::new(Claim::new(&self.owed, slot, true), Body::new(id, BytesMut::new())).fail(&error))
+            Some(Ticket::new(Claim::new(self.owed.of(slot), slot, true), Body::new(id, BytesMut::new())).fail(&error))
         })
     }
 
@@ -262,7 +262,7 @@ impl Inbound {
     pub fn answer_rest(&self, error: &RpcError) -> Vec<Answer> {
         let held = self.owed.hold_all().into_iter();
         let tickets: Vec<_> = held
-            .map(|(slot, id)| Ticket::new(Claim::new(&self.owed, slot, true), Body::new(id, BytesMut::new())))
+            .map(|(slot, id)| Ticket::new(Claim::new(self.owed.of(slot), slot, true), Body::new(id, BytesMut::new())))
             .collect();
         tickets.into_iter().map(|ticket| ticket.fail(error)).collect()
     }

@@ -279,6 +279,8 @@ impl<T> fmt::Display for Untracked<T> {
 impl<T> std::error::Error for Untracked<T> {}
 
 /// Why a response settles nothing.
+///
+/// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stray {

@@ -11,8 +11,9 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::BytesMut;
@@ -53,6 +54,47 @@ pub(super) struct Owed {
     wake: Box<dyn Fn() + Send + Sync>,
     /// A power of two.
     shards: Box<[Mutex<Shard>]>,
+}
+
+/// What one shard's claims share of all that is owed. Each shard has one, with a count of references of its own: if there
+/// were one count for all, threads would wait for each other at it, though never at the same shard.
+#[repr(align(128))]
+pub(super) struct Share {
+    owed: Arc<Owed>,
+}
+
+impl Deref for Share {
+    type Target = Owed;
+
+    #[inline]
+    fn deref(&self) -> &Owed {
+        &self.owed
+    }
+}
+
+/// The shares of all shards.
+pub(super) struct Shares(Box<[Arc<Share>]>);
+
+impl Shares {
+    pub(super) fn new(owed: Owed) -> Self {
+        let owed = Arc::new(owed);
+        Self(owed.shards.iter().map(|_| Arc::new(Share { owed: Arc::clone(&owed) })).collect())
+    }
+
+    /// The share of the shard that a slot is in.
+    #[inline]
+    pub(super) fn of(&self, slot: u32) -> &Arc<Share> {
+        &self.0[slot as usize & (self.0.len() - 1)]
+    }
+}
+
+impl Deref for Shares {
+    type Target = Owed;
+
+    #[inline]
+    fn deref(&self) -> &Owed {
+        &self.0[0].owed
+    }
 }
 
 /// Aligned so that no two shards share a cache line, nor a pair of lines that are fetched together.
@@ -102,7 +144,7 @@ impl Owed {
     }
 
     /// Enters a request. Returns its slot, and a body for its answer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&self, id: &Id<'_>) -> Result<(u32, Box<Body>), Refusal> {
         let hash = self.key.hash(id);
         let mut shard = self.lock(self.shard_of(hash));
@@ -159,7 +201,7 @@ impl Owed {
 
     /// Settles a request for one of its holders, and releases it. Returns whether to send the answer: nobody else has
     /// settled the request, and its caller still expects an answer. Those waiting for this are added to `wakes`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle(&self, slot: u32, body: Option<Box<Body>>, wakes: &mut Wakes) -> bool {
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);

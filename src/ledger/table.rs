@@ -11,6 +11,9 @@ use crate::message::Id;
 const CHUNK: usize = u32::BITS as usize;
 /// The smallest size of an index that isn't empty.
 const LEAST: usize = 16;
+/// Up to this many places, an index has four for each entry, so that hardly two entries want the same one, which costs more
+/// than the search itself; beyond that two, to save memory.
+const SMALL: usize = 1024;
 /// A place of the index without an entry. No slab is large enough for this number.
 const VACANT: u64 = u64::MAX;
 
@@ -22,8 +25,7 @@ pub(super) struct Table<V> {
     allocated: usize,
     /// Whether one of the chunks is empty. A second empty one is freed at once.
     has_empty: bool,
-    /// Open addressing with linear probing: a hash in the upper half, a number in the lower, or [`VACANT`]. At most
-    /// half of the places are taken.
+    /// Open addressing with linear probing: a hash in the upper half, a number in the lower, or [`VACANT`].
     index: Vec<u64>,
     indexed: usize,
 }
@@ -80,7 +82,7 @@ impl<V> Table<V> {
     /// Adds an entry and returns its number, or `None` if there is one with the same id.
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, id: &Id<'_>, value: V) -> Option<u32> {
-        if 2 * (self.indexed + 1) > self.index.len() {
+        if is_crowded(self.indexed + 1, self.index.len()) {
             self.resize_index((2 * self.index.len()).max(LEAST));
         }
         let at = self.probe(hash, id, self.index.len() - 1).err()?;
@@ -186,7 +188,7 @@ impl<V> Table<V> {
         }
         self.index[at] = VACANT;
         self.indexed -= 1;
-        if self.index.len() > LEAST && 16 * self.indexed < self.index.len() {
+        if self.index.len() > LEAST && 32 * self.indexed < self.index.len() {
             self.resize_index((self.index.len() / 4).max(LEAST));
         }
     }
@@ -267,6 +269,12 @@ impl<V> Table<V> {
         }
         self.index = index;
     }
+}
+
+/// Whether an index of `places` is too small for `entries`.
+#[inline]
+fn is_crowded(entries: usize, places: usize) -> bool {
+    entries * if places <= SMALL { 4 } else { 2 } > places
 }
 
 fn place(hash: u32, number: u32) -> u64 {

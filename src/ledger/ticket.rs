@@ -12,7 +12,7 @@ use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::message::Id;
 
 use super::answer::Answer;
-use super::owed::{Owed, Wakes};
+use super::owed::{Share, Wakes};
 
 /// Enough for most answers.
 const USUAL_LEN: usize = 128;
@@ -164,7 +164,7 @@ impl fmt::Debug for Ticket {
 /// A holder of a request, which either settles it or leaves it to the queue of dropped requests.
 pub(super) struct Claim {
     /// `None` once it is settled.
-    owed: Option<Arc<Owed>>,
+    owed: Option<Arc<Share>>,
     slot: Slot,
 }
 
@@ -178,7 +178,7 @@ const KNOWN: Slot = 1 << 32;
 
 impl Claim {
     #[inline]
-    pub(super) fn new(owed: &Arc<Owed>, slot: u32, is_known: bool) -> Self {
+    pub(super) fn new(owed: &Arc<Share>, slot: u32, is_known: bool) -> Self {
         let known = if is_known { KNOWN } else { 0 };
         Self { owed: Some(Arc::clone(owed)), slot: u64::from(slot) | known }
     }
@@ -195,7 +195,7 @@ impl Claim {
     }
 
     /// Settles the request, and returns the body for reuse. Returns whether to send the answer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle(mut self, body: Box<Body>, wakes: &mut Wakes) -> bool {
         self.owed.take().is_some_and(|owed| owed.settle(self.slot(), Some(body), wakes))
     }

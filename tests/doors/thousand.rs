@@ -87,7 +87,7 @@ fn random_requests(random: &mut common::Random) -> (Vec<String>, HashMap<String,
 }
 
 /// A handler whose calls end in one way or another.
-fn handler(seed: u64) -> impl FnMut(Call<'_>) -> Result<Payload, RpcError> {
+pub(crate) fn handler(seed: u64) -> impl FnMut(Call<'_>) -> Result<Payload, RpcError> {
     let mut random = common::Random::new(!seed);
     move |_| match random.below(6) {
         0 => Ok(Payload::NotANumber),

@@ -5,19 +5,23 @@
 //! written or returned with a broken writer.
 
 use std::collections::HashMap;
+use std::io::{self, Read};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
+use wireline::io::{Call, answer_with, serve_with};
 use wireline::ledger::{Answer, Inbound, Refusal, Ticket};
 use wireline::{Id, RpcError, Rules};
 
 #[cfg(feature = "tokio")]
 use super::framed;
+use super::thousand::handler;
 use super::{
-    BATCH, Channel, Door, Link, ONE_BY_ONE, OwnEncoder, Payload, State, TOGETHER, Task, Writer, admit, common,
+    BATCH, Channel, Door, Link, ONE_BY_ONE, OwnEncoder, Payload, State, TOGETHER, Task, Writer, admit, common, count,
+    request,
 };
 
 const WALKS: usize = 100_000;
@@ -37,6 +41,8 @@ const DOORS: &[Walk] = &[
     walk::<Task>,
     #[cfg(feature = "tokio")]
     walk::<framed::TokioFramed>,
+    serve_session,
+    answer_bodies,
 ];
 
 /// What happened to requests, by id.
@@ -174,6 +180,83 @@ impl<D: Door> Walker<'_, D> {
         assert!(self.door.unwritten().is_empty());
         self.seen
     }
+}
+
+/// Requests as lines or bodies, some of which are batches, with other lines between them; and how many there are of each id.
+fn random_lines(rules: Rules, random: &mut common::Random) -> (Vec<String>, HashMap<String, usize>) {
+    let mut expected = HashMap::new();
+    let lines = (0..random.below(STEPS)).map(|_| {
+        let len = if rules.allows_batches() { 1 + random.below(3) } else { 1 };
+        let requests: Vec<_> = (0..len)
+            .map(|_| {
+                let id = (1 + random.below(IDS)).to_string();
+                let line = request(&id);
+                *expected.entry(id).or_default() += 1;
+                line
+            })
+            .collect();
+        match random.below(6) {
+            0 => format!("Listening\n{}", requests.join("\n")),
+            _ if len == 1 => requests.concat(),
+            _ => format!("[{}]", requests.join(",")),
+        }
+    });
+    (lines.collect(), expected)
+}
+
+/// Reads a few bytes at a time, so that there is something to write in between.
+struct Sips<'b>(&'b [u8], usize);
+
+impl Read for Sips<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let some = room.len().min(self.1);
+        self.0.read(&mut room[..some])
+    }
+}
+
+/// `serve` keeps a ledger of its own, so to speak. If its link breaks, it ends, and says so.
+fn serve_session(_: &Inbound, rules: Rules, random: &mut common::Random) -> Seen {
+    let (lines, expected) = random_lines(rules, random);
+    let input = lines.join("\n");
+    let (link, mut calls) = (Link::new(), 0);
+    let breaks_at = if random.below(4) == 0 { 1 + random.below(STEPS) } else { usize::MAX };
+    let mut handle = handler(random.below(1 << 30) as u64);
+    let counting = |call: Call<'_>| {
+        calls += 1;
+        if calls == breaks_at {
+            link.set([State::Blocked, State::Broken][calls % 2]);
+        }
+        handle(call)
+    };
+    let reader = Sips(input.as_bytes(), 1 + random.below(300));
+    let served = serve_with(reader, link.clone(), rules, counting, |_| {});
+    let mut found = count(&link.taken(), rules);
+    // Those to lines that are no messages.
+    found.remove("null");
+    match served {
+        Ok(()) => assert_eq!(found, expected, "{input}"),
+        Err(_) => {
+            assert!(calls >= breaks_at);
+            assert!(found.iter().all(|(id, responses)| *responses <= expected[id]), "{found:?} to {input}");
+        }
+    }
+    Seen::default()
+}
+
+fn answer_bodies(_: &Inbound, rules: Rules, random: &mut common::Random) -> Seen {
+    let (lines, expected) = random_lines(rules, random);
+    let mut handle = handler(random.below(1 << 30) as u64);
+    let mut found = HashMap::new();
+    for body in lines.iter().flat_map(|line| line.lines()) {
+        let answer = answer_with(body.as_bytes(), &rules, &mut handle, |_| {}).unwrap_or_default();
+        // An answer to a batch may be longer than a line.
+        for (id, responses) in count(&answer, Rules::json_rpc()) {
+            *found.entry(id).or_default() += responses;
+        }
+    }
+    found.remove("null");
+    assert_eq!(found, expected, "{lines:?}");
+    Seen::default()
 }
 
 fn take<T>(from: &mut Vec<T>, random: &mut common::Random) -> Option<T> {

@@ -1,0 +1,171 @@
+//! What people reach for first, each as a program would use it: values inside other people's structs, parts of messages
+//! that outlive them, lines that are stored and sent, texts that are shared and not copied.
+
+use std::sync::mpsc::channel;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use wireline::io::FrameWriter;
+use wireline::{Decoder, Encoder, Frame, Id, Line, Message, RawJson, Request, Rules, to_line};
+
+const LINE: &[u8] = br#"{"jsonrpc":"2.0","id":"a\u0062","method":"m","params":{"x": 1.0e2 , "s":"q\n"}}"#;
+const PARAMS: &str = r#"{"x": 1.0e2 , "s":"q\n"}"#;
+
+fn message(line: &[u8]) -> Message<'_> {
+    match Frame::parse(line, &Rules::json_rpc()) {
+        Ok(Frame::Message(message)) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn request() -> Request<'static> {
+    match message(LINE) {
+        Message::Request(request) => request,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Borrows from the line, and not from the message.
+fn params(line: &[u8]) -> Option<RawJson<'_>> {
+    message(line).params()
+}
+
+#[test]
+fn parts_of_a_message() {
+    assert_eq!(params(LINE).unwrap().as_json(), PARAMS);
+    assert_eq!(message(LINE).method().as_deref(), Some("m"));
+    let notification = message(br#"{"jsonrpc":"2.0","method":"n","params":[1]}"#);
+    assert_eq!(notification.method().as_deref(), Some("n"));
+    assert_eq!(notification.params().unwrap().as_json(), "[1]");
+    let response = message(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    assert!(response.method().is_none() && response.params().is_none());
+
+    let request = request();
+    assert_eq!(request.id().as_json(), r#""a\u0062""#);
+    assert_eq!(request.id().as_str().as_deref(), Some("ab"));
+    assert_eq!((request.line(), request.offset(), request.as_bytes()), (1, 0, LINE));
+    let owned: Message<'static> = request.into_owned().into();
+    assert_eq!(owned.to_bytes(), LINE);
+}
+
+#[test]
+fn ranges_of_parts() {
+    let of = |line: &str| {
+        let ranges = message(line.as_bytes()).ranges();
+        let text = |range: Option<std::ops::Range<usize>>| range.map(|range| line[range].to_owned());
+        assert_eq!(&line[ranges.message.clone()], line);
+        [ranges.id, ranges.method, ranges.params, ranges.result, ranges.error].map(text)
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let line = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1]}"#;
+    assert_eq!(of(line), [some("7"), some("\"m\""), some("[1]"), None, None]);
+    let line = r#"{"jsonrpc":"2.0","method":"m"}"#;
+    assert_eq!(of(line), [None, some("\"m\""), None, None, None]);
+    let line = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+    assert_eq!(of(line), [some("7"), None, None, some("{}"), None]);
+    let line = r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#;
+    assert_eq!(of(line), [some("7"), None, None, None, some(r#"{"code":1,"message":"x"}"#)]);
+
+    let batch = r#"[{"jsonrpc":"2.0","method":"a"}, {"jsonrpc":"2.0","id":1,"method":"b"}]"#;
+    let Ok(Frame::Batch(entries)) = Frame::parse(batch.as_bytes(), &Rules::json_rpc()) else { panic!() };
+    let methods = entries.iter().map(|entry| batch[entry.unwrap().ranges().method.unwrap()].to_owned());
+    assert_eq!(methods.collect::<Vec<_>>(), ["\"a\"", "\"b\""]);
+}
+
+#[test]
+fn texts_that_are_shared() {
+    let rules = Rules::json_rpc();
+    let text = Bytes::from_static(LINE);
+    let frame: Frame<'static> = Frame::from_bytes(text.clone(), &rules).unwrap();
+    assert_eq!(frame.to_bytes().as_ptr(), text.as_ptr());
+    let text = Bytes::from_static(br#"[{"jsonrpc":"2.0","method":"a"}]"#);
+    let frame = Frame::from_bytes(text.clone(), &rules).unwrap();
+    assert_eq!(frame.to_bytes().as_ptr(), text.as_ptr());
+
+    let text = Bytes::from_static(b"\"q\\n\"");
+    let raw = RawJson::from_bytes(text.clone()).unwrap();
+    assert_eq!((raw.as_json(), raw.as_str().as_deref()), ("\"q\\n\"", Some("q\n")));
+    assert_eq!(raw.to_bytes().as_ptr(), text.as_ptr());
+    assert_eq!(raw.into_owned().as_json(), "\"q\\n\"");
+    assert!(RawJson::from_bytes(Bytes::from_static(b"{")).is_err());
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    name: &'a str,
+    arguments: RawJson<'a>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancelled {
+    request_id: Id<'static>,
+}
+
+/// As they were spelled by an encoder, and by their values with any other serializer.
+#[test]
+fn inside_other_structs() {
+    let rules = Rules::json_rpc();
+    let call = Call { name: "n", arguments: params(LINE).unwrap() };
+    let line = to_line(&rules, |encoder| encoder.notification("call", &call)).unwrap();
+    assert!(String::from_utf8_lossy(line.as_bytes()).contains(PARAMS));
+    assert_eq!(serde_json::to_value(&call).unwrap()["arguments"]["x"], 100.0);
+
+    let cancelled = Cancelled { request_id: request().id().clone().into_owned() };
+    let line = to_line(&rules, |encoder| encoder.notification("cancelled", &cancelled)).unwrap();
+    assert!(String::from_utf8_lossy(line.as_bytes()).contains(r#"{"requestId":"a\u0062"}"#));
+    assert_eq!(serde_json::to_string(&cancelled).unwrap(), r#"{"requestId":"ab"}"#);
+    assert_eq!(serde_json::from_str::<Cancelled>(r#"{"requestId":"ab"}"#).unwrap(), cancelled);
+
+    let id: Id<'_> = "\"x\"".parse().unwrap();
+    assert_eq!((id.to_string(), Id::from("x".to_owned())), ("\"x\"".to_owned(), id.clone()));
+}
+
+#[test]
+fn lines_that_are_stored_and_sent() {
+    let rules = Rules::json_rpc();
+    let line: Line = to_line(&rules, |encoder| encoder.forward(&request())).unwrap();
+    let (sender, receiver) = channel::<Line>();
+    sender.send(line.clone()).unwrap();
+    let writer = FrameWriter::new(Vec::new(), rules);
+    let _ = writer.send_line(&receiver.recv().unwrap()).unwrap();
+    assert_eq!(writer.into_parts().unwrap().0, [LINE, b"\n"].concat());
+}
+
+#[test]
+fn a_batch_takes_what_a_line_takes() {
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    let request = request();
+    let message = serde_json::json!({"jsonrpc": "2.0", "method": "n"});
+    encoder.message(&message).unwrap();
+    encoder.with_id(&request, &Id::from(5)).unwrap();
+    encoder
+        .batch(|batch| {
+            batch.message(&message)?;
+            batch.with_id(&request, &Id::from(6))?;
+            batch.forward(&request)
+        })
+        .unwrap();
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    decoder.feed(&encoder.take());
+    let mut messages = Vec::new();
+    while let Some(frame) = decoder.next_frame() {
+        match frame.unwrap() {
+            Frame::Message(message) => messages.push(message.into_owned()),
+            Frame::Batch(batch) => messages.extend(batch.iter().map(|entry| entry.unwrap().into_owned())),
+        }
+    }
+    let ids: Vec<_> = messages.iter().map(|message| message.id().map(ToString::to_string)).collect();
+    assert_eq!(ids, [None, Some("5".into()), None, Some("6".into()), Some(r#""a\u0062""#.into())]);
+}
+
+#[test]
+fn positions_may_start_anywhere() {
+    let mut decoder = Decoder::new(Rules::mcp()).starting_at(11, 1000);
+    decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\nnoise\n");
+    let Some(Ok(Frame::Message(message))) = decoder.next_frame() else { panic!() };
+    assert_eq!((message.line(), message.offset()), (11, 1000));
+    let Some(Err(fault)) = decoder.next_frame() else { panic!() };
+    assert_eq!((fault.line(), fault.offset()), (12, 1031));
+    assert_eq!(decoder.rules(), &Rules::mcp());
+}
