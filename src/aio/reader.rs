@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
@@ -60,6 +61,9 @@ impl<R: Source> FrameReader<R> {
     ///
     /// Nothing is lost if the future is dropped before it is done, as by `select!`.
     ///
+    /// If the source has more than one read could take, other tasks get their turn before the next read. So tasks that
+    /// answer keep up with a peer that sends a lot, and there are never many more of them than one read has requests.
+    ///
     /// # Errors
     ///
     /// The source failed. What was read before isn't lost, so this can be called again if the source can.
@@ -67,7 +71,7 @@ impl<R: Source> FrameReader<R> {
         let ready = loop {
             match self.input.decoder.next_ready() {
                 Some(ready) => break ready,
-                None if !self.fill().await? => return Ok(None),
+                None if !poll_fn(|cx| self.poll_more(cx)).await? => return Ok(None),
                 None => {}
             }
         };
@@ -111,7 +115,8 @@ impl<R: Source> FrameReader<R> {
         }
     }
 
-    /// Polls for the next frame, which is owned.
+    /// Polls for the next frame, which is owned. It takes turns with other tasks as [`next_frame`](Self::next_frame)
+    /// does.
     ///
     /// # Errors
     ///
@@ -121,10 +126,20 @@ impl<R: Source> FrameReader<R> {
             if let Some(frame) = self.input.decoder.next_frame() {
                 return Poll::Ready(Ok(Some(frame.map(Frame::into_owned))));
             }
-            if !ready!(self.poll_fill(cx))? {
+            if !ready!(self.poll_more(cx))? {
                 return Poll::Ready(Ok(None));
             }
         }
+    }
+
+    /// Reads once, but gives other tasks a turn before it if the last read was full.
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if mem::take(&mut self.input.was_full) {
+            // A source that always has more would never let this task pause.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.poll_fill(cx)
     }
 
     /// The source.

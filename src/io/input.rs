@@ -14,12 +14,14 @@ pub(crate) struct Input {
     pub(crate) decoder: Decoder,
     /// How much to ask for next: more when the last read was full, less when there was little.
     read: usize,
+    /// Whether the last read was full: there is probably more.
+    pub(crate) was_full: bool,
     pub(crate) ended: bool,
 }
 
 impl Input {
     pub(crate) fn new(decoder: Decoder) -> Self {
-        Self { decoder, read: *READ.start(), ended: false }
+        Self { decoder, read: *READ.start(), was_full: false, ended: false }
     }
 
     /// The next frame or fault, after as many calls of `fill` as it takes to have one. `None` when `fill` has found the
@@ -48,6 +50,7 @@ impl Input {
             asked = room.len();
             read(room)
         })?;
+        self.was_full = read == asked;
         match read {
             0 => {
                 self.ended = true;
