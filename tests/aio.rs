@@ -32,6 +32,8 @@ impl Source for Unsteady<'_> {
         self.calls += 1;
         match self.calls % 5 {
             1 => return Poll::Ready(Err(ErrorKind::TimedOut.into())),
+            // Read again at once.
+            2 => return Poll::Ready(Err(ErrorKind::Interrupted.into())),
             3 => {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -280,7 +282,7 @@ fn ten_thousand_cancelled_calls_lose_nothing() {
 fn a_reader_gives_back_what_it_holds() {
     let line = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
     let stream = line.repeat(2) + "{\"half";
-    let mut reader = FrameReader::new(Unsteady { left: stream.as_bytes(), size: 1000, calls: 1 }, Rules::mcp());
+    let mut reader = FrameReader::new(Unsteady { left: stream.as_bytes(), size: 1000, calls: 3 }, Rules::mcp());
     assert!(matches!(reader.next_frame().now_or_never(), Some(Ok(Some(Ok(_))))));
     assert_eq!(reader.decoder().last_line(), line.trim_end().as_bytes());
     let (rest, buffered) = reader.into_parts();
@@ -550,6 +552,55 @@ fn those_who_wait_take_turns() {
     assert!(matches!(sends[1].as_mut().poll(&mut Context::from_waker(&wakers[3])), Poll::Ready(Ok(()))));
     assert!(run.as_mut().poll(&mut idle).is_pending());
     assert_eq!(methods(&link.taken()), ["first", "b", "d"]);
+}
+
+/// One who has its turn and doesn't use it, as a future that is kept but no longer polled, doesn't stop the others.
+#[test]
+fn a_turn_that_is_not_taken_passes() {
+    let link = Link::new(State::Blocked);
+    let writer = LineWriter::new(link.clone(), Rules::mcp()).backlog(0);
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let task = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&task));
+    let mut cx = Context::from_waker(&waker);
+    assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    let counts: [_; 4] = std::array::from_fn(|_| Arc::new(Count::default()));
+    let mut sends: Vec<_> =
+        counts.iter().map(|_| Box::pin(sender.send(|encoder| encoder.notification("next", &())))).collect();
+    for (send, count) in sends.iter_mut().zip(&counts) {
+        let waker = Waker::from(Arc::clone(count));
+        assert!(send.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    link.set(State::Open(usize::MAX));
+    // Only the last is ever polled again. The writer is polled when it is woken, and sleeps when it has done all it can.
+    let mut polls = 0;
+    while task.0.swap(0, Ordering::Relaxed) > 0 || polls == 0 {
+        polls += 1;
+        assert!(polls < 100);
+        assert!(run.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(counts.iter().all(|count| count.0.load(Ordering::Relaxed) == 1));
+    assert!(matches!(sends[3].as_mut().poll(&mut cx), Poll::Ready(Ok(()))));
+    assert!(task.0.load(Ordering::Relaxed) > 0);
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(methods(&link.taken()), ["first", "next"]);
+}
+
+/// Senders may outlive the writer, but its task doesn't live on with them.
+#[test]
+fn a_writer_that_is_gone_is_not_kept() {
+    let writer = LineWriter::new(Link::new(State::Open(usize::MAX)), Rules::mcp());
+    let (sender, count) = (writer.sender(), Arc::new(Count::default()));
+    {
+        let mut run = pin!(writer.run());
+        let waker = Waker::from(Arc::clone(&count));
+        assert!(run.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(Arc::strong_count(&count) > 2);
+    }
+    assert_eq!(Arc::strong_count(&count), 1);
+    assert!(matches!(notify(&sender, "late"), Some(Err(SendError::Broken))));
 }
 
 /// Many who wait cost no more than few, each.

@@ -28,6 +28,8 @@ struct Queue {
     senders: usize,
     /// The task that writes, while it has nothing to write.
     writer: Option<Waker>,
+    /// Whether the writer has found nothing to write once since something was added or somebody woken.
+    has_paused: bool,
     /// Tasks that wait for room, in their order.
     waiting: BTreeMap<u64, Waker>,
     next_number: u64,
@@ -121,9 +123,18 @@ impl Outbox {
         let mut queue = self.queue();
         if queue.pending.lines.is_empty() && queue.senders > 0 {
             let before = queue.writer.replace(waker);
+            // Whoever was woken last may be a future that is kept but no longer polled, and nothing else would happen here.
+            // So the next one is woken if nothing has come when this is polled again.
+            queue.has_paused = !queue.has_paused;
+            let next = if queue.has_paused { None } else { queue.next_waiting() };
+            let are_more = !queue.waiting.is_empty();
             // In this order: dropping a waker may drop a task, and with it a sender.
             drop(queue);
             drop(before);
+            next.into_iter().for_each(Waker::wake);
+            if are_more {
+                cx.waker().wake_by_ref();
+            }
             return Poll::Pending;
         }
         Poll::Ready(!queue.pending.lines.is_empty())
@@ -131,12 +142,14 @@ impl Outbox {
 
     /// Nothing will be written any more.
     pub(super) fn break_off(&self) {
-        let waiting = {
+        let (waiting, writer) = {
             let mut queue = self.queue();
             queue.pending.is_broken = true;
-            mem::take(&mut queue.waiting)
+            (mem::take(&mut queue.waiting), queue.writer.take())
         };
         waiting.into_values().for_each(Waker::wake);
+        // Senders may live on, but must not keep its task.
+        drop(writer);
     }
 }
 
@@ -154,6 +167,7 @@ impl Queue {
     /// Whom to wake when something was added: the writer, and the next who waits if there is still room.
     #[inline]
     fn wake_after_adding(&mut self) -> Woken {
+        self.has_paused = false;
         let writer = if self.pending.lines.is_empty() { None } else { self.writer.take() };
         Woken { writer, next: self.next_waiting() }
     }

@@ -61,8 +61,8 @@ impl<R: Source> FrameReader<R> {
     ///
     /// Nothing is lost if the future is dropped before it is done, as by `select!`.
     ///
-    /// If the source has more than one read could take, other tasks get their turn before the next read. So tasks that
-    /// answer keep up with a peer that sends a lot, and there are never many more of them than one read has requests.
+    /// If the source has more than one read could take, other tasks get their turn before the next read, so tasks that
+    /// answer can keep up with a peer that sends a lot. Being pending therefore doesn't mean that there is nothing to read.
     ///
     /// # Errors
     ///
@@ -101,17 +101,20 @@ impl<R: Source> FrameReader<R> {
     /// As for [`next_frame`](Self::next_frame).
     pub fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Self { source, input } = self;
-        let mut is_pending = false;
-        let filled = input.fill(|room| match source.poll_read(cx, room) {
-            Poll::Ready(read) => read,
-            Poll::Pending => {
-                is_pending = true;
-                Err(ErrorKind::WouldBlock.into())
+        loop {
+            let mut is_pending = false;
+            let filled = input.fill(|room| match source.poll_read(cx, room) {
+                Poll::Ready(read) => read,
+                Poll::Pending => {
+                    is_pending = true;
+                    Err(ErrorKind::WouldBlock.into())
+                }
+            });
+            match filled {
+                _ if is_pending => return Poll::Pending,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                filled => return Poll::Ready(filled),
             }
-        });
-        match is_pending {
-            true => Poll::Pending,
-            false => Poll::Ready(filled),
         }
     }
 
