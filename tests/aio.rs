@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use wireline::aio::{FrameReader, LineSender, LineWriter, Source, Target};
 use wireline::io::SendError;
 use wireline::ledger::Inbound;
-use wireline::{EncodeErrorKind, Frame, Id, Message, Rules, to_line};
+use wireline::{EncodeErrorKind, Frame, Id, Line, Message, Rules, to_line};
 
 /// Returns its bytes in pieces of a fixed size; and now and then nothing yet, or an error.
 struct Unsteady<'a> {
@@ -33,6 +33,8 @@ impl Source for Unsteady<'_> {
         self.calls += 1;
         match self.calls % 5 {
             1 => return Poll::Ready(Err(ErrorKind::TimedOut.into())),
+            // Read again at once.
+            2 => return Poll::Ready(Err(ErrorKind::Interrupted.into())),
             3 => {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -46,14 +48,30 @@ impl Source for Unsteady<'_> {
     }
 }
 
+#[cfg(feature = "tokio")]
+impl tokio::io::AsyncRead for Unsteady<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        room: &mut tokio::io::ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Source::poll_read(&mut *self, cx, room.initialize_unfilled()).map_ok(|len| room.advance(len))
+    }
+}
+
+#[cfg(feature = "futures-io")]
+impl futures_io::AsyncRead for Unsteady<'_> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        Source::poll_read(&mut *self, cx, room)
+    }
+}
+
 /// All cases in all dialects and pieces. Each call that would wait is cancelled and repeated.
-#[test]
-fn gives_the_same_frames() {
-    let stream: Vec<u8> = cases().iter().flat_map(|case| [&case.line[..], b"\r\n"].concat()).collect();
+fn check_frames<'s, S: Source>(stream: &'s [u8], wrap: impl Fn(Unsteady<'s>) -> S) {
     for dialect in Dialect::ALL {
         let expected: Vec<String> = cases().iter().map(|case| case.expected(dialect).to_owned()).collect();
         for size in [1, 3, 64, 1000, 5000, usize::MAX] {
-            let mut reader = FrameReader::new(Unsteady { left: &stream, size, calls: 0 }, dialect.rules());
+            let mut reader = FrameReader::new(wrap(Unsteady { left: stream, size, calls: 0 }), dialect.rules());
             let mut found = Vec::new();
             loop {
                 match reader.next_frame().now_or_never() {
@@ -69,11 +87,203 @@ fn gives_the_same_frames() {
     }
 }
 
+fn all_cases() -> Vec<u8> {
+    cases().iter().flat_map(|case| [&case.line[..], b"\r\n"].concat()).collect()
+}
+
+#[test]
+fn gives_the_same_frames() {
+    check_frames(&all_cases(), |source| source);
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn gives_the_same_frames_on_tokio() {
+    check_frames(&all_cases(), wireline::aio::Tokio);
+}
+
+#[cfg(feature = "futures-io")]
+#[test]
+fn gives_the_same_frames_on_futures() {
+    check_frames(&all_cases(), wireline::aio::Futures);
+}
+
+/// A source that always has more doesn't keep others from their turn.
+#[test]
+fn a_full_read_is_followed_by_a_pause() {
+    let line = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+    let stream = line.repeat(10_000);
+    let mut reader = FrameReader::new(Endless { left: stream.as_bytes(), reads: 0 }, Rules::mcp());
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let (mut found, mut pauses) = (0, 0);
+    loop {
+        let poll = pin!(reader.next_frame()).poll(&mut Context::from_waker(&waker));
+        match poll {
+            Poll::Ready(Ok(Some(Ok(_)))) => found += 1,
+            Poll::Ready(Ok(None)) => break,
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => {
+                pauses += 1;
+                // It must be polled again without anything having happened.
+                assert_eq!(count.0.load(Ordering::Relaxed), pauses);
+            }
+        }
+    }
+    let reads = reader.get_ref().reads;
+    // All but the last one with bytes, and the one that finds the end.
+    assert_eq!((found, pauses), (10_000, reads - 2));
+    assert!(pauses >= stream.len() / (64 << 10), "{pauses}");
+}
+
+/// Fills whatever it is given.
+struct Endless<'a> {
+    left: &'a [u8],
+    reads: usize,
+}
+
+impl Source for Endless<'_> {
+    fn poll_read(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.reads += 1;
+        io::Read::read(&mut self.left, room).into()
+    }
+}
+
+/// Both ends of a connection that is ready or not at random, takes and gives as much as it likes, and whose peer doesn't
+/// read for a while now and then. Each call is given up when it would wait.
+#[test]
+fn ten_thousand_cancelled_calls_lose_nothing() {
+    const CANCELLED: usize = 10_000;
+    const BACKLOG: usize = 500;
+    #[derive(Clone)]
+    struct Random(Rc<RefCell<common::Random>>);
+    impl Random {
+        fn below(&self, limit: usize) -> usize {
+            self.0.borrow_mut().below(limit)
+        }
+    }
+    struct Moody {
+        pipe: Rc<RefCell<VecDeque<u8>>>,
+        random: Random,
+        /// For so many calls the peer doesn't read.
+        asleep: usize,
+    }
+    impl Target for Moody {
+        fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            self.asleep = self.asleep.saturating_sub(1);
+            match self.random.below(100) {
+                0 => self.asleep = 100,
+                1..30 => return Poll::Pending,
+                30..35 => return Poll::Ready(Err(ErrorKind::Interrupted.into())),
+                _ => {}
+            }
+            if self.asleep > 0 {
+                return Poll::Pending;
+            }
+            let len = 1 + self.random.below(bytes.len());
+            self.pipe.borrow_mut().extend(&bytes[..len]);
+            Poll::Ready(Ok(len))
+        }
+        fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            if self.random.below(3) == 0 { Poll::Pending } else { Poll::Ready(Ok(())) }
+        }
+        fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+    impl Source for Moody {
+        fn poll_read(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+            let mut pipe = self.pipe.borrow_mut();
+            match self.random.below(10) {
+                0 => Poll::Ready(Err(ErrorKind::TimedOut.into())),
+                1..4 => Poll::Pending,
+                _ if pipe.is_empty() => Poll::Pending,
+                _ => {
+                    let len = (1 + self.random.below(300)).min(room.len());
+                    io::Read::read(&mut *pipe, &mut room[..len]).into()
+                }
+            }
+        }
+    }
+
+    let random = Random(Rc::new(RefCell::new(common::Random::new(7))));
+    let pipe = Rc::new(RefCell::new(VecDeque::new()));
+    let moody = || Moody { pipe: Rc::clone(&pipe), random: random.clone(), asleep: 0 };
+    let mut reader = FrameReader::new(moody(), Rules::json_rpc());
+    let writer = LineWriter::new(moody(), Rules::json_rpc()).backlog(BACKLOG);
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let mut idle = Context::from_waker(Waker::noop());
+    let (mut sent, mut received, mut cancelled) = (0, 0, [0; 3]);
+    let longest = 200;
+    let (mut in_flight, mut most) = (VecDeque::new(), 0);
+    while cancelled.iter().any(|&cancelled| cancelled < CANCELLED) || received < sent {
+        let is_over = cancelled.iter().all(|&cancelled| cancelled >= CANCELLED);
+        match random.below(4) {
+            0 if !is_over => {
+                let text = "x".repeat(random.below(100));
+                match sender.send(|encoder| encoder.notification(&sent.to_string(), &[&text])).now_or_never() {
+                    Some(done) => {
+                        done.unwrap();
+                        in_flight.push_back(to_line(&Rules::json_rpc(), |encoder| {
+                            encoder.notification(&sent.to_string(), &[&text])
+                        }));
+                        sent += 1;
+                    }
+                    None => cancelled[0] += 1,
+                }
+            }
+            1 if !is_over => {
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{sent},"method":"m"}}"#);
+                let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line.as_bytes(), &Rules::json_rpc())
+                else {
+                    panic!()
+                };
+                match sender.answer(owed.admit(&request).unwrap().respond(&sent)).now_or_never() {
+                    Some(done) => {
+                        done.unwrap();
+                        in_flight
+                            .push_back(to_line(&Rules::json_rpc(), |encoder| encoder.response(request.id(), &sent)));
+                        sent += 1;
+                    }
+                    None => {
+                        cancelled[1] += 1;
+                        // It is still owed, once.
+                        let dropped: Vec<_> = owed.dropped().collect();
+                        assert_eq!(dropped.len(), 1);
+                        dropped.into_iter().for_each(|answer| drop(answer.accept()));
+                    }
+                }
+                assert_eq!(owed.in_flight(), 0);
+            }
+            2 => assert!(run.as_mut().poll(&mut idle).is_pending()),
+            _ => match reader.next_frame().now_or_never() {
+                Some(Ok(frame)) => {
+                    let Some(Ok(Frame::Message(message))) = frame else { panic!("{frame:?}") };
+                    let expected: Line = in_flight.pop_front().unwrap().unwrap();
+                    assert_eq!(message.as_bytes(), expected.as_bytes().trim_ascii_end());
+                    received += 1;
+                }
+                Some(Err(error)) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+                None => cancelled[2] += 1,
+            },
+        }
+        // What is neither written nor in the pipe is what the backlog permits, and one line.
+        let unread: usize = in_flight.iter().flatten().map(|line| line.as_bytes().len()).sum();
+        let waiting = unread.saturating_sub(pipe.borrow().len() + reader.decoder().buffered());
+        most = most.max(waiting);
+        assert!(waiting <= BACKLOG + longest, "{waiting}");
+    }
+    assert!(most > BACKLOG, "the backlog was never full");
+    assert!(received > 1000, "{received}");
+}
+
 #[test]
 fn a_reader_gives_back_what_it_holds() {
     let line = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
     let stream = line.repeat(2) + "{\"half";
-    let mut reader = FrameReader::new(Unsteady { left: stream.as_bytes(), size: 1000, calls: 1 }, Rules::mcp());
+    let mut reader = FrameReader::new(Unsteady { left: stream.as_bytes(), size: 1000, calls: 3 }, Rules::mcp());
     assert!(matches!(reader.next_frame().now_or_never(), Some(Ok(Some(Ok(_))))));
     assert_eq!(reader.decoder().last_line(), line.trim_end().as_bytes());
     let (rest, buffered) = reader.into_parts();
@@ -345,6 +555,55 @@ fn those_who_wait_take_turns() {
     assert_eq!(methods(&link.taken()), ["first", "b", "d"]);
 }
 
+/// One who has its turn and doesn't use it, as a future that is kept but no longer polled, doesn't stop the others.
+#[test]
+fn a_turn_that_is_not_taken_passes() {
+    let link = Link::new(State::Blocked);
+    let writer = LineWriter::new(link.clone(), Rules::mcp()).backlog(0);
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let task = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&task));
+    let mut cx = Context::from_waker(&waker);
+    assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    let counts: [_; 4] = std::array::from_fn(|_| Arc::new(Count::default()));
+    let mut sends: Vec<_> =
+        counts.iter().map(|_| Box::pin(sender.send(|encoder| encoder.notification("next", &())))).collect();
+    for (send, count) in sends.iter_mut().zip(&counts) {
+        let waker = Waker::from(Arc::clone(count));
+        assert!(send.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    link.set(State::Open(usize::MAX));
+    // Only the last is ever polled again. The writer is polled when it is woken, and sleeps when it has done all it can.
+    let mut polls = 0;
+    while task.0.swap(0, Ordering::Relaxed) > 0 || polls == 0 {
+        polls += 1;
+        assert!(polls < 100);
+        assert!(run.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(counts.iter().all(|count| count.0.load(Ordering::Relaxed) == 1));
+    assert!(matches!(sends[3].as_mut().poll(&mut cx), Poll::Ready(Ok(()))));
+    assert!(task.0.load(Ordering::Relaxed) > 0);
+    assert!(run.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(methods(&link.taken()), ["first", "next"]);
+}
+
+/// Senders may outlive the writer, but its task doesn't live on with them.
+#[test]
+fn a_writer_that_is_gone_is_not_kept() {
+    let writer = LineWriter::new(Link::new(State::Open(usize::MAX)), Rules::mcp());
+    let (sender, count) = (writer.sender(), Arc::new(Count::default()));
+    {
+        let mut run = pin!(writer.run());
+        let waker = Waker::from(Arc::clone(&count));
+        assert!(run.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(Arc::strong_count(&count) > 2);
+    }
+    assert_eq!(Arc::strong_count(&count), 1);
+    assert!(matches!(notify(&sender, "late"), Some(Err(SendError::Broken))));
+}
+
 /// The cost per waiting sender doesn't grow with their number.
 #[test]
 fn waiting_is_cheap() {
@@ -583,12 +842,10 @@ mod on_tokio {
 /// Streams with the traits of futures-io, `Stream` and `Sink`.
 #[cfg(feature = "futures-io")]
 mod on_futures {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::pin::Pin;
-
     use futures_util::{SinkExt, StreamExt};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use wireline::Encoder;
     use wireline::aio::Futures;
-    use wireline::{Encoder, Line};
 
     use super::*;
 

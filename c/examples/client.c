@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
         uint8_t *buffer = wl_decoder_reserve(decoder, 4096, &room);
         if ((got = read(STDIN_FILENO, buffer, room)) <= 0) break;
         wl_decoder_commit(decoder, (size_t)got);
-        while (wl_decoder_next(decoder, &message) != WL_KIND_NONE) {
+        while (wl_decoder_next(decoder, &message) > WL_KIND_NONE) {
             wl_span found = {NULL, 0};
             if (wl_outbound_settle(calls, &message, &answered) != WL_STATUS_OK) continue;
             wl_json_pointer(message.result, WL_TEXT("/content/0/text"), &found);

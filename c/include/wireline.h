@@ -1,19 +1,24 @@
 // wireline: a codec for JSON-RPC 2.0, one message per line. Bytes in, messages and faults out; messages in, whole lines out.
 //
-// This file is made by cbindgen of the sources beside it. Change those.
+// cbindgen generates this file from c/src. Don't edit it: change the sources and run .ci/c --header.
 //
-// What holds for all of it:
+// Rules for everything below:
 //
-// - Each handle is freed by the function that is named after it, once. A function that says that it consumes a handle
-//   frees it. NULL handles are refused, or ignored where nothing could be done with them.
-// - A span borrows: it says for how long in the comment of whoever gives it, and is never freed. Spans given to a function
-//   are used during the call only. An absent span is {NULL, 0}.
-// - A pointer to something that a function fills may point to uninitialised memory.
-// - A handle may be used by any thread, but only by one at a time, unless its comment says that it may be used by several.
-// - There is no state outside the handles, except that standard output can be claimed once at a time.
-// - No function throws, unwinds, writes to standard output or ends the process, save for lack of memory. A bug of the
-//   library is reported by the status WL_STATUS_PANIC, WL_KIND_PANIC, NULL or false, and on stderr.
-// - Nothing here, apart from a message's spans, an id and the reply that repeats it, contains a byte of what the peer sent.
+// - Handles. Free each handle once, with its own function: a wl_decoder with wl_decoder_free. A function that "consumes"
+//   a handle frees it for you. Passing NULL as a handle is safe: the function fails, or does nothing.
+// - Spans. A wl_span points to memory that belongs to somebody else; never free one. The comment of the function or
+//   struct that you got it from says how long it is valid. Spans that you pass in are only used during the call.
+//   {NULL, 0} means absent.
+// - Output parameters. They may point to uninitialised memory.
+// - Threads. Any thread may use a handle, but only one at a time, unless the handle's comment says that several threads
+//   may use it at once. Using one handle from two threads at once without a lock is undefined behaviour.
+// - Errors. Functions return a wl_status or a wl_kind, or else NULL, 0 or false on failure. Nothing throws or unwinds.
+//   A bug in the library is reported as WL_STATUS_PANIC, WL_KIND_PANIC, NULL or false, with a message on stderr.
+//   Only running out of memory ends the process.
+// - Global state. There is none, except that only one handle at a time can claim standard output. Only
+//   wl_stdout_write writes to it.
+// - Privacy. Error texts never contain bytes that the peer sent. Only a message's spans, a fault's id, and the reply that
+//   repeats the id do.
 
 
 #ifndef WIRELINE_H
@@ -30,21 +35,21 @@
 #define WL_TEXT(literal) ((wl_span){(const uint8_t *)("" literal), sizeof(literal) - 1})
 #endif
 
-// How a call ended. Anything but `WL_STATUS_OK` means that it changed nothing, unless it says otherwise.
+// The result of a call. Unless a function says otherwise, a call that fails changes nothing.
 typedef enum wl_status {
-    // It did what it was asked to.
+    // Success.
     WL_STATUS_OK = 0,
-    // A pointer that must not be NULL is, a number is none of those allowed, or a message is of another kind.
+    // A required pointer is NULL, a number is out of range, or a message is of the wrong kind.
     WL_STATUS_INVALID_ARGUMENT = 1,
-    // A text isn't UTF-8.
+    // A text isn't valid UTF-8.
     WL_STATUS_NOT_UTF8 = 2,
-    // A payload isn't one JSON text.
+    // A payload isn't a single JSON value.
     WL_STATUS_NOT_JSON = 3,
-    // An id isn't one JSON string, number or null.
+    // An id isn't a JSON string, number or null.
     WL_STATUS_NOT_AN_ID = 4,
     // The message would contain a line feed or a carriage return.
     WL_STATUS_LINE_BREAK = 5,
-    // The rules don't permit the message; `wl_encoder_refused` says which one.
+    // The rules don't permit the message; `wl_encoder_refused` says which rule.
     WL_STATUS_RULE = 6,
     // As many requests are in flight as the ledger allows.
     WL_STATUS_FULL = 7,
@@ -54,27 +59,27 @@ typedef enum wl_status {
     WL_STATUS_STRAY_WITHOUT_ID = 9,
     // No request with this id is in flight.
     WL_STATUS_STRAY_UNKNOWN = 10,
-    // The request with this id was answered or withdrawn before.
+    // The request with this id was already answered or withdrawn.
     WL_STATUS_STRAY_REPEATED = 11,
-    // There is no such value.
+    // The value doesn't exist.
     WL_STATUS_NOT_FOUND = 12,
-    // The buffer is too small; it has been told how large it must be.
+    // The buffer is too small; the required size has been stored.
     WL_STATUS_TOO_SMALL = 13,
-    // Somebody has claimed standard output before.
+    // Standard output is already claimed.
     WL_STATUS_ALREADY_CLAIMED = 14,
-    // The system failed; `errno` may say why.
+    // A system call failed; `errno` may say why.
     WL_STATUS_IO = 15,
-    // A bug of this library. Free the handle that was in use.
+    // A bug in this library. Free the handle that was in use.
     WL_STATUS_PANIC = 16,
 } wl_status;
 
 // What a decoder has found.
 typedef enum wl_kind {
-    // A pointer that must not be NULL is.
+    // A required pointer is NULL.
     WL_KIND_INVALID_ARGUMENT = -2,
-    // A bug of this library. Free the handle that was in use.
+    // A bug in this library. Free the handle that was in use.
     WL_KIND_PANIC = -1,
-    // Nothing, until more bytes arrive; or no more entries.
+    // Nothing more until more bytes arrive, or no more entries in the batch.
     WL_KIND_NONE = 0,
     // A call that expects one response.
     WL_KIND_REQUEST = 1,
@@ -180,7 +185,7 @@ typedef enum wl_hint {
 
 // Why a request wasn't admitted.
 typedef enum wl_refusal {
-    // It was, or the answer is none to a request.
+    // It was admitted, or the answer doesn't belong to a request.
     WL_REFUSAL_NONE = 0,
     // A request with the same id is in flight.
     WL_REFUSAL_DUPLICATE = 1,
@@ -188,7 +193,7 @@ typedef enum wl_refusal {
     WL_REFUSAL_TOO_MANY = 2,
     // The ledger is closed.
     WL_REFUSAL_CLOSED = 3,
-    // The ledger's rules don't permit the id: it was read under others.
+    // The ledger's rules don't permit the id; the decoder had different rules.
     WL_REFUSAL_INVALID_ID = 4,
     // A reason that is newer than the header.
     WL_REFUSAL_OTHER = 5,
@@ -214,12 +219,13 @@ typedef enum wl_answer_without_id {
     WL_ANSWER_WITHOUT_ID_OMIT_ID = 2,
 } wl_answer_without_id;
 
-// A line to send, with the duty that it fulfils once it is accepted. One thread at a time may use it, and any may.
+// A line to send. Accepting it settles the request that it answers. One thread at a time may use it.
 typedef struct wl_answer wl_answer;
 
 // Turns a stream of bytes, however it is split, into messages and faults. One thread at a time may use it.
 //
-// Feed it, call `wl_decoder_next` until there is nothing, and so on; call `wl_decoder_finish` at the end of the stream.
+// Feed it bytes, call `wl_decoder_next` until it returns `WL_KIND_NONE`, and repeat. At the end of the stream, call
+// `wl_decoder_finish`, and `wl_decoder_next` for what is left.
 typedef struct wl_decoder wl_decoder;
 
 // Turns messages into lines: each call appends one whole line to its buffer, or nothing. It never writes them anywhere.
@@ -229,28 +235,29 @@ typedef struct wl_decoder wl_decoder;
 // refused: whatever an encoder has appended, a decoder with the same rules accepts.
 typedef struct wl_encoder wl_encoder;
 
-// A message, a batch or a fault that belongs to the caller. One thread at a time may use it, and any may.
+// A message, a batch or a fault that belongs to the caller. One thread at a time may use it.
 typedef struct wl_frame wl_frame;
 
-// The requests that were received and are to be answered. Any number of threads may use it at once.
+// The requests that were received and not answered yet. Any number of threads may use it at once.
 //
-// Admitting a request gives a ticket, answering turns the ticket into an answer, and accepting that settles the request.
-// A ticket or an answer that is freed before is still owed: `wl_inbound_next_dropped` has what to send instead.
+// Admitting a request gives you a ticket, responding turns the ticket into an answer, and accepting the answer settles
+// the request. If you free a ticket or an answer before that, the peer still waits: `wl_inbound_next_dropped` then gives
+// you an error to send instead.
 typedef struct wl_inbound wl_inbound;
 
-// The requests that were sent and are to be answered by the peer, each with a value of the caller's, a pointer that is
-// given back once. Any number of threads may use it at once.
+// The requests that were sent and that the peer hasn't answered yet. It keeps a pointer of yours with each and gives it
+// back once. Any number of threads may use it at once.
 typedef struct wl_outbound wl_outbound;
 
 // The process's real standard output, reserved for the protocol. One thread at a time may use it.
 typedef struct wl_stdout wl_stdout;
 
-// The duty to answer one request. One thread at a time may use it, and any may. It can outlive the ledger's handle.
+// The duty to answer one request. One thread at a time may use it. It stays valid if the ledger's handle is freed.
 typedef struct wl_ticket wl_ticket;
 
-// What is accepted and sent: a dialect and limits. `wl_rules_init` fills it with defaults, which can then be changed.
+// What is accepted and sent: a dialect and limits. Fill it with `wl_rules_init`, then change what you like.
 //
-// A handle that is made with rules keeps a copy of them.
+// Functions that take rules copy them.
 typedef struct wl_rules {
     // A `wl_dialect`.
     uint32_t dialect;
@@ -266,15 +273,16 @@ typedef struct wl_rules {
     size_t max_batch_len;
     // Whether a line may be an array of messages. The default depends on the dialect.
     bool batches;
-    // Whether `"params":null` counts as no params. It doesn't.
+    // Whether `"params":null` counts as no params. The default is false.
     bool null_params;
-    // Whether blank lines are skipped, as they are, or a fault each.
+    // Whether blank lines are skipped. The default is true; otherwise each is a fault.
     bool skip_blank_lines;
 } wl_rules;
 
-// Bytes that belong to somebody else. `ptr` is NULL if there are none: an absent member, not an empty text.
+// Bytes that belong to somebody else. A NULL `ptr` means that there is nothing, such as an absent member; an empty text
+// has a `len` of 0 and another `ptr`.
 //
-// Texts are UTF-8 and don't end in a NUL.
+// Texts are UTF-8 and aren't terminated by a NUL.
 typedef struct wl_span {
     // The first byte, or NULL.
     const uint8_t *ptr;
@@ -282,20 +290,24 @@ typedef struct wl_span {
     size_t len;
 } wl_span;
 
-// One message, as spans into its line. They are valid as long as the decoder's current line is, which is until the next
-// call of `wl_decoder_next`, `_feed`, `_reserve`, `_finish` or `_free`; or, of an entry of a batch, until the next
-// entry. Those of a kept frame are valid until that is freed.
+// One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
+// `_finish` or `_free` on the same decoder; in an entry of a batch, also only until the next entry is taken. The spans
+// of a kept frame are valid until the frame is freed.
 //
 // The members are JSON, as they were sent, except for `method`, which is the name without quotes.
+//
+// Only pass messages to functions that the library has filled; a copy of one is as good. To make a message of your own,
+// use `wl_frame_parse`.
 typedef struct wl_message {
-    // What it is. Of the members below, those that such a message doesn't have are absent. Of a batch or a fault, there
-    // are only the text and its place.
+    // What it is. Members that such a message doesn't have are absent. A batch or a fault has only `line`, `offset` and
+    // `text`.
     enum wl_kind kind;
     // The number of the line in the stream, starting at 1.
     uint64_t line;
     // Where the line starts in the stream, in bytes.
     uint64_t offset;
-    // All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept.
+    // All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept,
+    // and for a fault in a `wl_frame` or a batch.
     struct wl_span text;
     // The id of a request or a response. An error may have none, where the rules permit that.
     struct wl_span id;
@@ -308,12 +320,12 @@ typedef struct wl_message {
     struct wl_span result;
     // The error of a response, an object; `wl_message_error` takes it apart.
     struct wl_span error;
-    // For functions that take a message: where the library has it. It is valid as long as the spans. NULL for a batch or
-    // a fault.
+    // For the library's own use, when you pass the message to another function. Valid as long as the spans. NULL for a
+    // batch or a fault.
     const void *source;
 } wl_message;
 
-// What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a message would be.
+// What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a `wl_message`.
 //
 // No text in it contains a byte of the line; `id` and `reply` repeat the id.
 typedef struct wl_fault {
@@ -343,15 +355,15 @@ typedef struct wl_fault {
     struct wl_span reply;
     // Whether it looks like a response: the caller of the request with this `id` will get no other answer.
     bool is_response;
-    // For functions that take a fault: where the library has it. It is valid as long as the spans.
+    // For the library's own use, when you pass the fault to another function. Valid as long as the spans.
     const void *source;
 } wl_fault;
 
-// Why an encoder has refused a message.
+// Why an encoder refused a message.
 typedef struct wl_refused {
     // The rule that it breaks, or none if it contains a line break.
     enum wl_fault_kind rule;
-    // The byte of the message at which it shows, or `SIZE_MAX`.
+    // The byte of the message at which the rule is broken, or `SIZE_MAX` if unknown.
     size_t offset;
     // The reason in words, without a byte of the message. It is valid until the encoder is used again.
     struct wl_span message;
@@ -359,12 +371,12 @@ typedef struct wl_refused {
 
 // Called whenever a ticket or an answer is freed without being accepted, on whichever thread does so.
 //
-// It should only give a signal, and must not call back into the library or throw an exception.
+// It should only signal another thread. It must not call the library or throw an exception.
 typedef void (*wl_wake)(void *context);
 
 // The error of a response, taken apart. The spans point into the line.
 typedef struct wl_error {
-    // The code, or the nearest one that fits 64 bits.
+    // The code, or the nearest integer of 64 bits.
     int64_t code;
     // The message: a JSON string, with quotes and escapes; `wl_json_string` decodes it.
     struct wl_span message;
@@ -379,53 +391,53 @@ typedef void (*wl_each)(void *context, struct wl_span id, void *value);
 extern "C" {
 #endif // __cplusplus
 
-// A decoder at the start of a stream. NULL if `rules` is NULL or has a number that none of its types has.
+// A decoder at the start of a stream. NULL if `rules` is NULL or invalid.
 struct wl_decoder *wl_decoder_new(const struct wl_rules *rules);
 
-// Frees a decoder, and with it all that points into it. NULL is ignored.
+// Frees a decoder. Spans into it become invalid. NULL is ignored.
 void wl_decoder_free(struct wl_decoder *decoder);
 
-// Copies in the next bytes of the stream, any number of them. After `wl_decoder_finish` they are ignored.
+// Appends a copy of the next bytes of the stream. After `wl_decoder_finish` they are ignored.
 enum wl_status wl_decoder_feed(struct wl_decoder *decoder, struct wl_span bytes);
 
 // Lends the decoder's own buffer, for `read(2)` to fill: room for `wanted` bytes, or at least half as many, but no more
-// than 1 MiB. `room` is told how many. NULL on failure.
+// than 1 MiB. Stores the size in `room`. NULL on failure.
 //
-// Follow it by `wl_decoder_commit`. Any other call takes the room back, and what was written to it is lost.
+// Call `wl_decoder_commit` next. Any other call on the decoder takes the room back and discards what was written to it.
 uint8_t *wl_decoder_reserve(struct wl_decoder *decoder, size_t wanted, size_t *room);
 
-// Takes the first `len` bytes of what was lent, which the caller has written, as the next ones of the stream.
+// Appends the first `len` bytes of the room that `wl_decoder_reserve` lent, which the caller has written, to the stream.
 //
-// `WL_STATUS_INVALID_ARGUMENT` if nothing is lent, or less than that.
-enum wl_status wl_decoder_commit(struct wl_decoder *decoder, size_t len);
+// `WL_STATUS_INVALID_ARGUMENT` if nothing is lent, or less than `len`.
+enum wl_status wl_decoder_commit(struct wl_decoder *decoder,
+                                 size_t len);
 
 // Takes the next line. Returns what it is, and fills `message`.
 //
-// Of a message, `message` has all there is to know. For a batch, call `wl_decoder_next_entry`; for a fault,
-// `wl_decoder_fault`.
+// For a batch, then call `wl_decoder_next_entry`; for a fault, `wl_decoder_fault`.
 enum wl_kind wl_decoder_next(struct wl_decoder *decoder, struct wl_message *message);
 
-// Takes the next entry of the batch that the current line is. Returns what it is, and fills `message`.
+// Takes the next entry of the current line, which is a batch. Returns what it is, and fills `message`.
 //
-// `WL_KIND_NONE` if there are no more, or the line is no batch.
+// `WL_KIND_NONE` if there are no more entries, or the line isn't a batch.
 enum wl_kind wl_decoder_next_entry(struct wl_decoder *decoder, struct wl_message *message);
 
 // Says what is wrong with the current line, or with the entry that was taken last. `WL_STATUS_NOT_FOUND` if nothing is.
 enum wl_status wl_decoder_fault(struct wl_decoder *decoder, struct wl_fault *fault);
 
-// The current line, be it a message, a batch or a fault, as a frame that outlives it: for other threads, or for later.
-// NULL if there is none.
+// Keeps the current line (a message, a batch or a fault) as a frame of its own, for another thread or for later. NULL if
+// there is no current line.
 //
-// Nothing is copied. As long as it lives, it keeps the buffer alive that it arrived in, which may hold several reads.
+// Nothing is copied. The frame keeps the buffer alive that the line arrived in, which may hold many other lines.
 struct wl_frame *wl_decoder_keep(const struct wl_decoder *decoder);
 
 // Ends the stream: what came after the last line feed becomes a message or a fault as well.
 enum wl_status wl_decoder_finish(struct wl_decoder *decoder);
 
-// How many bytes have arrived that no line has been taken of yet.
+// How many bytes have arrived that haven't been taken as lines yet.
 size_t wl_decoder_buffered(const struct wl_decoder *decoder);
 
-// An encoder with an empty buffer. NULL if `rules` is NULL or has a number that none of its types has.
+// An encoder with an empty buffer. NULL if `rules` is NULL or invalid.
 struct wl_encoder *wl_encoder_new(const struct wl_rules *rules);
 
 // Frees an encoder and its buffer. NULL is ignored.
@@ -437,7 +449,7 @@ struct wl_span wl_encoder_bytes(const struct wl_encoder *encoder);
 // Removes all lines from the buffer, once they have been written, and keeps its memory for the next ones.
 void wl_encoder_clear(struct wl_encoder *encoder);
 
-// Says why the last message was refused. `WL_STATUS_NOT_FOUND` if it wasn't, or an argument was invalid by itself.
+// Says why the last message was refused. `WL_STATUS_NOT_FOUND` if it wasn't, or if the status says it all.
 enum wl_status wl_encoder_refused(const struct wl_encoder *encoder, struct wl_refused *refused);
 
 // Appends a request. `params` may be absent.
@@ -446,13 +458,13 @@ enum wl_status wl_encoder_request(struct wl_encoder *encoder,
                                   struct wl_span method,
                                   struct wl_span params);
 
-// Appends a request with a number as its id, such as `wl_outbound_issue` gives. `params` may be absent.
+// Appends a request whose id is a number, such as one from `wl_outbound_issue`. `params` may be absent.
 enum wl_status wl_encoder_call(struct wl_encoder *encoder, uint64_t id, struct wl_span method, struct wl_span params);
 
 // Appends a notification. `params` may be absent.
 enum wl_status wl_encoder_notification(struct wl_encoder *encoder, struct wl_span method, struct wl_span params);
 
-// Appends a response with a result. A server answers by tickets instead, so that each request is answered once.
+// Appends a response with a result. Servers should use tickets instead, so that each request is answered once.
 enum wl_status wl_encoder_response(struct wl_encoder *encoder, struct wl_span id, struct wl_span result);
 
 // Appends a response with an error. An absent `id` is left out, which MCP permits; `data` may be absent.
@@ -462,23 +474,23 @@ enum wl_status wl_encoder_error(struct wl_encoder *encoder,
                                 struct wl_span message,
                                 struct wl_span data);
 
-// Appends the answer that a fault calls for. `WL_STATUS_NOT_FOUND` if there should be none.
+// Appends the error response to a fault. `WL_STATUS_NOT_FOUND` if the fault should not be answered.
 enum wl_status wl_encoder_reply(struct wl_encoder *encoder, const struct wl_fault *fault);
 
 // Appends a line made elsewhere, without its line ending, if it passes the rules and has no line break in it.
 enum wl_status wl_encoder_raw(struct wl_encoder *encoder, struct wl_span line);
 
-// Appends a text made elsewhere on one line, if it passes the rules: line breaks between its tokens become spaces.
+// Appends a text made elsewhere as one line, if it passes the rules: line breaks between its tokens become spaces.
 enum wl_status wl_encoder_flatten(struct wl_encoder *encoder, struct wl_span text);
 
 // Appends a message as it was received.
 enum wl_status wl_encoder_forward(struct wl_encoder *encoder, const struct wl_message *message);
 
-// Appends a message under another id, with nothing else changed: what a proxy does all day.
+// Appends a message under another id, with nothing else changed, as a proxy does.
 enum wl_status wl_encoder_with_id(struct wl_encoder *encoder, const struct wl_message *message, struct wl_span id);
 
-// Parses one text whose boundaries are known: an HTTP body, a WebSocket message. Line breaks are allowed between its
-// tokens. It is copied. The frame may be a fault; NULL only if an argument is invalid.
+// Parses one whole text, such as an HTTP body or a WebSocket message. Line breaks are allowed between its tokens. The
+// text is copied. The frame may be a fault; NULL only if an argument is invalid.
 struct wl_frame *wl_frame_parse(const struct wl_rules *rules, struct wl_span text);
 
 // Returns what a frame is, and fills `message`, as `wl_decoder_next` does.
@@ -490,13 +502,13 @@ enum wl_kind wl_frame_next_entry(struct wl_frame *frame, struct wl_message *mess
 // Says what is wrong with a frame, or with the entry that was taken last. `WL_STATUS_NOT_FOUND` if nothing is.
 enum wl_status wl_frame_fault(struct wl_frame *frame, struct wl_fault *fault);
 
-// Frees a frame, and with it all that points into it. NULL is ignored.
+// Frees a frame. Spans into it become invalid. NULL is ignored.
 void wl_frame_free(struct wl_frame *frame);
 
 // A ledger for requests under `rules`, of which at most `limit` may be in flight. NULL if `rules` is invalid.
 //
-// `wake` may be NULL; otherwise it is called with `context`, for as long as the ledger or a ticket or an answer of it
-// lives.
+// `wake` may be NULL. Otherwise it is called with `context`, which must stay valid until the ledger and all of its
+// tickets and answers are freed.
 struct wl_inbound *wl_inbound_new(const struct wl_rules *rules, size_t limit, wl_wake wake, void *context);
 
 // Frees a ledger's handle. Tickets and answers that are still around remain usable. NULL is ignored.
@@ -504,52 +516,56 @@ void wl_inbound_free(struct wl_inbound *inbound);
 
 // Admits a request, which is in flight from now on, and returns the ticket for it.
 //
-// NULL if it is refused. It has an id, and so its caller waits for an answer: `refusal` is given the one that says why.
-// Send it like any other. `refusal` is NULL then only if an argument is invalid, such as a message that is no request.
+// NULL if the request is refused. Its sender still waits, so the answer that says why is stored in `refusal`; send it
+// like any other. If an argument is invalid, such as a message that isn't a request, `refusal` is set to NULL.
 struct wl_ticket *wl_inbound_admit(const struct wl_inbound *inbound,
                                    const struct wl_message *request,
                                    struct wl_answer **refusal);
 
-// The answer that a fault calls for, to be sent or put into a batch like any other. NULL if there should be none.
+// The error response to a fault, to be sent or put into a batch like any other answer. NULL if the fault should not be
+// answered.
 struct wl_answer *wl_inbound_reply(const struct wl_inbound *inbound, const struct wl_fault *fault);
 
-// Joins the answers to a batch in one array, or in several lines where the rules or the limits demand it. They are
-// consumed. NULL entries are left out. NULL if none is left.
+// Joins the answers to a batch into one array, or into several lines where the rules or limits demand it. Consumes the
+// answers. NULL entries are skipped. NULL if there are no others.
 struct wl_answer *wl_inbound_batch(const struct wl_inbound *inbound, struct wl_answer *const *answers, size_t count);
 
-// The answer to a request whose ticket or answer was freed, the oldest first: an internal error, or "Request cancelled"
-// where that is why. NULL if there is none.
+// An error response to a request whose ticket or answer was freed, the oldest first: an internal error, or "Request
+// cancelled" if it was cancelled. NULL if there is none.
 //
-// An answer from here that is freed again without being accepted is offered again.
+// If you free this answer without accepting it, you will get it again.
 struct wl_answer *wl_inbound_next_dropped(const struct wl_inbound *inbound);
 
 // Marks the request with this id as cancelled by its caller. False if it isn't in flight.
 //
-// Under MCP rules it is then no longer answered: accepting its answer gives nothing to send.
+// Under MCP rules it must not be answered then: accepting its answer gives no bytes to send.
 bool wl_inbound_cancel(const struct wl_inbound *inbound, struct wl_span id);
 
-// How many requests were admitted and are not settled yet.
+// How many requests are admitted and not settled.
 size_t wl_inbound_in_flight(const struct wl_inbound *inbound);
 
 // Refuses all requests from now on. Those in flight can still be answered.
 void wl_inbound_close(const struct wl_inbound *inbound);
 
-// Blocks until no request is in flight, or so many milliseconds have passed. Whether none is.
+// Blocks until no request is in flight, or until `milliseconds` have passed. True if no request is in flight.
 bool wl_inbound_wait_idle(const struct wl_inbound *inbound, uint64_t milliseconds);
 
-// Answers every request in flight with one error, no matter who has its ticket: one answer of several lines. A request
-// is still answered once, by whichever answer is accepted first. NULL if nothing is in flight.
-struct wl_answer *wl_inbound_answer_rest(const struct wl_inbound *inbound, int64_t code, struct wl_span message);
+// Answers every request in flight with the same error, no matter who holds its ticket: one answer of several lines. Each
+// request is still answered only once, by the answer that is accepted first. NULL if nothing is in flight.
+struct wl_answer *wl_inbound_answer_rest(const struct wl_inbound *inbound,
+                                         int64_t code,
+                                         struct wl_span message);
 
-// The id of the request, as JSON, as it was spelled. It is valid as long as the ticket.
+// The id of the request: JSON, spelled as in the request. Valid as long as the ticket.
 struct wl_span wl_ticket_id(const struct wl_ticket *ticket);
 
-// Whether work on the request can stop: it was cancelled, or answered by `wl_inbound_answer_rest`. It takes no lock.
+// Whether you can stop working on the request: it was cancelled, or answered by `wl_inbound_answer_rest`. It takes no
+// lock.
 bool wl_ticket_is_cancelled(const struct wl_ticket *ticket);
 
-// Answers with a result, JSON on one line, and consumes the ticket. NULL only if that is NULL.
+// Answers with a result, JSON on one line, and consumes the ticket. NULL only if `ticket` is.
 //
-// If the result is no JSON, or the rules don't permit it, the answer is an internal error; `wl_answer_status` says why.
+// If the result isn't JSON, or the rules don't permit it, the answer is an internal error; `wl_answer_status` says why.
 struct wl_answer *wl_ticket_respond(struct wl_ticket *ticket, struct wl_span result);
 
 // Answers with an error, and consumes the ticket. `data`, JSON on one line, may be absent. NULL only if `ticket` is.
@@ -560,104 +576,105 @@ struct wl_answer *wl_ticket_fail(struct wl_ticket *ticket, int64_t code, struct 
 // Frees a ticket without answering. Its request is still owed. NULL is ignored.
 void wl_ticket_free(struct wl_ticket *ticket);
 
-// The line or lines, with their line feeds: before it is accepted, what would be sent; after it, what is to be sent. They
-// are valid until the answer is accepted, joined or freed.
+// The line or lines to send, with their line feeds. Valid until the answer is accepted, joined or freed.
 struct wl_span wl_answer_bytes(const struct wl_answer *answer);
 
-// Whether the answer says what it was given; otherwise, why it is an internal error instead.
+// `WL_STATUS_OK`, or the reason why the answer is an internal error instead of what you gave.
 enum wl_status wl_answer_status(const struct wl_answer *answer);
 
-// Why the request wasn't admitted, if that is what the answer says.
+// Why the request wasn't admitted, if this answer is a refusal.
 enum wl_refusal wl_answer_refusal(const struct wl_answer *answer);
 
-// Takes on the line: the request counts as answered from now on, and the caller must write what this returns, which is
-// valid until the answer is freed.
+// Settles the request and returns the bytes to write. They are valid until the answer is freed.
 //
-// That comes before writing, because the peer may use the id again as soon as it has read the answer. It is empty if
-// nothing is to be sent: the request was cancelled under MCP rules, or somebody else was faster. Accepting twice gives
-// the same bytes.
+// Accept before writing: the peer may use the id again as soon as it has read the answer. The bytes are empty if nothing
+// should be sent, because the request was cancelled under MCP rules or was already answered. Accepting twice returns the
+// same bytes.
 struct wl_span wl_answer_accept(struct wl_answer *answer);
 
 // Frees an answer. If it wasn't accepted, its request is still owed. NULL is ignored.
 void wl_answer_free(struct wl_answer *answer);
 
-// Finds the value in `json` that a JSON pointer (RFC 6901), such as `/params/name`, leads to. `value` is told where in
-// `json` it is.
+// Finds the value in `json` that a JSON pointer (RFC 6901), such as `/params/name`, refers to. Stores its span, which
+// points into `json`, in `value`.
 //
 // `WL_STATUS_NOT_FOUND` if there is none, `WL_STATUS_NOT_JSON` if `json` isn't JSON.
 enum wl_status wl_json_pointer(struct wl_span json, struct wl_span pointer, struct wl_span *value);
 
-// Decodes a JSON string into `buffer`, without a NUL. `len` is told how many bytes it has, and is in any case what it
-// takes: `WL_STATUS_TOO_SMALL` if that is more than `capacity`.
+// Decodes a JSON string into `buffer`, without a terminating NUL, and stores its length in `len`. If that is more than
+// `capacity`, the result is `WL_STATUS_TOO_SMALL`, and `len` is the capacity needed. `buffer` must not overlap `json`.
 //
-// Escapes for half a surrogate pair, which stand for no character, become U+FFFD. `WL_STATUS_NOT_FOUND` if it is other
-// JSON.
+// Escapes of lone surrogates become U+FFFD. `WL_STATUS_NOT_FOUND` if `json` isn't a string.
 enum wl_status wl_json_string(struct wl_span json, uint8_t *buffer, size_t capacity, size_t *len);
 
 // Whether two ids, as JSON, have the same type and value, however they are spelled: `1` equals `1.0`, but not `"1"`.
-// False if either is no id.
+// False if either isn't an id.
 bool wl_id_equal(struct wl_span one, struct wl_span other);
 
-// Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message is no such response.
+// Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message isn't an error response.
 enum wl_status wl_message_error(const struct wl_message *message, struct wl_error *error);
 
 // A ledger of at most `limit` requests in flight.
 struct wl_outbound *wl_outbound_new(size_t limit);
 
-// Frees a ledger. The values in it are the caller's to free; see `wl_outbound_drain`. NULL is ignored.
+// Frees a ledger, but not the values in it: get those with `wl_outbound_drain` first. NULL is ignored.
 void wl_outbound_free(struct wl_outbound *outbound);
 
-// Makes an id for a request, and keeps `value` with it. Ids are integers, counted from 1; `wl_encoder_call` takes them.
-// `WL_STATUS_FULL` if too many are in flight.
+// Makes an id for a request, and keeps `value` with it. Ids are 1, 2, 3 and so on; pass them to `wl_encoder_call`.
+// `WL_STATUS_FULL` if too many requests are in flight.
 enum wl_status wl_outbound_issue(const struct wl_outbound *outbound, void *value, uint64_t *id);
 
-// Keeps `value` with a request whose id, as JSON, somebody else made. `WL_STATUS_FULL` or `WL_STATUS_DUPLICATE` if it
-// can't be kept.
-enum wl_status wl_outbound_track(const struct wl_outbound *outbound, struct wl_span id, void *value);
+// Keeps `value` with a request that has an id of your own, as JSON. `WL_STATUS_FULL` or `WL_STATUS_DUPLICATE` if it can't
+// be kept.
+enum wl_status wl_outbound_track(const struct wl_outbound *outbound,
+                                 struct wl_span id,
+                                 void *value);
 
-// Gives back the value of the request that `response` answers, which is then no longer in flight; or one of the three
-// `WL_STATUS_STRAY_…`, if it answers none.
+// Stores in `value` what was kept with the request that `response` answers, which is then no longer in flight. If the
+// response answers no request, the result is one of the three `WL_STATUS_STRAY_…`.
 enum wl_status wl_outbound_settle(const struct wl_outbound *outbound, const struct wl_message *response, void **value);
 
-// Gives up on the request with this id, and gives back its value: it was cancelled, or its answer can't be read.
+// Gives up on the request with this id, because it was cancelled or its answer can't be read, and gives back its value.
 // `WL_STATUS_NOT_FOUND` if it isn't in flight.
 enum wl_status wl_outbound_withdraw(const struct wl_outbound *outbound, struct wl_span id, void **value);
 
 // How many requests are in flight.
 size_t wl_outbound_in_flight(const struct wl_outbound *outbound);
 
-// Removes all requests, the oldest first, and calls `each` with them: at the end of the stream nobody will answer them.
-// Returns how many there were. `each` may be NULL; it may use the ledger, but must not throw an exception.
-size_t wl_outbound_drain(const struct wl_outbound *outbound, wl_each each, void *context);
+// Removes all requests, the oldest first, and calls `each` for every one: at the end of the stream they won't be answered.
+// Returns how many there were. `each` may be NULL. It may use the ledger, but must not throw an exception.
+size_t wl_outbound_drain(const struct wl_outbound *outbound,
+                         wl_each each,
+                         void *context);
 
 // Fills `rules` with the defaults of `dialect`, a `wl_dialect`.
 enum wl_status wl_rules_init(struct wl_rules *rules, uint32_t dialect);
 
-// A status in words: a lower-case phrase that lives for ever.
+// A status in words: a lower-case phrase, as a static C string.
 const char *wl_status_text(uint32_t status);
 
-// The version of this library: three numbers with points between them, in a C string that lives for ever.
+// The version of this library, such as `1.2.3`, as a static C string.
 const char *wl_version(void);
 
-// Reserves standard output for the protocol until `wl_stdout_free`: descriptor 1 then leads to stderr, where a stray
-// `printf`, a library's print or a child process does no harm. There is one per process.
+// Reserves standard output for the protocol until `wl_stdout_free`: descriptor 1 is redirected to stderr, where a stray
+// `printf`, a library's print or a child process does no harm. Only one handle can exist at a time.
 //
-// What C's `stdout` has buffered before goes to stderr too. Redirection works on Unix only; elsewhere this is the
+// Output that C's `stdout` has buffered before goes to stderr too. Redirection works on Unix only; elsewhere this is the
 // ordinary standard output.
-enum wl_status wl_stdout_claim(struct wl_stdout **stdout);
+enum wl_status wl_stdout_claim(struct wl_stdout **claimed);
 
-// Writes all of `bytes`, without a buffer, and waits until that is done. `WL_STATUS_IO` if the reader is gone, for
-// example; some of the bytes may have been written then.
-enum wl_status wl_stdout_write(struct wl_stdout *stdout, struct wl_span bytes);
+// Writes all of `bytes`, unbuffered, and blocks until that is done. `WL_STATUS_IO` on failure, for example because the
+// reader is gone; some of the bytes may have been written.
+enum wl_status wl_stdout_write(struct wl_stdout *claimed, struct wl_span bytes);
 
 // The descriptor of the real standard output, for `poll` or `writev`. It is closed by `wl_stdout_free`. -1 where there
 // are no descriptors.
-int32_t wl_stdout_fd(const struct wl_stdout *stdout);
+int32_t wl_stdout_fd(const struct wl_stdout *claimed);
 
 // Gives standard output back to the rest of the process. NULL is ignored.
 //
-// Call `fflush(stdout)` before, so that what was printed meanwhile goes to stderr as well.
-void wl_stdout_free(struct wl_stdout *stdout);
+// Call `fflush(stdout)` first, so that what was printed in the meantime goes to stderr as well.
+void wl_stdout_free(struct wl_stdout *claimed);
 
 // The bytes of a C string as a span; `WL_TEXT("…")`, a macro, does the same for a literal without counting.
 //

@@ -1,8 +1,8 @@
 // wireline for C++20: the functions of wireline.h as types that free what they own.
 //
-// Header-only, without exceptions or RTTI. Errors are values. A std::string_view that a decoder's message gives points into
-// the decoder's buffer, and is valid until the decoder is used again; Frame, Request, Notification and Response own what
-// they give. What each function promises, and which threads may use what, is said in wireline.h.
+// Header-only, without exceptions or RTTI. Errors are values. A std::string_view from a decoder's message points into the
+// decoder's buffer and is valid until the decoder is used again. Frame, Request, Notification and Response own their
+// memory: views into one are valid as long as it lives. wireline.h documents each function and which threads may use what.
 
 #ifndef WIRELINE_HPP
 #define WIRELINE_HPP
@@ -25,7 +25,7 @@
 
 namespace wireline {
 
-// A value, or why there is none. Asking for the one that isn't there is undefined, as for std::expected.
+// A value or an error. As with std::expected, accessing the one that isn't there is undefined behaviour.
 template <class T, class E>
 class [[nodiscard]] Result {
 public:
@@ -79,7 +79,7 @@ inline std::optional<std::string> copied(wl_span span) {
 
 } // namespace detail
 
-// How a call ended.
+// The result of a call.
 class [[nodiscard]] Status {
 public:
     Status(wl_status status) noexcept : status_(status) {}
@@ -126,7 +126,7 @@ private:
     wl_rules rules_;
 };
 
-// A message in a decoder's buffer or in a frame. The views point into its line, and are JSON, except for the method.
+// A message in a decoder's buffer or in a frame. The views point into its line. All are JSON, except for the method.
 class Message {
 public:
     explicit Message(const wl_message &message) noexcept : message_(message) {}
@@ -147,7 +147,7 @@ public:
     std::optional<std::string_view> result() const noexcept { return detail::optional(message_.result); }
     std::optional<std::string_view> error() const noexcept { return detail::optional(message_.error); }
 
-    // The message as one line with its line feed. Line breaks can only be between its tokens, and become spaces.
+    // The message as one line with its line feed. Line breaks between its tokens become spaces.
     std::string to_string_delimited() const {
         std::string line(text());
         for (char &byte : line)
@@ -161,7 +161,7 @@ private:
     wl_message message_;
 };
 
-// What is wrong with a line, or with an entry of a batch. No text of it contains a byte of the line.
+// What is wrong with a line or an entry of a batch. Its texts contain no bytes of the line.
 class Fault {
 public:
     explicit Fault(const wl_fault &fault) noexcept : fault_(fault) {}
@@ -190,7 +190,7 @@ private:
 // An entry of a batch.
 using Entry = std::variant<Message, Fault>;
 
-// A batch: a range of entries, which can be gone through once.
+// A batch: an input range of entries, which can be iterated once.
 class Batch {
 public:
     class iterator {
@@ -258,7 +258,7 @@ using Item = std::variant<Message, Batch, Fault>;
 // A message, a batch or a fault that outlives the decoder's buffer: for other threads, or for later.
 class Frame {
 public:
-    // Parses one text whose boundaries are known, such as an HTTP body.
+    // Parses one whole text, such as an HTTP body.
     static Frame parse(std::string_view text, const Rules &rules) noexcept {
         return Frame(wl_frame_parse(rules.get(), detail::span(text)));
     }
@@ -314,7 +314,7 @@ public:
         }
     }
 
-    // The line that next has returned last, as a frame of its own.
+    // The line that next() returned last, as a frame of its own.
     std::optional<Frame> keep() const noexcept {
         wl_frame *frame = wl_decoder_keep(decoder_.get());
         if (!frame) return std::nullopt;
@@ -378,7 +378,7 @@ private:
     detail::Handle<wl_encoder, wl_encoder_free> encoder_;
 };
 
-// Why a text is no message of the wanted kind.
+// Why a text isn't a message of the wanted kind.
 struct ParseError {
     // The JSON-RPC error code: -32700 if it isn't JSON, otherwise -32600.
     std::int64_t code;
@@ -388,7 +388,7 @@ struct ParseError {
     std::optional<std::string> id;
     // The line to answer with, including its line feed, if there should be one.
     std::optional<std::string> reply;
-    // The byte at which it shows, starting at 1.
+    // The byte at which the mistake is, starting at 1.
     std::uint64_t column = 1;
 };
 
@@ -412,7 +412,7 @@ protected:
         std::size_t start, len;
     };
 
-    // What a text is, or why it is none of the wanted kind.
+    // Parses a text, which must be a message of the wanted kind.
     template <class T>
     static Result<T, ParseError> parse(std::string_view text, const Rules &rules, const char *wanted) {
         const Frame frame = Frame::parse(text, rules);
@@ -537,15 +537,15 @@ private:
     static bool is_one(wl_kind kind) noexcept { return kind == WL_KIND_RESULT || kind == WL_KIND_ERROR; }
 };
 
-// A line to send, with the duty that it fulfils once it is accepted. One that is destroyed before leaves its request owed.
+// A line to send. Accepting it settles its request; if it is destroyed before that, the request still needs an answer.
 class [[nodiscard]] Answer {
 public:
     explicit Answer(wl_answer *answer) noexcept : answer_(answer) {}
 
-    // Takes on the line: the request counts as answered, and what this returns must be written.
+    // Settles the request. The caller must write what this returns.
     std::string_view accept() noexcept { return detail::view(wl_answer_accept(answer_.get())); }
     std::string_view bytes() const noexcept { return detail::view(wl_answer_bytes(answer_.get())); }
-    // Whether it says what it was given, or why it is an internal error instead.
+    // WL_STATUS_OK, or why this is an internal error instead of what was given.
     Status status() const noexcept { return wl_answer_status(answer_.get()); }
     wl_refusal refusal() const noexcept { return wl_answer_refusal(answer_.get()); }
 
@@ -555,7 +555,7 @@ private:
     detail::Handle<wl_answer, wl_answer_free> answer_;
 };
 
-// The duty to answer one request. A ticket that is destroyed leaves its request owed.
+// The duty to answer one request. If it is destroyed, the request still needs an answer: see Inbound::next_dropped.
 class [[nodiscard]] Ticket {
 public:
     explicit Ticket(wl_ticket *ticket) noexcept : ticket_(ticket) {}
@@ -575,13 +575,13 @@ private:
     detail::Handle<wl_ticket, wl_ticket_free> ticket_;
 };
 
-// The requests that were received and are to be answered once each. Threads may share it.
+// The requests that were received and not answered yet. Threads may share it.
 class Inbound {
 public:
     Inbound(const Rules &rules, std::size_t limit, wl_wake wake = nullptr, void *context = nullptr) noexcept
         : inbound_(wl_inbound_new(rules.get(), limit, wake, context)) {}
 
-    // A ticket; or the answer that says why the request was refused. Neither, if the message is no request.
+    // A ticket, or the answer that says why the request was refused. Neither if the message isn't a request.
     std::variant<std::monostate, Ticket, Answer> admit(const Message &request) const {
         wl_answer *refusal = nullptr;
         if (wl_ticket *ticket = wl_inbound_admit(inbound_.get(), request.get(), &refusal)) return Ticket(ticket);
@@ -595,7 +595,7 @@ public:
         for (Answer &answer : answers) handles.push_back(answer.release());
         return some(wl_inbound_batch(inbound_.get(), handles.data(), handles.size()));
     }
-    // What is to be sent for a ticket or an answer that was destroyed.
+    // An error to send for a ticket or an answer that was destroyed.
     std::optional<Answer> next_dropped() const { return some(wl_inbound_next_dropped(inbound_.get())); }
     bool cancel(std::string_view id) const noexcept { return wl_inbound_cancel(inbound_.get(), detail::span(id)); }
     std::size_t in_flight() const noexcept { return wl_inbound_in_flight(inbound_.get()); }
@@ -614,7 +614,7 @@ private:
     detail::Handle<wl_inbound, wl_inbound_free> inbound_;
 };
 
-// The requests that were sent, each with a value that is given back once. Threads may share it.
+// The requests that were sent and not answered yet, each with a value. Threads may share it.
 template <class T>
 class Outbound {
 public:

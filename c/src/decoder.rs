@@ -17,7 +17,8 @@ const MOST_LENT: usize = 1 << 20;
 
 /// Turns a stream of bytes, however it is split, into messages and faults. One thread at a time may use it.
 ///
-/// Feed it, call `wl_decoder_next` until there is nothing, and so on; call `wl_decoder_finish` at the end of the stream.
+/// Feed it bytes, call `wl_decoder_next` until it returns `WL_KIND_NONE`, and repeat. At the end of the stream, call
+/// `wl_decoder_finish`, and `wl_decoder_next` for what is left.
 pub struct wl_decoder {
     // `current` borrows from `decoder`, so it is dropped first, and nothing is done with `decoder` that changes it before
     // `current` is cleared. The two are never borrowed together as a whole.
@@ -45,7 +46,7 @@ unsafe fn changed<'a>(decoder: *mut wl_decoder) -> Option<(&'a mut Decoder, &'a 
     }
 }
 
-/// A decoder at the start of a stream. NULL if `rules` is NULL or has a number that none of its types has.
+/// A decoder at the start of a stream. NULL if `rules` is NULL or invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_new(rules: *const wl_rules) -> *mut wl_decoder {
     guarded(std::ptr::null_mut(), || {
@@ -55,14 +56,14 @@ pub unsafe extern "C" fn wl_decoder_new(rules: *const wl_rules) -> *mut wl_decod
     })
 }
 
-/// Frees a decoder, and with it all that points into it. NULL is ignored.
+/// Frees a decoder. Spans into it become invalid. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_free(decoder: *mut wl_decoder) {
     // SAFETY: the caller promises that it is NULL or a decoder that is no longer used.
     guarded((), || drop(unsafe { taken(decoder) }));
 }
 
-/// Copies in the next bytes of the stream, any number of them. After `wl_decoder_finish` they are ignored.
+/// Appends a copy of the next bytes of the stream. After `wl_decoder_finish` they are ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_feed(decoder: *mut wl_decoder, bytes: wl_span) -> wl_status {
     guarded(wl_status::Panic, || {
@@ -79,9 +80,9 @@ pub unsafe extern "C" fn wl_decoder_feed(decoder: *mut wl_decoder, bytes: wl_spa
 }
 
 /// Lends the decoder's own buffer, for `read(2)` to fill: room for `wanted` bytes, or at least half as many, but no more
-/// than 1 MiB. `room` is told how many. NULL on failure.
+/// than 1 MiB. Stores the size in `room`. NULL on failure.
 ///
-/// Follow it by `wl_decoder_commit`. Any other call takes the room back, and what was written to it is lost.
+/// Call `wl_decoder_commit` next. Any other call on the decoder takes the room back and discards what was written to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_reserve(decoder: *mut wl_decoder, wanted: usize, room: *mut usize) -> *mut u8 {
     guarded(std::ptr::null_mut(), || {
@@ -101,9 +102,9 @@ pub unsafe extern "C" fn wl_decoder_reserve(decoder: *mut wl_decoder, wanted: us
     })
 }
 
-/// Takes the first `len` bytes of what was lent, which the caller has written, as the next ones of the stream.
+/// Appends the first `len` bytes of the room that `wl_decoder_reserve` lent, which the caller has written, to the stream.
 ///
-/// `WL_STATUS_INVALID_ARGUMENT` if nothing is lent, or less than that.
+/// `WL_STATUS_INVALID_ARGUMENT` if nothing is lent, or less than `len`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_commit(decoder: *mut wl_decoder, len: usize) -> wl_status {
     guarded(wl_status::Panic, || {
@@ -126,8 +127,7 @@ pub unsafe extern "C" fn wl_decoder_commit(decoder: *mut wl_decoder, len: usize)
 
 /// Takes the next line. Returns what it is, and fills `message`.
 ///
-/// Of a message, `message` has all there is to know. For a batch, call `wl_decoder_next_entry`; for a fault,
-/// `wl_decoder_fault`.
+/// For a batch, then call `wl_decoder_next_entry`; for a fault, `wl_decoder_fault`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_next(decoder: *mut wl_decoder, message: *mut wl_message) -> wl_kind {
     guarded(wl_kind::Panic, || {
@@ -151,9 +151,9 @@ pub unsafe extern "C" fn wl_decoder_next(decoder: *mut wl_decoder, message: *mut
     })
 }
 
-/// Takes the next entry of the batch that the current line is. Returns what it is, and fills `message`.
+/// Takes the next entry of the current line, which is a batch. Returns what it is, and fills `message`.
 ///
-/// `WL_KIND_NONE` if there are no more, or the line is no batch.
+/// `WL_KIND_NONE` if there are no more entries, or the line isn't a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_next_entry(decoder: *mut wl_decoder, message: *mut wl_message) -> wl_kind {
     guarded(wl_kind::Panic, || {
@@ -186,10 +186,10 @@ pub unsafe extern "C" fn wl_decoder_fault(decoder: *mut wl_decoder, fault: *mut 
     })
 }
 
-/// The current line, be it a message, a batch or a fault, as a frame that outlives it: for other threads, or for later.
-/// NULL if there is none.
+/// Keeps the current line (a message, a batch or a fault) as a frame of its own, for another thread or for later. NULL if
+/// there is no current line.
 ///
-/// Nothing is copied. As long as it lives, it keeps the buffer alive that it arrived in, which may hold several reads.
+/// Nothing is copied. The frame keeps the buffer alive that the line arrived in, which may hold many other lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_keep(decoder: *const wl_decoder) -> *mut wl_frame {
     guarded(std::ptr::null_mut(), || {
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn wl_decoder_finish(decoder: *mut wl_decoder) -> wl_statu
     })
 }
 
-/// How many bytes have arrived that no line has been taken of yet.
+/// How many bytes have arrived that haven't been taken as lines yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_buffered(decoder: *const wl_decoder) -> usize {
     guarded(0, || {

@@ -26,19 +26,19 @@ struct Refused {
     message: String,
 }
 
-/// Why an encoder has refused a message.
+/// Why an encoder refused a message.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_refused {
     /// The rule that it breaks, or none if it contains a line break.
     pub rule: wl_fault_kind,
-    /// The byte of the message at which it shows, or `SIZE_MAX`.
+    /// The byte of the message at which the rule is broken, or `SIZE_MAX` if unknown.
     pub offset: usize,
     /// The reason in words, without a byte of the message. It is valid until the encoder is used again.
     pub message: wl_span,
 }
 
-/// An encoder with an empty buffer. NULL if `rules` is NULL or has a number that none of its types has.
+/// An encoder with an empty buffer. NULL if `rules` is NULL or invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_new(rules: *const wl_rules) -> *mut wl_encoder {
     guarded(std::ptr::null_mut(), || {
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn wl_encoder_clear(encoder: *mut wl_encoder) {
     });
 }
 
-/// Says why the last message was refused. `WL_STATUS_NOT_FOUND` if it wasn't, or an argument was invalid by itself.
+/// Says why the last message was refused. `WL_STATUS_NOT_FOUND` if it wasn't, or if the status says it all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_refused(encoder: *const wl_encoder, refused: *mut wl_refused) -> wl_status {
     guarded(wl_status::Panic, || {
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn wl_encoder_request(
     }
 }
 
-/// Appends a request with a number as its id, such as `wl_outbound_issue` gives. `params` may be absent.
+/// Appends a request whose id is a number, such as one from `wl_outbound_issue`. `params` may be absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_call(
     encoder: *mut wl_encoder,
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn wl_encoder_notification(
     }
 }
 
-/// Appends a response with a result. A server answers by tickets instead, so that each request is answered once.
+/// Appends a response with a result. Servers should use tickets instead, so that each request is answered once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_response(encoder: *mut wl_encoder, id: wl_span, result: wl_span) -> wl_status {
     // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn wl_encoder_error(
     }
 }
 
-/// Appends the answer that a fault calls for. `WL_STATUS_NOT_FOUND` if there should be none.
+/// Appends the error response to a fault. `WL_STATUS_NOT_FOUND` if the fault should not be answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_reply(encoder: *mut wl_encoder, fault: *const wl_fault) -> wl_status {
     // SAFETY: the caller promises that the fault is still valid, and that nobody else uses the encoder.
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn wl_encoder_raw(encoder: *mut wl_encoder, line: wl_span)
     unsafe { append(encoder, |encoder| Ok(encoder.raw(required(line.bytes())?))) }
 }
 
-/// Appends a text made elsewhere on one line, if it passes the rules: line breaks between its tokens become spaces.
+/// Appends a text made elsewhere as one line, if it passes the rules: line breaks between its tokens become spaces.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_flatten(encoder: *mut wl_encoder, text: wl_span) -> wl_status {
     // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn wl_encoder_forward(encoder: *mut wl_encoder, message: *
     unsafe { append(encoder, |encoder| Ok(encoder.forward(required(message_at(message))?))) }
 }
 
-/// Appends a message under another id, with nothing else changed: what a proxy does all day.
+/// Appends a message under another id, with nothing else changed, as a proxy does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_with_id(
     encoder: *mut wl_encoder,

@@ -11,14 +11,14 @@ use crate::message::{wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
 
-/// A message, a batch or a fault that belongs to the caller. One thread at a time may use it, and any may.
+/// A message, a batch or a fault that belongs to the caller. One thread at a time may use it.
 pub struct wl_frame {
     pub(crate) current: Current,
     pub(crate) rules: Rules,
 }
 
-/// Parses one text whose boundaries are known: an HTTP body, a WebSocket message. Line breaks are allowed between its
-/// tokens. It is copied. The frame may be a fault; NULL only if an argument is invalid.
+/// Parses one whole text, such as an HTTP body or a WebSocket message. Line breaks are allowed between its tokens. The
+/// text is copied. The frame may be a fault; NULL only if an argument is invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_parse(rules: *const wl_rules, text: wl_span) -> *mut wl_frame {
     guarded(std::ptr::null_mut(), || {
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn wl_frame_fault(frame: *mut wl_frame, fault: *mut wl_fau
     })
 }
 
-/// Frees a frame, and with it all that points into it. NULL is ignored.
+/// Frees a frame. Spans into it become invalid. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_free(frame: *mut wl_frame) {
     // SAFETY: the caller promises that it is NULL or a frame that is no longer used.

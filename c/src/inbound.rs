@@ -17,20 +17,21 @@ use crate::message::{fault_at, message_at, wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
 
-/// The requests that were received and are to be answered. Any number of threads may use it at once.
+/// The requests that were received and not answered yet. Any number of threads may use it at once.
 ///
-/// Admitting a request gives a ticket, answering turns the ticket into an answer, and accepting that settles the request.
-/// A ticket or an answer that is freed before is still owed: `wl_inbound_next_dropped` has what to send instead.
+/// Admitting a request gives you a ticket, responding turns the ticket into an answer, and accepting the answer settles
+/// the request. If you free a ticket or an answer before that, the peer still waits: `wl_inbound_next_dropped` then gives
+/// you an error to send instead.
 pub struct wl_inbound {
     inbound: Inbound,
 }
 
-/// The duty to answer one request. One thread at a time may use it, and any may. It can outlive the ledger's handle.
+/// The duty to answer one request. One thread at a time may use it. It stays valid if the ledger's handle is freed.
 pub struct wl_ticket {
     ticket: Ticket,
 }
 
-/// A line to send, with the duty that it fulfils once it is accepted. One thread at a time may use it, and any may.
+/// A line to send. Accepting it settles the request that it answers. One thread at a time may use it.
 pub struct wl_answer {
     /// Until it is accepted.
     answer: Option<Answer>,
@@ -52,7 +53,7 @@ impl wl_answer {
 
 /// Called whenever a ticket or an answer is freed without being accepted, on whichever thread does so.
 ///
-/// It should only give a signal, and must not call back into the library or throw an exception.
+/// It should only signal another thread. It must not call the library or throw an exception.
 pub type wl_wake = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
 /// Whatever a callback wants to have.
@@ -71,8 +72,8 @@ impl Context {
 
 /// A ledger for requests under `rules`, of which at most `limit` may be in flight. NULL if `rules` is invalid.
 ///
-/// `wake` may be NULL; otherwise it is called with `context`, for as long as the ledger or a ticket or an answer of it
-/// lives.
+/// `wake` may be NULL. Otherwise it is called with `context`, which must stay valid until the ledger and all of its
+/// tickets and answers are freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_new(
     rules: *const wl_rules,
@@ -104,8 +105,8 @@ pub unsafe extern "C" fn wl_inbound_free(inbound: *mut wl_inbound) {
 
 /// Admits a request, which is in flight from now on, and returns the ticket for it.
 ///
-/// NULL if it is refused. It has an id, and so its caller waits for an answer: `refusal` is given the one that says why.
-/// Send it like any other. `refusal` is NULL then only if an argument is invalid, such as a message that is no request.
+/// NULL if the request is refused. Its sender still waits, so the answer that says why is stored in `refusal`; send it
+/// like any other. If an argument is invalid, such as a message that isn't a request, `refusal` is set to NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_admit(
     inbound: *const wl_inbound,
@@ -134,7 +135,8 @@ pub unsafe extern "C" fn wl_inbound_admit(
     })
 }
 
-/// The answer that a fault calls for, to be sent or put into a batch like any other. NULL if there should be none.
+/// The error response to a fault, to be sent or put into a batch like any other answer. NULL if the fault should not be
+/// answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_reply(inbound: *const wl_inbound, fault: *const wl_fault) -> *mut wl_answer {
     guarded(std::ptr::null_mut(), || {
@@ -149,8 +151,8 @@ pub unsafe extern "C" fn wl_inbound_reply(inbound: *const wl_inbound, fault: *co
     })
 }
 
-/// Joins the answers to a batch in one array, or in several lines where the rules or the limits demand it. They are
-/// consumed. NULL entries are left out. NULL if none is left.
+/// Joins the answers to a batch into one array, or into several lines where the rules or limits demand it. Consumes the
+/// answers. NULL entries are skipped. NULL if there are no others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_batch(
     inbound: *const wl_inbound,
@@ -175,10 +177,10 @@ pub unsafe extern "C" fn wl_inbound_batch(
     })
 }
 
-/// The answer to a request whose ticket or answer was freed, the oldest first: an internal error, or "Request cancelled"
-/// where that is why. NULL if there is none.
+/// An error response to a request whose ticket or answer was freed, the oldest first: an internal error, or "Request
+/// cancelled" if it was cancelled. NULL if there is none.
 ///
-/// An answer from here that is freed again without being accepted is offered again.
+/// If you free this answer without accepting it, you will get it again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_next_dropped(inbound: *const wl_inbound) -> *mut wl_answer {
     guarded(std::ptr::null_mut(), || {
@@ -190,7 +192,7 @@ pub unsafe extern "C" fn wl_inbound_next_dropped(inbound: *const wl_inbound) -> 
 
 /// Marks the request with this id as cancelled by its caller. False if it isn't in flight.
 ///
-/// Under MCP rules it is then no longer answered: accepting its answer gives nothing to send.
+/// Under MCP rules it must not be answered then: accepting its answer gives no bytes to send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_cancel(inbound: *const wl_inbound, id: wl_span) -> bool {
     guarded(false, || {
@@ -202,7 +204,7 @@ pub unsafe extern "C" fn wl_inbound_cancel(inbound: *const wl_inbound, id: wl_sp
     })
 }
 
-/// How many requests were admitted and are not settled yet.
+/// How many requests are admitted and not settled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_in_flight(inbound: *const wl_inbound) -> usize {
     // SAFETY: the caller promises that it is NULL or a ledger.
@@ -220,7 +222,7 @@ pub unsafe extern "C" fn wl_inbound_close(inbound: *const wl_inbound) {
     });
 }
 
-/// Blocks until no request is in flight, or so many milliseconds have passed. Whether none is.
+/// Blocks until no request is in flight, or until `milliseconds` have passed. True if no request is in flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_wait_idle(inbound: *const wl_inbound, milliseconds: u64) -> bool {
     guarded(false, || {
@@ -230,8 +232,8 @@ pub unsafe extern "C" fn wl_inbound_wait_idle(inbound: *const wl_inbound, millis
     })
 }
 
-/// Answers every request in flight with one error, no matter who has its ticket: one answer of several lines. A request
-/// is still answered once, by whichever answer is accepted first. NULL if nothing is in flight.
+/// Answers every request in flight with the same error, no matter who holds its ticket: one answer of several lines. Each
+/// request is still answered only once, by the answer that is accepted first. NULL if nothing is in flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_inbound_answer_rest(
     inbound: *const wl_inbound,
@@ -250,7 +252,7 @@ pub unsafe extern "C" fn wl_inbound_answer_rest(
     })
 }
 
-/// The id of the request, as JSON, as it was spelled. It is valid as long as the ticket.
+/// The id of the request: JSON, spelled as in the request. Valid as long as the ticket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_id(ticket: *const wl_ticket) -> wl_span {
     guarded(wl_span::ABSENT, || {
@@ -260,16 +262,17 @@ pub unsafe extern "C" fn wl_ticket_id(ticket: *const wl_ticket) -> wl_span {
     })
 }
 
-/// Whether work on the request can stop: it was cancelled, or answered by `wl_inbound_answer_rest`. It takes no lock.
+/// Whether you can stop working on the request: it was cancelled, or answered by `wl_inbound_answer_rest`. It takes no
+/// lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_is_cancelled(ticket: *const wl_ticket) -> bool {
     // SAFETY: the caller promises that it is NULL or a ticket.
     guarded(false, || unsafe { shared(ticket) }.is_some_and(|ticket| ticket.ticket.is_cancelled()))
 }
 
-/// Answers with a result, JSON on one line, and consumes the ticket. NULL only if that is NULL.
+/// Answers with a result, JSON on one line, and consumes the ticket. NULL only if `ticket` is.
 ///
-/// If the result is no JSON, or the rules don't permit it, the answer is an internal error; `wl_answer_status` says why.
+/// If the result isn't JSON, or the rules don't permit it, the answer is an internal error; `wl_answer_status` says why.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_respond(ticket: *mut wl_ticket, result: wl_span) -> *mut wl_answer {
     guarded(std::ptr::null_mut(), || {
@@ -315,8 +318,7 @@ pub unsafe extern "C" fn wl_ticket_free(ticket: *mut wl_ticket) {
     guarded((), || drop(unsafe { taken(ticket) }));
 }
 
-/// The line or lines, with their line feeds: before it is accepted, what would be sent; after it, what is to be sent. They
-/// are valid until the answer is accepted, joined or freed.
+/// The line or lines to send, with their line feeds. Valid until the answer is accepted, joined or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_answer_bytes(answer: *const wl_answer) -> wl_span {
     guarded(wl_span::ABSENT, || {
@@ -326,26 +328,25 @@ pub unsafe extern "C" fn wl_answer_bytes(answer: *const wl_answer) -> wl_span {
     })
 }
 
-/// Whether the answer says what it was given; otherwise, why it is an internal error instead.
+/// `WL_STATUS_OK`, or the reason why the answer is an internal error instead of what you gave.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_answer_status(answer: *const wl_answer) -> wl_status {
     // SAFETY: the caller promises that it is NULL or an answer.
     guarded(wl_status::Panic, || unsafe { shared(answer) }.map_or(wl_status::InvalidArgument, |answer| answer.status))
 }
 
-/// Why the request wasn't admitted, if that is what the answer says.
+/// Why the request wasn't admitted, if this answer is a refusal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_answer_refusal(answer: *const wl_answer) -> wl_refusal {
     // SAFETY: the caller promises that it is NULL or an answer.
     guarded(wl_refusal::None, || unsafe { shared(answer) }.map_or(wl_refusal::None, |answer| answer.refusal))
 }
 
-/// Takes on the line: the request counts as answered from now on, and the caller must write what this returns, which is
-/// valid until the answer is freed.
+/// Settles the request and returns the bytes to write. They are valid until the answer is freed.
 ///
-/// That comes before writing, because the peer may use the id again as soon as it has read the answer. It is empty if
-/// nothing is to be sent: the request was cancelled under MCP rules, or somebody else was faster. Accepting twice gives
-/// the same bytes.
+/// Accept before writing: the peer may use the id again as soon as it has read the answer. The bytes are empty if nothing
+/// should be sent, because the request was cancelled under MCP rules or was already answered. Accepting twice returns the
+/// same bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_answer_accept(answer: *mut wl_answer) -> wl_span {
     guarded(wl_span::ABSENT, || {

@@ -6,8 +6,8 @@ use crate::boundary::guarded;
 use crate::memory::{store, wl_span};
 use crate::status::wl_status;
 
-/// Finds the value in `json` that a JSON pointer (RFC 6901), such as `/params/name`, leads to. `value` is told where in
-/// `json` it is.
+/// Finds the value in `json` that a JSON pointer (RFC 6901), such as `/params/name`, refers to. Stores its span, which
+/// points into `json`, in `value`.
 ///
 /// `WL_STATUS_NOT_FOUND` if there is none, `WL_STATUS_NOT_JSON` if `json` isn't JSON.
 #[unsafe(no_mangle)]
@@ -25,11 +25,10 @@ pub unsafe extern "C" fn wl_json_pointer(json: wl_span, pointer: wl_span, value:
     })
 }
 
-/// Decodes a JSON string into `buffer`, without a NUL. `len` is told how many bytes it has, and is in any case what it
-/// takes: `WL_STATUS_TOO_SMALL` if that is more than `capacity`.
+/// Decodes a JSON string into `buffer`, without a terminating NUL, and stores its length in `len`. If that is more than
+/// `capacity`, the result is `WL_STATUS_TOO_SMALL`, and `len` is the capacity needed. `buffer` must not overlap `json`.
 ///
-/// Escapes for half a surrogate pair, which stand for no character, become U+FFFD. `WL_STATUS_NOT_FOUND` if it is other
-/// JSON.
+/// Escapes of lone surrogates become U+FFFD. `WL_STATUS_NOT_FOUND` if `json` isn't a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_json_string(json: wl_span, buffer: *mut u8, capacity: usize, len: *mut usize) -> wl_status {
     guarded(wl_status::Panic, || {
@@ -89,7 +88,7 @@ fn replace_lone_surrogates(json: &str) -> String {
 }
 
 /// Whether two ids, as JSON, have the same type and value, however they are spelled: `1` equals `1.0`, but not `"1"`.
-/// False if either is no id.
+/// False if either isn't an id.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_id_equal(one: wl_span, other: wl_span) -> bool {
     // SAFETY: the caller promises that there are as many bytes.

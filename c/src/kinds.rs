@@ -7,11 +7,11 @@ use wireline::{FaultKind, Hint};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_kind {
-    /// A pointer that must not be NULL is.
+    /// A required pointer is NULL.
     InvalidArgument = -2,
-    /// A bug of this library. Free the handle that was in use.
+    /// A bug in this library. Free the handle that was in use.
     Panic = -1,
-    /// Nothing, until more bytes arrive; or no more entries.
+    /// Nothing more until more bytes arrive, or no more entries in the batch.
     None = 0,
     /// A call that expects one response.
     Request = 1,
@@ -123,7 +123,7 @@ pub enum wl_hint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_refusal {
-    /// It was, or the answer is none to a request.
+    /// It was admitted, or the answer doesn't belong to a request.
     None = 0,
     /// A request with the same id is in flight.
     Duplicate = 1,
@@ -131,7 +131,7 @@ pub enum wl_refusal {
     TooMany = 2,
     /// The ledger is closed.
     Closed = 3,
-    /// The ledger's rules don't permit the id: it was read under others.
+    /// The ledger's rules don't permit the id; the decoder had different rules.
     InvalidId = 4,
     /// A reason that is newer than the header.
     Other = 5,

@@ -3,9 +3,10 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-/// Bytes that belong to somebody else. `ptr` is NULL if there are none: an absent member, not an empty text.
+/// Bytes that belong to somebody else. A NULL `ptr` means that there is nothing, such as an absent member; an empty text
+/// has a `len` of 0 and another `ptr`.
 ///
-/// Texts are UTF-8 and don't end in a NUL.
+/// Texts are UTF-8 and aren't terminated by a NUL.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_span {

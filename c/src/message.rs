@@ -9,22 +9,26 @@ use crate::kinds::{wl_fault_kind, wl_hint, wl_kind};
 use crate::memory::{shared, store, wl_span};
 use crate::status::wl_status;
 
-/// One message, as spans into its line. They are valid as long as the decoder's current line is, which is until the next
-/// call of `wl_decoder_next`, `_feed`, `_reserve`, `_finish` or `_free`; or, of an entry of a batch, until the next
-/// entry. Those of a kept frame are valid until that is freed.
+/// One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
+/// `_finish` or `_free` on the same decoder; in an entry of a batch, also only until the next entry is taken. The spans
+/// of a kept frame are valid until the frame is freed.
 ///
 /// The members are JSON, as they were sent, except for `method`, which is the name without quotes.
+///
+/// Only pass messages to functions that the library has filled; a copy of one is as good. To make a message of your own,
+/// use `wl_frame_parse`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_message {
-    /// What it is. Of the members below, those that such a message doesn't have are absent. Of a batch or a fault, there
-    /// are only the text and its place.
+    /// What it is. Members that such a message doesn't have are absent. A batch or a fault has only `line`, `offset` and
+    /// `text`.
     pub kind: wl_kind,
     /// The number of the line in the stream, starting at 1.
     pub line: u64,
     /// Where the line starts in the stream, in bytes.
     pub offset: u64,
-    /// All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept.
+    /// All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept,
+    /// and for a fault in a `wl_frame` or a batch.
     pub text: wl_span,
     /// The id of a request or a response. An error may have none, where the rules permit that.
     pub id: wl_span,
@@ -37,8 +41,8 @@ pub struct wl_message {
     pub result: wl_span,
     /// The error of a response, an object; `wl_message_error` takes it apart.
     pub error: wl_span,
-    /// For functions that take a message: where the library has it. It is valid as long as the spans. NULL for a batch or
-    /// a fault.
+    /// For the library's own use, when you pass the message to another function. Valid as long as the spans. NULL for a
+    /// batch or a fault.
     pub source: *const c_void,
 }
 
@@ -58,7 +62,7 @@ impl wl_message {
     };
 }
 
-/// What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a message would be.
+/// What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a `wl_message`.
 ///
 /// No text in it contains a byte of the line; `id` and `reply` repeat the id.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +94,7 @@ pub struct wl_fault {
     pub reply: wl_span,
     /// Whether it looks like a response: the caller of the request with this `id` will get no other answer.
     pub is_response: bool,
-    /// For functions that take a fault: where the library has it. It is valid as long as the spans.
+    /// For the library's own use, when you pass the fault to another function. Valid as long as the spans.
     pub source: *const c_void,
 }
 
@@ -98,7 +102,7 @@ pub struct wl_fault {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_error {
-    /// The code, or the nearest one that fits 64 bits.
+    /// The code, or the nearest integer of 64 bits.
     pub code: i64,
     /// The message: a JSON string, with quotes and escapes; `wl_json_string` decodes it.
     pub message: wl_span,
@@ -106,7 +110,7 @@ pub struct wl_error {
     pub data: wl_span,
 }
 
-/// Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message is no such response.
+/// Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message isn't an error response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_message_error(message: *const wl_message, error: *mut wl_error) -> wl_status {
     guarded(wl_status::Panic, || {

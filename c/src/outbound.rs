@@ -12,8 +12,8 @@ use crate::memory::{given, shared, store, taken, wl_span};
 use crate::message::{message_at, wl_message};
 use crate::status::wl_status;
 
-/// The requests that were sent and are to be answered by the peer, each with a value of the caller's, a pointer that is
-/// given back once. Any number of threads may use it at once.
+/// The requests that were sent and that the peer hasn't answered yet. It keeps a pointer of yours with each and gives it
+/// back once. Any number of threads may use it at once.
 pub struct wl_outbound {
     outbound: Mutex<Outbound<Value>>,
 }
@@ -36,15 +36,15 @@ pub extern "C" fn wl_outbound_new(limit: usize) -> *mut wl_outbound {
     guarded(std::ptr::null_mut(), || given(wl_outbound { outbound: Mutex::new(Outbound::new(limit)) }))
 }
 
-/// Frees a ledger. The values in it are the caller's to free; see `wl_outbound_drain`. NULL is ignored.
+/// Frees a ledger, but not the values in it: get those with `wl_outbound_drain` first. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_outbound_free(outbound: *mut wl_outbound) {
     // SAFETY: the caller promises that it is NULL or a ledger that is no longer used.
     guarded((), || drop(unsafe { taken(outbound) }));
 }
 
-/// Makes an id for a request, and keeps `value` with it. Ids are integers, counted from 1; `wl_encoder_call` takes them.
-/// `WL_STATUS_FULL` if too many are in flight.
+/// Makes an id for a request, and keeps `value` with it. Ids are 1, 2, 3 and so on; pass them to `wl_encoder_call`.
+/// `WL_STATUS_FULL` if too many requests are in flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_outbound_issue(
     outbound: *const wl_outbound,
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn wl_outbound_issue(
     })
 }
 
-/// Keeps `value` with a request whose id, as JSON, somebody else made. `WL_STATUS_FULL` or `WL_STATUS_DUPLICATE` if it
-/// can't be kept.
+/// Keeps `value` with a request that has an id of your own, as JSON. `WL_STATUS_FULL` or `WL_STATUS_DUPLICATE` if it can't
+/// be kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_outbound_track(outbound: *const wl_outbound, id: wl_span, value: *mut c_void) -> wl_status {
     guarded(wl_status::Panic, || {
@@ -89,8 +89,8 @@ pub unsafe extern "C" fn wl_outbound_track(outbound: *const wl_outbound, id: wl_
     })
 }
 
-/// Gives back the value of the request that `response` answers, which is then no longer in flight; or one of the three
-/// `WL_STATUS_STRAY_…`, if it answers none.
+/// Stores in `value` what was kept with the request that `response` answers, which is then no longer in flight. If the
+/// response answers no request, the result is one of the three `WL_STATUS_STRAY_…`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_outbound_settle(
     outbound: *const wl_outbound,
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn wl_outbound_settle(
     })
 }
 
-/// Gives up on the request with this id, and gives back its value: it was cancelled, or its answer can't be read.
+/// Gives up on the request with this id, because it was cancelled or its answer can't be read, and gives back its value.
 /// `WL_STATUS_NOT_FOUND` if it isn't in flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_outbound_withdraw(
@@ -156,8 +156,8 @@ pub unsafe extern "C" fn wl_outbound_in_flight(outbound: *const wl_outbound) -> 
 /// Called with each request that is drained: its id as JSON, valid during the call, and its value.
 pub type wl_each = Option<unsafe extern "C" fn(context: *mut c_void, id: wl_span, value: *mut c_void)>;
 
-/// Removes all requests, the oldest first, and calls `each` with them: at the end of the stream nobody will answer them.
-/// Returns how many there were. `each` may be NULL; it may use the ledger, but must not throw an exception.
+/// Removes all requests, the oldest first, and calls `each` for every one: at the end of the stream they won't be answered.
+/// Returns how many there were. `each` may be NULL. It may use the ledger, but must not throw an exception.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_outbound_drain(outbound: *const wl_outbound, each: wl_each, context: *mut c_void) -> usize {
     guarded(0, || {

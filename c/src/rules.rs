@@ -30,9 +30,9 @@ pub enum wl_answer_without_id {
     OmitId = 2,
 }
 
-/// What is accepted and sent: a dialect and limits. `wl_rules_init` fills it with defaults, which can then be changed.
+/// What is accepted and sent: a dialect and limits. Fill it with `wl_rules_init`, then change what you like.
 ///
-/// A handle that is made with rules keeps a copy of them.
+/// Functions that take rules copy them.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_rules {
@@ -50,9 +50,9 @@ pub struct wl_rules {
     pub max_batch_len: usize,
     /// Whether a line may be an array of messages. The default depends on the dialect.
     pub batches: bool,
-    /// Whether `"params":null` counts as no params. It doesn't.
+    /// Whether `"params":null` counts as no params. The default is false.
     pub null_params: bool,
-    /// Whether blank lines are skipped, as they are, or a fault each.
+    /// Whether blank lines are skipped. The default is true; otherwise each is a fault.
     pub skip_blank_lines: bool,
 }
 

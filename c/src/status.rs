@@ -4,23 +4,23 @@ use std::ffi::{CStr, c_char};
 
 use wireline::{EncodeError, EncodeErrorKind};
 
-/// How a call ended. Anything but `WL_STATUS_OK` means that it changed nothing, unless it says otherwise.
+/// The result of a call. Unless a function says otherwise, a call that fails changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_status {
-    /// It did what it was asked to.
+    /// Success.
     Ok = 0,
-    /// A pointer that must not be NULL is, a number is none of those allowed, or a message is of another kind.
+    /// A required pointer is NULL, a number is out of range, or a message is of the wrong kind.
     InvalidArgument = 1,
-    /// A text isn't UTF-8.
+    /// A text isn't valid UTF-8.
     NotUtf8 = 2,
-    /// A payload isn't one JSON text.
+    /// A payload isn't a single JSON value.
     NotJson = 3,
-    /// An id isn't one JSON string, number or null.
+    /// An id isn't a JSON string, number or null.
     NotAnId = 4,
     /// The message would contain a line feed or a carriage return.
     LineBreak = 5,
-    /// The rules don't permit the message; `wl_encoder_refused` says which one.
+    /// The rules don't permit the message; `wl_encoder_refused` says which rule.
     Rule = 6,
     /// As many requests are in flight as the ledger allows.
     Full = 7,
@@ -30,17 +30,17 @@ pub enum wl_status {
     StrayWithoutId = 9,
     /// No request with this id is in flight.
     StrayUnknown = 10,
-    /// The request with this id was answered or withdrawn before.
+    /// The request with this id was already answered or withdrawn.
     StrayRepeated = 11,
-    /// There is no such value.
+    /// The value doesn't exist.
     NotFound = 12,
-    /// The buffer is too small; it has been told how large it must be.
+    /// The buffer is too small; the required size has been stored.
     TooSmall = 13,
-    /// Somebody has claimed standard output before.
+    /// Standard output is already claimed.
     AlreadyClaimed = 14,
-    /// The system failed; `errno` may say why.
+    /// A system call failed; `errno` may say why.
     Io = 15,
-    /// A bug of this library. Free the handle that was in use.
+    /// A bug in this library. Free the handle that was in use.
     Panic = 16,
 }
 
@@ -96,14 +96,14 @@ impl wl_status {
     }
 }
 
-/// A status in words: a lower-case phrase that lives for ever.
+/// A status in words: a lower-case phrase, as a static C string.
 #[unsafe(no_mangle)]
 pub extern "C" fn wl_status_text(status: u32) -> *const c_char {
     let status = wl_status::ALL.into_iter().find(|&known| known as u32 == status);
     status.map_or(c"unknown status", wl_status::text).as_ptr()
 }
 
-/// The version of this library: three numbers with points between them, in a C string that lives for ever.
+/// The version of this library, such as `1.2.3`, as a static C string.
 #[unsafe(no_mangle)]
 pub extern "C" fn wl_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

@@ -1,4 +1,6 @@
 //! A standard output reserved for the protocol.
+//!
+//! No parameter is named `stdout`: that is a macro in C, and where it stands for an expression, the header wouldn't compile.
 
 use std::io::{ErrorKind, Write};
 
@@ -13,23 +15,23 @@ pub struct wl_stdout {
     stdout: Stdout,
 }
 
-/// Reserves standard output for the protocol until `wl_stdout_free`: descriptor 1 then leads to stderr, where a stray
-/// `printf`, a library's print or a child process does no harm. There is one per process.
+/// Reserves standard output for the protocol until `wl_stdout_free`: descriptor 1 is redirected to stderr, where a stray
+/// `printf`, a library's print or a child process does no harm. Only one handle can exist at a time.
 ///
-/// What C's `stdout` has buffered before goes to stderr too. Redirection works on Unix only; elsewhere this is the
+/// Output that C's `stdout` has buffered before goes to stderr too. Redirection works on Unix only; elsewhere this is the
 /// ordinary standard output.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wl_stdout_claim(stdout: *mut *mut wl_stdout) -> wl_status {
+pub unsafe extern "C" fn wl_stdout_claim(claimed: *mut *mut wl_stdout) -> wl_status {
     guarded(wl_status::Panic, || {
-        if stdout.is_null() {
+        if claimed.is_null() {
             return wl_status::InvalidArgument;
         }
         // SAFETY: the caller promises that it points to memory for a pointer.
-        unsafe { store(stdout, std::ptr::null_mut()) };
+        unsafe { store(claimed, std::ptr::null_mut()) };
         match stdio::claim() {
-            Ok(claimed) => {
+            Ok(stdout) => {
                 // SAFETY: as above.
-                unsafe { store(stdout, given(wl_stdout { stdout: claimed })) };
+                unsafe { store(claimed, given(wl_stdout { stdout })) };
                 wl_status::Ok
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => wl_status::AlreadyClaimed,
@@ -38,17 +40,20 @@ pub unsafe extern "C" fn wl_stdout_claim(stdout: *mut *mut wl_stdout) -> wl_stat
     })
 }
 
-/// Writes all of `bytes`, without a buffer, and waits until that is done. `WL_STATUS_IO` if the reader is gone, for
-/// example; some of the bytes may have been written then.
+/// Writes all of `bytes`, unbuffered, and blocks until that is done. `WL_STATUS_IO` on failure, for example because the
+/// reader is gone; some of the bytes may have been written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wl_stdout_write(stdout: *mut wl_stdout, bytes: wl_span) -> wl_status {
+pub unsafe extern "C" fn wl_stdout_write(claimed: *mut wl_stdout, bytes: wl_span) -> wl_status {
     guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that it is NULL or a claimed output that nobody else uses, and that there are as
-        // many bytes.
-        let (Some(stdout), bytes) = (unsafe { (exclusive(stdout), bytes.bytes()) }) else {
-            return wl_status::InvalidArgument;
+        // SAFETY: the caller promises that it is NULL or a claimed output that nobody else uses.
+        let Some(wl_stdout { stdout }) = (unsafe { exclusive(claimed) }) else { return wl_status::InvalidArgument };
+        // SAFETY: the caller promises that there are as many bytes.
+        let bytes = match unsafe { bytes.bytes() } {
+            Some(bytes) => bytes,
+            None if bytes.len == 0 => return wl_status::Ok,
+            None => return wl_status::InvalidArgument,
         };
-        match bytes.map_or(Ok(()), |bytes| stdout.stdout.write_all(bytes).and_then(|()| stdout.stdout.flush())) {
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Ok(()) => wl_status::Ok,
             Err(_) => wl_status::Io,
         }
@@ -58,18 +63,18 @@ pub unsafe extern "C" fn wl_stdout_write(stdout: *mut wl_stdout, bytes: wl_span)
 /// The descriptor of the real standard output, for `poll` or `writev`. It is closed by `wl_stdout_free`. -1 where there
 /// are no descriptors.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wl_stdout_fd(stdout: *const wl_stdout) -> i32 {
+pub unsafe extern "C" fn wl_stdout_fd(claimed: *const wl_stdout) -> i32 {
     guarded(-1, || {
         // SAFETY: the caller promises that it is NULL or a claimed output.
-        let stdout = unsafe { shared(stdout) };
+        let claimed = unsafe { shared(claimed) };
         #[cfg(unix)]
         {
             use std::os::fd::{AsFd, AsRawFd};
-            stdout.map_or(-1, |stdout| stdout.stdout.as_fd().as_raw_fd())
+            claimed.map_or(-1, |claimed| claimed.stdout.as_fd().as_raw_fd())
         }
         #[cfg(not(unix))]
         {
-            let _ = stdout;
+            let _ = claimed;
             -1
         }
     })
@@ -77,9 +82,9 @@ pub unsafe extern "C" fn wl_stdout_fd(stdout: *const wl_stdout) -> i32 {
 
 /// Gives standard output back to the rest of the process. NULL is ignored.
 ///
-/// Call `fflush(stdout)` before, so that what was printed meanwhile goes to stderr as well.
+/// Call `fflush(stdout)` first, so that what was printed in the meantime goes to stderr as well.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wl_stdout_free(stdout: *mut wl_stdout) {
+pub unsafe extern "C" fn wl_stdout_free(claimed: *mut wl_stdout) {
     // SAFETY: the caller promises that it is NULL or a claimed output that is no longer used.
-    guarded((), || drop(unsafe { taken(stdout) }));
+    guarded((), || drop(unsafe { taken(claimed) }));
 }

@@ -30,3 +30,14 @@ fn declares_what_there_is() {
     assert!(defined.len() > 50, "{}", defined.len());
     assert_eq!(declared, defined, "make the header anew: .ci/c --header");
 }
+
+/// `<stdio.h>` and `<errno.h>` define these as macros, of which some systems make expressions.
+#[test]
+fn names_nothing_like_a_macro_of_c() {
+    let header = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("include/wireline.h")).unwrap();
+    let code = header.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    for word in words {
+        assert!(!["stdin", "stdout", "stderr", "errno"].contains(&word), "{word}");
+    }
+}

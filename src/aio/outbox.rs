@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +28,8 @@ struct Queue {
     senders: usize,
     /// The task that writes, while it has nothing to write.
     writer: Option<Waker>,
+    /// Whether the writer has found nothing to write once since something was added or somebody woken.
+    has_paused: bool,
     /// Tasks that wait for room, in their order.
     waiting: BTreeMap<u64, Waker>,
     next_number: u64,
@@ -66,30 +68,38 @@ impl Outbox {
             queue.pending.add(lines);
             queue.wake_after_adding()
         };
-        // Not under the lock: nobody knows what a waker does.
-        woken.into_iter().flatten().for_each(Waker::wake);
+        woken.wake();
         Ok(())
     }
 
-    /// Adds an answer to what is to be written, and settles it. Otherwise the answer is in the error.
+    /// Adds an answer to what is to be written, and settles it. If it can't be added, it is left where it is.
     ///
     /// `anyway` is whether it may exceed the backlog.
-    pub(super) fn accept(&self, answer: Answer, anyway: bool) -> Result<(), Unsent> {
+    #[inline]
+    fn accept(&self, answer: &mut Option<Answer>, anyway: bool) -> Result<(), SendError> {
         // Dropped after the lock: whoever waits for the last answer may want to send too.
         let mut wakes = Wakes::default();
         let woken = {
             let mut queue = self.queue();
             match queue.pending.check() {
                 Err(SendError::Full) if anyway => {}
-                Err(error) => return Err(Unsent { error, answer: Some(answer) }),
+                Err(error) => return Err(error),
                 Ok(()) => {}
             }
             // Under the lock: whoever finds that nothing is in flight any more must find the line here.
-            answer.accept_quietly_into(&mut queue.pending.lines, &mut wakes);
+            if let Some(answer) = answer.take() {
+                answer.accept_quietly_into(&mut queue.pending.lines, &mut wakes);
+            }
             queue.wake_after_adding()
         };
-        woken.into_iter().flatten().for_each(Waker::wake);
+        woken.wake();
         Ok(())
+    }
+
+    /// Adds an answer as [`accept`](Self::accept) does, at once or not at all.
+    pub(super) fn accept_now(&self, answer: Answer, anyway: bool) -> Result<(), Unsent> {
+        let mut answer = Some(answer);
+        self.accept(&mut answer, anyway).map_err(|error| Unsent { error, answer })
     }
 
     /// Swaps `lines`, which have been written, for those that are to be written next. False if there are none.
@@ -113,9 +123,18 @@ impl Outbox {
         let mut queue = self.queue();
         if queue.pending.lines.is_empty() && queue.senders > 0 {
             let before = queue.writer.replace(waker);
+            // Whoever was woken last may be a future that is kept but no longer polled, and nothing else would happen here.
+            // So the next one is woken if nothing has come when this is polled again.
+            queue.has_paused = !queue.has_paused;
+            let next = if queue.has_paused { None } else { queue.next_waiting() };
+            let are_more = !queue.waiting.is_empty();
             // In this order: dropping a waker may drop a task, and with it a sender.
             drop(queue);
             drop(before);
+            next.into_iter().for_each(Waker::wake);
+            if are_more {
+                cx.waker().wake_by_ref();
+            }
             return Poll::Pending;
         }
         Poll::Ready(!queue.pending.lines.is_empty())
@@ -123,29 +142,53 @@ impl Outbox {
 
     /// Nothing will be written any more.
     pub(super) fn break_off(&self) {
-        let waiting = {
+        let (waiting, writer) = {
             let mut queue = self.queue();
             queue.pending.is_broken = true;
-            mem::take(&mut queue.waiting)
+            (mem::take(&mut queue.waiting), queue.writer.take())
         };
         waiting.into_values().for_each(Waker::wake);
+        // Senders may live on, but must not keep its task.
+        drop(writer);
     }
 }
 
 impl Queue {
     /// The first who waits for room, if there is some. Whoever is woken wakes the next, after adding something or giving
     /// up.
+    #[inline]
     fn next_waiting(&mut self) -> Option<Waker> {
-        match self.pending.check() {
-            Err(SendError::Full) => None,
-            _ => self.waiting.pop_first().map(|(_, waker)| waker),
+        if self.waiting.is_empty() || matches!(self.pending.check(), Err(SendError::Full)) {
+            return None;
         }
+        self.waiting.pop_first().map(|(_, waker)| waker)
     }
 
     /// Whom to wake when something was added: the writer, and the next who waits if there is still room.
-    fn wake_after_adding(&mut self) -> [Option<Waker>; 2] {
+    #[inline]
+    fn wake_after_adding(&mut self) -> Woken {
+        self.has_paused = false;
         let writer = if self.pending.lines.is_empty() { None } else { self.writer.take() };
-        [writer, self.next_waiting()]
+        Woken { writer, next: self.next_waiting() }
+    }
+}
+
+/// Whom to wake once the lock is released: nobody knows what a waker does.
+#[must_use]
+struct Woken {
+    writer: Option<Waker>,
+    next: Option<Waker>,
+}
+
+impl Woken {
+    #[inline]
+    fn wake(self) {
+        if let Some(writer) = self.writer {
+            writer.wake();
+        }
+        if let Some(next) = self.next {
+            next.wake();
+        }
     }
 }
 
@@ -197,8 +240,17 @@ impl Future for Turn<'_> {
 }
 
 impl Drop for Turn<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let Some(number) = self.number else { return };
+        if let Some(number) = self.number {
+            self.give_up(number);
+        }
+    }
+}
+
+impl Turn<'_> {
+    #[cold]
+    fn give_up(&self, number: u64) {
         let mut queue = self.outbox.queue();
         let waker = queue.waiting.remove(&number);
         // It was woken, and somebody else may be able to use that.
@@ -206,6 +258,32 @@ impl Drop for Turn<'_> {
         drop(queue);
         drop(waker);
         next.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Sends an answer when it is its turn.
+///
+/// By hand, and not `async`: it is a part of each task that answers a request, and half as large this way.
+struct Answering<'o> {
+    /// Until it is sent.
+    answer: Option<Answer>,
+    turn: Turn<'o>,
+}
+
+impl Future for Answering<'_> {
+    type Output = Result<(), Unsent>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { answer, turn } = &mut *self;
+        match turn.outbox.accept(answer, false) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(SendError::Full) => {
+                turn.wait(cx.waker());
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(Unsent { error, answer: answer.take() })),
+        }
     }
 }
 
@@ -312,20 +390,9 @@ impl LineSender {
     /// # Errors
     ///
     /// The writer has failed or is gone. The answer is in the error.
-    pub async fn answer(&self, answer: Answer) -> Result<(), Unsent> {
-        let (mut unsent, mut turn) = (Some(answer), Turn::new(self.outbox()));
-        poll_fn(|cx| {
-            let Some(answer) = unsent.take() else { return Poll::Ready(Ok(())) };
-            match self.outbox().accept(answer, false) {
-                Err(Unsent { error: SendError::Full, answer }) => {
-                    unsent = answer;
-                    turn.wait(cx.waker());
-                    Poll::Pending
-                }
-                done => Poll::Ready(done),
-            }
-        })
-        .await
+    #[inline]
+    pub fn answer(&self, answer: Answer) -> impl Future<Output = Result<(), Unsent>> + Unpin {
+        Answering { answer: Some(answer), turn: Turn::new(self.outbox()) }
     }
 
     /// Sends an answer, or fails if there is no room for it.
@@ -334,7 +401,7 @@ impl LineSender {
     ///
     /// The backlog is [full](SendError::Full), or the writer has failed or is gone. The answer is in the error.
     pub fn try_answer(&self, answer: Answer) -> Result<(), Unsent> {
-        self.outbox().accept(answer, false)
+        self.outbox().accept_now(answer, false)
     }
 
     fn outbox(&self) -> &Outbox {

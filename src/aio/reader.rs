@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
@@ -60,6 +61,9 @@ impl<R: Source> FrameReader<R> {
     ///
     /// Nothing is lost if the future is dropped before it is done, as by `select!`.
     ///
+    /// If the source has more than one read could take, other tasks get their turn before the next read, so tasks that
+    /// answer can keep up with a peer that sends a lot. Being pending therefore doesn't mean that there is nothing to read.
+    ///
     /// # Errors
     ///
     /// The source failed. What was read before isn't lost, so this can be called again if the source can.
@@ -67,7 +71,7 @@ impl<R: Source> FrameReader<R> {
         let ready = loop {
             match self.input.decoder.next_ready() {
                 Some(ready) => break ready,
-                None if !self.fill().await? => return Ok(None),
+                None if !poll_fn(|cx| self.poll_more(cx)).await? => return Ok(None),
                 None => {}
             }
         };
@@ -97,21 +101,25 @@ impl<R: Source> FrameReader<R> {
     /// As for [`next_frame`](Self::next_frame).
     pub fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Self { source, input } = self;
-        let mut is_pending = false;
-        let filled = input.fill(|room| match source.poll_read(cx, room) {
-            Poll::Ready(read) => read,
-            Poll::Pending => {
-                is_pending = true;
-                Err(ErrorKind::WouldBlock.into())
+        loop {
+            let mut is_pending = false;
+            let filled = input.fill(|room| match source.poll_read(cx, room) {
+                Poll::Ready(read) => read,
+                Poll::Pending => {
+                    is_pending = true;
+                    Err(ErrorKind::WouldBlock.into())
+                }
+            });
+            match filled {
+                _ if is_pending => return Poll::Pending,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                filled => return Poll::Ready(filled),
             }
-        });
-        match is_pending {
-            true => Poll::Pending,
-            false => Poll::Ready(filled),
         }
     }
 
-    /// Polls for the next frame, which is owned.
+    /// Polls for the next frame, which is owned. It takes turns with other tasks as [`next_frame`](Self::next_frame)
+    /// does.
     ///
     /// # Errors
     ///
@@ -121,10 +129,20 @@ impl<R: Source> FrameReader<R> {
             if let Some(frame) = self.input.decoder.next_frame() {
                 return Poll::Ready(Ok(Some(frame.map(Frame::into_owned))));
             }
-            if !ready!(self.poll_fill(cx))? {
+            if !ready!(self.poll_more(cx))? {
                 return Poll::Ready(Ok(None));
             }
         }
+    }
+
+    /// Reads once, but gives other tasks a turn before it if the last read was full.
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if mem::take(&mut self.input.was_full) {
+            // A source that always has more would never let this task pause.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.poll_fill(cx)
     }
 
     /// The source.

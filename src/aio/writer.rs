@@ -185,7 +185,7 @@ mod sink {
 
         fn start_send(self: Pin<&mut Self>, answer: Answer) -> io::Result<()> {
             // There was room when it was asked for.
-            Ok(self.outbox.accept(answer, true)?)
+            Ok(self.outbox.accept_now(answer, true)?)
         }
 
         fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -14,12 +14,14 @@ pub(crate) struct Input {
     pub(crate) decoder: Decoder,
     /// The size of the next read: larger if the last one was full, smaller if it got little.
     read: usize,
+    /// Whether the last read was full: there is probably more.
+    pub(crate) was_full: bool,
     pub(crate) ended: bool,
 }
 
 impl Input {
     pub(crate) fn new(decoder: Decoder) -> Self {
-        Self { decoder, read: *READ.start(), ended: false }
+        Self { decoder, read: *READ.start(), was_full: false, ended: false }
     }
 
     /// The next frame or fault, calling `fill` until there is one. `None` when `fill` finds the end of the stream.
@@ -47,6 +49,7 @@ impl Input {
             asked = room.len();
             read(room)
         })?;
+        self.was_full = read == asked;
         match read {
             0 => {
                 self.ended = true;

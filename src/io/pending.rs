@@ -9,8 +9,9 @@ use super::writer::SendError;
 /// How many bytes may wait by default.
 const BACKLOG: usize = 1 << 20;
 
-/// Buffers larger than this are freed when they are empty.
-const KEPT: usize = 64 << 10;
+/// Buffers larger than this are freed when they are empty. It is enough for the answers to all requests of one read, unless
+/// they are more than twice as long.
+const KEPT: usize = 128 << 10;
 
 pub(crate) struct Pending {
     /// Whole lines, which follow those that were taken for writing.

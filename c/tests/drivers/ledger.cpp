@@ -171,6 +171,9 @@ void stdout_is_claimed() {
     CHECK(Stdout::claim().error() == Status(WL_STATUS_ALREADY_CLAIMED));
     std::puts("a stray print");
     debug_log("a ", "log line");
+    wl_stdout *none = nullptr;
+    CHECK(wl_stdout_write(none, wl_span{nullptr, 0}) == WL_STATUS_INVALID_ARGUMENT);
+    CHECK(out->write(""));
     CHECK(out->write("{\"jsonrpc\":\"2.0\",\"method\":\"claimed\"}\n"));
     CHECK(write(out->fd(), "\n", 1) == 1);
 }

@@ -26,7 +26,7 @@ use crate::rounds::{self, Best, Runner};
 const PASS: usize = 1 << 20;
 
 /// How many answers may wait for the task that writes, where there is a channel to it.
-const QUEUE: usize = 64;
+const QUEUE: usize = 1000;
 
 const WORKS: &str = "a pair of sockets and a runtime work";
 
@@ -47,7 +47,7 @@ struct Server {
     serve: Serve,
 }
 
-type Serve = fn(UnixStream) -> Pin<Box<dyn Future<Output = ()>>>;
+type Serve = fn(UnixStream) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 const IN_PLACE: &[Server] = &[
     Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::in_place(stream)) },
@@ -134,7 +134,10 @@ impl Session {
                 };
                 tokio::join!(write, read)
             };
-            tokio::join!(client, serve(server))
+            // A task of its own, as for each connection that a server accepts.
+            let server = tokio::spawn(serve(server));
+            client.await;
+            server.await.expect(WORKS);
         });
     }
 
