@@ -9,12 +9,14 @@
 //! - `recording`: the file format that `tap --record` writes
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
 //! - `transcript`, `filter`: the line about each message, and which of them to show
+//! - `findings`: what keeps long lists of faults short
 //! - `json`: JSON texts compared, found and printed
 //! - `terminal`, `units`: escaping, widths and colours; numbers with units
 
 mod check;
 mod completions;
 mod filter;
+mod findings;
 mod input;
 mod json;
 mod line_ends;

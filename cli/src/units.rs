@@ -38,11 +38,11 @@ impl Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self.0 {
-            bytes @ ..1000 => format!("{bytes} B"),
-            bytes => with_prefix(bytes as f64, &PREFIXES[ONE..], "B"),
-        };
-        f.pad(&text)
+        match self.0 {
+            bytes @ ..1000 if f.width().is_none() => write!(f, "{bytes} B"),
+            bytes @ ..1000 => f.pad(&format!("{bytes} B")),
+            bytes => f.pad(&with_prefix(bytes, &PREFIXES[ONE..], "B")),
+        }
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Seconds(pub(crate) Duration);
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0.as_secs() {
-            ..1000 => with_prefix(self.0.as_nanos() as f64, &PREFIXES[NANO..=ONE], "s"),
+            ..1000 => with_prefix(self.0.as_nanos() as u64, &PREFIXES[NANO..=ONE], "s"),
             seconds => format!("{seconds} s"),
         };
         f.pad(&text)
@@ -60,22 +60,28 @@ impl fmt::Display for Seconds {
 }
 
 /// Three significant digits of `value`, which counts units with the first of `prefixes`.
-fn with_prefix(mut value: f64, prefixes: &[&str], unit: &str) -> String {
+fn with_prefix(value: u64, prefixes: &[&str], unit: &str) -> String {
+    let (value, mut divisor) = (u128::from(value), 1);
     let mut prefixes = prefixes.iter();
     let mut prefix = prefixes.next();
     // 999.5 would be rounded to 1000, which is 1.00 with the next prefix.
-    while value >= 999.5
+    while 10 * value >= 9995 * divisor
         && let Some(next) = prefixes.next()
     {
-        value /= 1000.0;
+        divisor *= 1000;
         prefix = Some(next);
     }
-    let decimals = match value {
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$} {}{unit}", prefix.unwrap_or(&""))
+    let rounded = |scale: u128| (2 * scale * value + divisor) / (2 * divisor);
+    let prefix = prefix.unwrap_or(&"");
+    if 1000 * value < 9995 * divisor {
+        let hundredths = rounded(100);
+        format!("{}.{:02} {prefix}{unit}", hundredths / 100, hundredths % 100)
+    } else if 100 * value < 9995 * divisor {
+        let tenths = rounded(10);
+        format!("{}.{} {prefix}{unit}", tenths / 10, tenths % 10)
+    } else {
+        format!("{} {prefix}{unit}", rounded(1))
+    }
 }
 
 /// Parses a length in bytes: `4096`, `64K`, `16M` or `1G`, where the suffixes are powers of 1024.

@@ -159,12 +159,29 @@ fn command_in_quotes_gets_a_hint() {
 
 #[test]
 fn ignored_signals_are_inherited() {
-    // 0x1000000 is SIGXFSZ.
-    let script =
-        format!("trap '' XFSZ; exec {} tap -qq -- grep SigIgn /proc/self/status", env!("CARGO_BIN_EXE_wireline"));
+    let run = |names: &str, tap: &str| {
+        let script = format!("trap '' USR2 {names}; exec {tap} grep SigIgn /proc/self/status");
+        let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
+        let mask = text(&output.stdout).trim_start_matches("SigIgn:").trim().to_owned();
+        u64::from_str_radix(&mask, 16).unwrap()
+    };
+    let tap = format!("{} tap -qq --", env!("CARGO_BIN_EXE_wireline"));
+    for (names, bits) in [("", 0), ("PIPE", 0x1000), ("XFSZ", 0x100_0000), ("PIPE XFSZ", 0x100_1000)] {
+        let mask = run(names, &tap);
+        assert_eq!((mask, mask & bits), (run(names, ""), bits), "{names}");
+    }
+
+    // The server's exit code and its arguments pass through.
+    let script = format!(
+        "trap '' PIPE; exec {} tap -qq -- sh -c 'echo \"$0|$1\"; exit 7' 'a b' '$x\"'",
+        env!("CARGO_BIN_EXE_wireline")
+    );
     let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
-    let mask = text(&output.stdout).trim_start_matches("SigIgn:").trim().to_owned();
-    assert_ne!(u64::from_str_radix(&mask, 16).unwrap() & 0x100_0000, 0, "{mask}");
+    assert_eq!((text(&output.stdout), output.status.code()), ("a b|$x\"\n", Some(7)));
+    let script = format!("trap '' PIPE; exec {} tap -qq -- there-is-no-such-program", env!("CARGO_BIN_EXE_wireline"));
+    let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    assert!(text(&output.stderr).starts_with("wireline: cannot run there-is-no-such-program: "));
 }
 
 #[test]

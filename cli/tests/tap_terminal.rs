@@ -144,7 +144,7 @@ fn log_is_readable() {
         shown.push(written);
     }
     // Problems are red.
-    for part in ["\x1b[31merror  ", "\x1b[31mline 1, column 1: ", "\x1b[31m1 request was never answered"] {
+    for part in ["\x1b[31merror\x1b[0m  ", "\x1b[31mline 1, column 1: ", "\x1b[31m1 request was never answered"] {
         assert!(shown[0].contains(part), "{:?}", shown[0]);
     }
 }

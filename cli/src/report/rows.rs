@@ -213,7 +213,7 @@ impl<W: Write> Rows<W> {
                 }
                 self.describe_message(&mut row, message, role);
             }
-            Seen::Fault { fault, is_entry } => {
+            Seen::Fault { fault, is_entry, .. } => {
                 row.bits |= FAULT << KIND_SHIFT;
                 if *is_entry {
                     // The batch has it.

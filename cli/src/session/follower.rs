@@ -26,20 +26,17 @@ pub(crate) enum Seen<'a> {
         hello: Option<&'a Hello>,
     },
     /// A batch. Its entries follow.
-    Batch {
-        entries: usize,
-        len: usize,
-    },
+    Batch { entries: usize, len: usize },
     Fault {
         fault: &'a Fault,
+        /// The line, as far as the decoder kept it. Empty for an entry of a batch.
+        line: &'a [u8],
         is_entry: bool,
     },
     /// For the first time, a line of this side ended in a carriage return and a line feed.
     CarriageReturn,
     /// The stream has ended without a line end after its last line, which was seen before this.
-    Unterminated {
-        len: u64,
-    },
+    Unterminated { len: u64 },
 }
 
 impl Follower {
@@ -100,37 +97,39 @@ impl Follower {
         let Self { decoders, session, .. } = self;
         while let Some(frame) = decoders[from as usize].next_frame() {
             match frame {
-                Ok(Frame::Message(message)) => session.add(from, Ok(message), false, at, see),
+                Ok(Frame::Message(message)) => session.see_message(from, &message, false, at, see),
                 Ok(Frame::Batch(batch)) => {
                     see(session, Seen::Batch { entries: batch.len(), len: batch.as_bytes().len() });
-                    batch.iter().for_each(|entry| session.add(from, entry, true, at, see));
+                    batch.iter().for_each(|entry| match entry {
+                        Ok(message) => session.see_message(from, &message, true, at, see),
+                        Err(fault) => {
+                            session.add_fault(from, &fault, at);
+                            see(session, Seen::Fault { fault: &fault, line: b"", is_entry: true });
+                        }
+                    });
                 }
-                Err(fault) => session.add(from, Err(fault), false, at, see),
+                Err(fault) => {
+                    session.add_fault(from, &fault, at);
+                    let line = decoders[from as usize].last_line();
+                    see(session, Seen::Fault { fault: &fault, line, is_entry: false });
+                }
             }
         }
     }
 }
 
 impl Session {
-    fn add(
+    fn see_message(
         &mut self,
         from: Side,
-        decoded: Result<Message<'_>, Fault>,
+        message: &Message<'_>,
         is_entry: bool,
         at: Option<Duration>,
         see: &mut impl FnMut(&Self, Seen<'_>),
     ) {
-        match decoded {
-            Ok(message) => {
-                let had_hello = self.hello(from).is_some();
-                let role = self.add_message(from, &message, at);
-                let hello = self.hello(from).filter(|_| !had_hello);
-                see(self, Seen::Message { message: &message, role, is_entry, hello });
-            }
-            Err(fault) => {
-                self.add_fault(from, &fault, at);
-                see(self, Seen::Fault { fault: &fault, is_entry });
-            }
-        }
+        let had_hello = self.hello(from).is_some();
+        let role = self.add_message(from, message, at);
+        let hello = self.hello(from).filter(|_| !had_hello);
+        see(self, Seen::Message { message, role, is_entry, hello });
     }
 }

@@ -175,9 +175,9 @@ impl Method {
         let label = subject.map_or_else(|| name.to_owned(), |subject| format!("{name} {subject}"));
         Self {
             from,
-            name: escape_start(label.as_bytes(), MAX_NAME_COLUMNS),
-            method: escape_start(name.as_bytes(), MAX_NAME_COLUMNS),
-            subject: subject.map(|subject| escape_start(subject.as_bytes(), MAX_NAME_COLUMNS)),
+            name: escape_start(label.as_bytes(), MAX_NAME_COLUMNS).into_owned(),
+            method: escape_start(name.as_bytes(), MAX_NAME_COLUMNS).into_owned(),
+            subject: subject.map(|subject| escape_start(subject.as_bytes(), MAX_NAME_COLUMNS).into_owned()),
             parent,
             subjects: HashMap::new(),
             can_fail,

@@ -452,5 +452,5 @@ impl SentId {
 
 /// An id as it was spelled, escaped and cut for a terminal: `#1`, `#"abc"`. Empty if there is none.
 pub(crate) fn displayed_id(id: Option<&Id<'_>>) -> String {
-    id.map_or_else(String::new, |id| format!("#{}", escape_start(id.as_json().as_bytes(), ID_COLUMNS)))
+    id.map_or_else(String::new, |id| ["#", &escape_start(id.as_json().as_bytes(), ID_COLUMNS)].concat())
 }

@@ -84,22 +84,24 @@ impl PendingRequests {
         if let Some(response) = self.take_early(id) {
             return Added { outcome: Outcome::Answered(response), reuses_id: false };
         }
-        let reuses_id = self.oldest.contains_key(id);
         if self.oldest.len() + self.reused_len >= MAX_PENDING {
-            return Added { outcome: Outcome::Untracked, reuses_id };
+            return Added { outcome: Outcome::Untracked, reuses_id: self.oldest.contains_key(id) };
         }
         if let Some(token) = request.progress_token.as_ref().filter(|token| is_trackable(token)) {
             let call = Call { number: request.number, method: request.method, id: displayed_id(Some(id)) };
             self.in_progress.insert(token.clone(), call);
         }
-        let id = id.clone().into_owned();
-        if reuses_id {
-            self.reused.entry(id).or_default().push_back(request);
-            self.reused_len += 1;
-        } else {
-            self.oldest.insert(id, request);
+        match self.oldest.entry(id.clone().into_owned()) {
+            Entry::Occupied(oldest) => {
+                self.reused.entry(oldest.key().clone()).or_default().push_back(request);
+                self.reused_len += 1;
+                Added { outcome: Outcome::Pending, reuses_id: true }
+            }
+            Entry::Vacant(oldest) => {
+                oldest.insert(request);
+                Added { outcome: Outcome::Pending, reuses_id: false }
+            }
         }
-        Added { outcome: Outcome::Pending, reuses_id }
     }
 
     /// Removes the oldest request with this id.
@@ -112,7 +114,9 @@ impl PendingRequests {
         if let Some(token) = &oldest.progress_token {
             self.in_progress.remove(token);
         }
-        if let Some(reused) = self.reused.get_mut(&id) {
+        if self.reused_len > 0
+            && let Some(reused) = self.reused.get_mut(&id)
+        {
             let next = reused.pop_front();
             if reused.is_empty() {
                 self.reused.remove(&id);

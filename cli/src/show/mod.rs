@@ -15,7 +15,7 @@ use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side};
 use crate::terminal::{Styles, terminal_columns};
-use crate::transcript::{Payloads, Transcript};
+use crate::transcript::{Faults, Payloads, Transcript};
 use follow::FollowedFile;
 
 /// Show the transcript of a recording again, or a part of it
@@ -37,6 +37,13 @@ pub(crate) struct Args {
     /// Show params, results and errors indented, all of them
     #[arg(long)]
     full: bool,
+
+    /// Show every fault, even if there are many equal ones
+    ///
+    /// Otherwise, the first 20 of each kind are shown and the others counted, and a message that was printed over
+    /// several lines is one fault.
+    #[arg(long)]
+    all: bool,
 
     /// Wait for more at the end of a recording that is being written, until its session ends
     #[arg(short, long)]
@@ -93,6 +100,7 @@ pub(crate) fn run(args: &Args) -> u8 {
         payloads,
         filter: args.filter.clone(),
         quiet: false,
+        faults: Faults::new(args.all),
         text: String::new(),
     };
     let follower = Follower::new(args.rules.rules(), args.rules.protocols());
@@ -170,13 +178,18 @@ impl Showing<'_> {
             last = entry.at;
             let is_end = matches!(entry.content, Content::End { .. });
             self.add(entry.content, entry.at);
+            let is_all_read = || followed.is_some_and(|file| file.metadata().is_ok_and(|it| it.len() <= reader.offset));
+            if self.transcript.run_deadline().is_some() && is_all_read() {
+                // The next line may be long in coming.
+                self.transcript.end_run();
+            }
             if self.args.follow
                 || self.transcript.text.len() >= WRITE_LEN
                 || self.last_write.elapsed() >= WRITE_INTERVAL
             {
                 self.write()?;
             }
-            if is_end && followed.is_some_and(|file| file.metadata().is_ok_and(|it| it.len() <= reader.offset)) {
+            if is_end && is_all_read() {
                 break Ok(());
             }
         };
@@ -228,6 +241,7 @@ impl Showing<'_> {
         for from in Side::BOTH {
             follower.end_stream(from, Some(at), |session, seen| transcript.add(session, from, &seen, at));
         }
+        transcript.end_faults(at);
     }
 
     fn write(&mut self) -> Result<(), Failure> {

@@ -27,6 +27,13 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) show: bool,
 
+    /// Log every fault, even if there are many equal ones
+    ///
+    /// Otherwise, the first 20 of each kind are logged and the others counted, and a message that was printed over
+    /// several lines is one fault.
+    #[arg(long)]
+    pub(super) all: bool,
+
     /// Say that a request is still pending after this long, as in 500ms, 5s or 2m; 0 to never say it
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) slow_after: Duration,
@@ -80,7 +87,7 @@ Files:
 Signals:
   SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are forwarded to the server unless they are ignored. While the \
 tap is in the foreground of a terminal, SIGINT and SIGQUIT are not forwarded, because Ctrl-C and Ctrl-\\ signal the \
-server as well.
+server as well. On Linux, the server ignores whatever signals the tap was started with as ignored.
 
 On Windows:
   Ctrl-C and Ctrl-Break reach the server by way of the console, and the tap stays to write its summary. A client that ends \

@@ -20,7 +20,7 @@ use super::relay::{Event, EventKind};
 use super::sys;
 use crate::session::{Follower, Side, overview};
 use crate::terminal::Styles;
-use crate::transcript::{Payloads, Transcript};
+use crate::transcript::{Faults, Payloads, Transcript};
 
 /// How long to let events accumulate, so that not every message wakes this thread.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -75,6 +75,7 @@ impl Watcher {
             payloads: if args.show { Payloads::Start } else { Payloads::Hidden },
             filter: args.filter.clone(),
             quiet: args.quiet > 0,
+            faults: Faults::new(args.all),
             text: String::new(),
         };
         let mut watcher = Self {
@@ -130,7 +131,8 @@ impl Watcher {
     fn next_event(&mut self, events: &Receiver<Event>) -> Option<Event> {
         loop {
             let now = self.started.elapsed();
-            let Some(alarm) = self.alarms.next() else { return events.recv().ok() };
+            let alarm = self.alarms.next().into_iter().chain(self.transcript.run_deadline()).min();
+            let Some(alarm) = alarm else { return events.recv().ok() };
             match events.recv_timeout(alarm.saturating_sub(now)) {
                 Ok(event) => return Some(event),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -146,6 +148,9 @@ impl Watcher {
     fn ring(&mut self) {
         let now = self.started.elapsed();
         let Self { follower, transcript, alarms, .. } = self;
+        if transcript.run_deadline().is_some_and(|deadline| now >= deadline) {
+            transcript.end_run();
+        }
         for from in Side::BOTH {
             let open_since = &mut alarms.open_since[from as usize];
             if let Some(waited) = open_since.and_then(|since| now.checked_sub(since)).filter(|it| *it >= OPEN_LINE) {
@@ -221,6 +226,7 @@ impl Watcher {
             self.process(Event { from, at: Instant::now(), kind: EventKind::EndOfStream });
         }
         self.follower.end_session(Some(elapsed));
+        self.transcript.end_faults(elapsed);
         let recorder = self.recorder.as_mut();
         let recorded = recorder.map(|recorder| recorder.end_of_session(status.code(), sys::signal(status), elapsed));
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));

@@ -1,5 +1,6 @@
 //! Untrusted bytes, escaped for a terminal and cut to a width.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
@@ -12,10 +13,14 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
 }
 
 /// Like [`escape`], cut at the end to fit into `columns`.
-pub(crate) fn escape_start(bytes: &[u8], columns: usize) -> String {
-    // Nearly all names are short ASCII.
-    if bytes.len() <= columns && bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
-        return String::from_utf8_lossy(bytes).into_owned();
+pub(crate) fn escape_start(bytes: &[u8], columns: usize) -> Cow<'_, str> {
+    // Nearly all names are ASCII. Whatever follows the first columns of it takes at least one more.
+    let plain = &bytes[..bytes.len().min(columns)];
+    if plain.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        return match plain.len() == bytes.len() {
+            true => String::from_utf8_lossy(plain),
+            false => Cow::Owned(format!("{}…", String::from_utf8_lossy(&plain[..columns.saturating_sub(1)]))),
+        };
     }
     let start = &bytes[..bytes.len().min(Cell::MAX_BYTES * (columns + 1))];
     let cells: Vec<Cell> = cells(start).collect();
@@ -41,7 +46,7 @@ pub(crate) fn escape_end(bytes: &[u8], columns: usize) -> String {
 
 /// The width of escaped text.
 pub(crate) fn columns(text: &str) -> usize {
-    text.chars().filter_map(UnicodeWidthChar::width).sum()
+    if text.is_ascii() { text.len() } else { text.chars().filter_map(UnicodeWidthChar::width).sum() }
 }
 
 /// A visible character, or the escape of an unsafe one or of a byte that is not UTF-8.
@@ -119,6 +124,10 @@ mod tests {
             ("\x1b[m", 6, "\\x1b[m"),
             ("\x1b[mm", 6, "\\x1b[…"),
             (&"x".repeat(1000), 2, "x…"),
+            ("ab\x1b", 2, "a…"),
+            ("ab東", 3, "ab…"),
+            ("ab", 0, "…"),
+            ("", 0, ""),
         ] {
             assert_eq!(escape_start(text.as_bytes(), columns), expected);
         }

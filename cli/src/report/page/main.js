@@ -145,7 +145,7 @@ class App {
   showSession() {
     const { recording, session } = this;
     const sides = [0, 1].map(() => ({ messages: 0, bytes: 0 }));
-    const counts = { calls: 0, errors: 0, faults: 0, unanswered: 0, cancelled: 0, server: 0 };
+    const counts = { calls: 0, failed: 0, errors: 0, faults: 0, unanswered: 0, cancelled: 0, server: 0 };
     const latencies = [];
     for (let row = session.first; row < session.end; row++) {
       const side = sides[recording.isFromServer(row) ? 1 : 0];
@@ -157,6 +157,7 @@ class App {
       if (recording.isFromServer(row)) counts.server++;
       const status = recording.status(row);
       if (["error", "failed", "fault"].includes(status)) counts.errors++;
+      if (status === "error" || status === "failed") counts.failed++;
       if (status === "unanswered" || status === "cancelled") counts[status]++;
       if (!(recording.bits[row] & IS_CALL)) continue;
       counts.calls++;
@@ -173,7 +174,7 @@ class App {
       traffic("→ from client", sides[0]),
       traffic("← from server", sides[1]),
       entry("calls", formatCount(counts.calls)),
-      entry("errors", formatCount(counts.errors), "", counts.errors > 0 ? "bad" : ""),
+      entry("failed", formatCount(counts.failed), "", counts.failed > 0 ? "bad" : ""),
       entry("faults", formatCount(counts.faults), "", counts.faults > 0 ? "bad" : ""),
       entry("unanswered", formatCount(counts.unanswered), "", counts.unanswered > 0 ? "warn" : ""),
       ...(counts.cancelled > 0 ? [entry("cancelled", formatCount(counts.cancelled))] : []),

@@ -26,7 +26,7 @@ function groupByMethod(recording, rows) {
     group.calls++;
     const status = recording.status(row);
     if (["error", "failed", "fault"].includes(status)) group.errors++;
-    if (status === "unanswered" || status === "cancelled") group.open++;
+    if (status === "unanswered") group.open++;
     const response = recording.response[row];
     if (response >= 0) {
       group.bytes += recording.size[response];

@@ -21,6 +21,9 @@ const TIMELINE_COLUMNS = [
   ["track", ""],
 ];
 
+/** How many pixels the label of a tick may take. */
+const TICK_LABEL_WIDTH = 52;
+
 /** Whether a row is an entry of the timeline. */
 function isOnTimeline(recording, row) {
   const bits = recording.bits[row];
@@ -64,8 +67,10 @@ class Timeline {
     this.range = [Math.max(0, from - margin), to + margin];
     const axis = this.grid.head.lastElementChild;
     this.ticks = ticks(...this.range, Math.max(1, Math.min(8, Math.floor(axis.clientWidth / 90))));
+    // A label that would be cut at the right is left out.
+    const fits = (at) => (this.position(at) / 100) * axis.clientWidth < axis.clientWidth - TICK_LABEL_WIDTH;
     axis.replaceChildren(
-      ...this.ticks.values.map((at) => this.tick(at, `${formatTime(at, this.ticks.step)} s`)),
+      ...this.ticks.values.map((at) => this.tick(at, fits(at) ? `${formatTime(at, this.ticks.step)} s` : "")),
     );
   }
 

@@ -1,14 +1,17 @@
 //! Unix.
 
+mod ignored;
 mod pipes;
 mod signals;
 
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -43,9 +46,28 @@ pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usi
     file.write(text)
 }
 
-/// Starts the server.
+/// Starts the server, with the signals ignored that this process was started with.
 pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
-    command.spawn()
+    // What cannot be found is reported as always.
+    if !ignored::was_sigpipe_ignored() || !is_found(command.get_program()) {
+        return command.spawn();
+    }
+    // The standard library turns SIGPIPE back on in each process that it starts. A shell can ignore it again.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "trap '' PIPE; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    match shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => command.spawn(),
+        spawned => spawned,
+    }
+}
+
+/// Whether there is a program of this name, as a path or in one of the directories for programs.
+fn is_found(program: &OsStr) -> bool {
+    if program.as_bytes().contains(&b'/') {
+        return Path::new(program).exists();
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&directories).any(|directory| directory.join(program).is_file())
 }
 
 /// Waits until the server has exited, and stops forwarding signals before its process id can be reused.

@@ -11,6 +11,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SI
 use signal_hook::iterator;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::ignored::{self, is_ignored};
+
 /// Signals that are caught before the server starts, so that none is lost.
 pub(in crate::tap) struct Signals(iterator::Signals);
 
@@ -23,12 +25,12 @@ pub(in crate::tap) struct Target {
 
 impl Signals {
     pub(in crate::tap) fn catch() -> io::Result<Self> {
-        let ignored = ignored_signals();
+        let ignored = ignored::now();
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-        let caught = forwarded.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+        let caught = forwarded.into_iter().filter(|signal| !is_ignored(ignored, *signal));
         // Makes writing beyond the file size limit an error of that file, instead of the end of this process. So it is
         // already if the signal is ignored, which the server inherits.
-        if ignored & 1 << (SIGXFSZ - 1) == 0 {
+        if !is_ignored(ignored, SIGXFSZ) {
             signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         }
         iterator::Signals::new(caught).map(Self)
@@ -70,15 +72,6 @@ impl Target {
     pub(in crate::tap) fn is_stop_requested(&self) -> bool {
         self.is_stop_requested.load(Ordering::Relaxed)
     }
-}
-
-/// The signals that this process ignores, one bit each: `nohup` sets that, and the server inherits it.
-///
-/// Only Linux tells. Elsewhere none counts as ignored.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Whether the terminal sends SIGINT and SIGQUIT to this process group, which includes the server.

@@ -7,26 +7,35 @@
 //!                         what the line looks like
 //! ```
 
-use std::fmt::Write;
+mod faults;
+
+use std::borrow::Cow;
+use std::fmt::{Display, Write};
 use std::time::Duration;
 
 use clap::builder::styling::Style;
-use wireline::{Fault, Message};
+use wireline::Message;
 
 use crate::filter::Filter;
 use crate::json::pretty;
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::message_kind::MessageKind;
 use crate::protocol::{Hello, Progress};
-use crate::session::{OverdueRequest, Role, Seen, Session, Side, displayed_id};
+use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, displayed_id};
 use crate::terminal::{Styles, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Seconds, counted};
+pub(crate) use faults::Faults;
 
 /// The width of time, direction and kind.
 const INDENT: usize = 24;
 
-/// The width of size and latency, with one column to spare at the end.
-const NUMBERS: usize = 18;
+/// The width of the kind alone.
+const KIND: usize = 12;
+
+/// The widths of size and latency, and of both with the spaces before them and one column to spare at the end.
+const SIZE: usize = 7;
+const LATENCY: usize = 8;
+const NUMBERS: usize = 1 + SIZE + 1 + LATENCY + 1;
 
 /// The least width of method and id, whatever the terminal's.
 const MIN_SUBJECT_COLUMNS: usize = 12;
@@ -46,6 +55,7 @@ pub(crate) struct Transcript {
     pub(crate) filter: Filter,
     /// Whether to leave out messages without a problem.
     pub(crate) quiet: bool,
+    pub(crate) faults: Faults,
     pub(crate) text: String,
 }
 
@@ -65,7 +75,7 @@ pub(crate) enum Payloads {
 struct Line<'a> {
     kind: &'a str,
     /// Method and subject, unescaped or escaped already.
-    subject: String,
+    subject: Cow<'a, str>,
     /// The id, and what else there is to say.
     note: String,
     len: usize,
@@ -77,15 +87,18 @@ impl Transcript {
         if !self.filter.shows(session, from, seen) {
             return;
         }
+        if !matches!(seen, Seen::Fault { .. }) {
+            self.end_run();
+        }
         let Styles { bad, accent, .. } = self.styles;
         match seen {
+            Seen::Fault { fault, line, is_entry } => self.add_fault(from, fault, line, *is_entry, at),
             Seen::Batch { entries, len } => {
                 if !self.quiet {
                     self.start_line(from.arrow(), MessageKind::Batch.name(), false, at);
                     self.end_line(&counted(*entries as u64, "entry", "entries"), "", Some(*len), None);
                 }
             }
-            Seen::Fault { fault, is_entry } => self.add_fault(from, fault, *is_entry, at),
             Seen::CarriageReturn => {
                 self.start_line(from.arrow(), "warning", false, at);
                 self.add_wrapped_after(&format!("a line ends in CRLF: {RETURN_HINT}"), accent);
@@ -125,6 +138,7 @@ impl Transcript {
         if !self.filter.shows_overdue(session, request, at) {
             return;
         }
+        self.end_run();
         let OverdueRequest { from, method, id, sent } = request;
         self.start_line('…', "waiting", false, at);
         let latency = at.saturating_sub(*sent);
@@ -135,6 +149,7 @@ impl Transcript {
 
     /// Says that a side has not ended its line for `waited`.
     pub(crate) fn add_open_line(&mut self, from: Side, len: u64, waited: Duration, at: Duration) {
+        self.end_run();
         self.start_line('…', "waiting", false, at);
         let (len, waited) = (counted(len, "byte", "bytes"), waited.as_secs());
         let text = format!(
@@ -207,15 +222,6 @@ impl Transcript {
         self.add_wrapped(&escape(text.as_bytes()), self.styles.dim);
     }
 
-    fn add_fault(&mut self, from: Side, fault: &Fault, is_entry: bool, at: Duration) {
-        let Styles { bad, accent, .. } = self.styles;
-        self.start_line(from.arrow(), "fault", is_entry, at);
-        self.add_wrapped_after(&format!("{fault} [{}]", fault.kind().name()), bad);
-        if let Some(hint) = fault.hint() {
-            self.add_wrapped(&hint.to_string(), accent);
-        }
-    }
-
     /// Writes time, direction and kind.
     fn start_line(&mut self, arrow: char, kind: &str, is_entry: bool, at: Duration) {
         let Styles { bad, good, dim, accent, .. } = self.styles;
@@ -225,24 +231,48 @@ impl Transcript {
             "warning" | "cancelled" => accent,
             _ => Style::new(),
         };
-        let (seconds, mark) = (at.as_secs_f64(), if is_entry { '·' } else { ' ' });
-        let _ = write!(self.text, "{dim}{seconds:8.3} {arrow}{mark}{dim:#}{style}{kind:<12}{style:#} ");
+        let mark = if is_entry { '·' } else { ' ' };
+        let milliseconds = (at.as_micros() as u64 + 500) / 1000;
+        self.styled(dim, |text| {
+            let _ = write!(text, "{:4}.{:03} {arrow}{mark}", milliseconds / 1000, milliseconds % 1000);
+        });
+        self.styled(style, |text| text.push_str(kind));
+        self.pad(KIND.saturating_sub(kind.len()) + 1);
     }
 
     /// Writes the subject, cut to leave room for the note, then size and latency.
     fn end_line(&mut self, subject: &str, note: &str, len: Option<usize>, latency: Option<Duration>) {
         let Styles { strong, dim, accent, .. } = self.styles;
-        let note = if note.is_empty() { String::new() } else { format!(" {note}") };
         let room = self.columns.saturating_sub(INDENT + NUMBERS).max(MIN_SUBJECT_COLUMNS);
-        let room = room.saturating_sub(columns(&note));
+        let room = room.saturating_sub(if note.is_empty() { 0 } else { columns(note) + 1 });
         let subject = escape_start(subject.as_bytes(), room.max(4));
-        let gap = " ".repeat(room.saturating_sub(columns(&subject)));
-        let size = len.map_or_else(String::new, |len| Bytes(len as u64).to_string());
-        let _ = write!(self.text, "{strong}{subject}{strong:#}{note}{gap} {dim}{size:>7}{dim:#}");
+        self.styled(strong, |text| text.push_str(&subject));
+        if !note.is_empty() {
+            self.text.push(' ');
+            self.text.push_str(note);
+        }
+        self.pad(room.saturating_sub(columns(&subject)) + 1);
+        self.styled(dim, |text| push_right(text, len.map(|len| Bytes(len as u64)), SIZE));
         if let Some(latency) = latency {
-            let _ = write!(self.text, " {accent}{:>8}{accent:#}", Seconds(latency));
+            self.text.push(' ');
+            self.styled(accent, |text| push_right(text, Some(Seconds(latency)), LATENCY));
         }
         self.text.push('\n');
+    }
+
+    /// Writes something in a style. Most logs have none.
+    fn styled(&mut self, style: Style, write: impl FnOnce(&mut String)) {
+        if style.is_plain() {
+            write(&mut self.text);
+            return;
+        }
+        let _ = write!(self.text, "{style}");
+        write(&mut self.text);
+        let _ = write!(self.text, "{style:#}");
+    }
+
+    fn pad(&mut self, columns: usize) {
+        self.text.extend(std::iter::repeat_n(' ', columns));
     }
 
     /// Writes text that begins after time, direction and kind.
@@ -262,31 +292,43 @@ impl Transcript {
 }
 
 /// What there is to say about a message.
-fn line<'a>(session: &Session, message: &'a Message<'_>, role: &Role) -> Line<'a> {
+fn line<'a>(session: &'a Session, message: &'a Message<'_>, role: &Role) -> Line<'a> {
     let kind = MessageKind::of(message).name();
     let id = displayed_id(message.id());
     let of = |kind, subject, note, latency| Line { kind, subject, note, len: message.as_bytes().len(), latency };
+    let name = |method: &MethodIndex| Cow::Borrowed(session.methods[*method].name.as_str());
     match role {
         Role::Call { subject, .. } => {
             let method = message.method().unwrap_or_default();
-            let subject = subject.as_ref().map_or_else(|| method.to_string(), |subject| format!("{method} {subject}"));
+            let subject = match subject {
+                Some(subject) => [&method, " ", subject].concat().into(),
+                None => method,
+            };
             of(kind, subject, id, None)
         }
         Role::Progress { method, id, progress } => {
-            of("progress", session.methods[*method].name.clone(), format!("{id} ({})", share(progress)), None)
+            of("progress", name(method), format!("{id} ({})", share(progress)), None)
         }
-        Role::Cancellation { method, id, after } => {
-            of("cancelled", session.methods[*method].name.clone(), id.clone(), *after)
-        }
+        Role::Cancellation { method, id, after } => of("cancelled", name(method), id.clone(), *after),
         Role::Response { method, latency, is_failure, is_cancelled, .. } => {
             let kind = if *is_failure && kind == "response" { "failure" } else { kind };
             let cancelled = if *is_cancelled { " (cancelled)" } else { "" };
-            let note = format!("{id}{}{cancelled}", error_code(message));
-            of(kind, session.methods[*method].name.clone(), note, *latency)
+            of(kind, name(method), id + &error_code(message) + cancelled, *latency)
         }
-        Role::ResponseToFault => of(kind, "(to a faulty line)".to_owned(), id + &error_code(message), None),
-        Role::UnmatchedResponse { .. } => of(kind, "(unmatched)".to_owned(), id + &error_code(message), None),
+        Role::ResponseToFault => of(kind, "(to a faulty line)".into(), id + &error_code(message), None),
+        Role::UnmatchedResponse { .. } => of(kind, "(unmatched)".into(), id + &error_code(message), None),
     }
+}
+
+/// Writes a value, or nothing, at the right of a column.
+fn push_right(text: &mut String, value: Option<impl Display>, width: usize) {
+    const BLANK: &str = "            ";
+    let start = text.len();
+    if let Some(value) = value {
+        let _ = write!(text, "{value}");
+    }
+    let padding = width.saturating_sub(text[start..].chars().count());
+    text.insert_str(start, &BLANK[..padding]);
 }
 
 fn error_code(message: &Message<'_>) -> String {
