@@ -16,8 +16,12 @@ wl.wl_decoder_new.restype = c.c_void_p
 rules, message = c.create_string_buffer(256), Message()
 wl.wl_rules_init(rules, 1)  # WL_DIALECT_MCP; a wl_rules is shorter than that
 decoder = c.c_void_p(wl.wl_decoder_new(rules))
-while chunk := sys.stdin.buffer.read1():
-    wl.wl_decoder_feed(decoder, Span(c.cast(chunk, c.c_void_p), len(chunk)))
+chunk = True
+while chunk:
+    if chunk := sys.stdin.buffer.read1():
+        wl.wl_decoder_feed(decoder, Span(c.cast(chunk, c.c_void_p), len(chunk)))
+    else:
+        wl.wl_decoder_finish(decoder)  # a last line needs no line feed
     while kind := wl.wl_decoder_next(decoder, c.byref(message)):
         name = ["", "request", "notification", "result", "error", "batch", "fault"][kind]
         print(message.line, name, message.id, message.method, message.params)
