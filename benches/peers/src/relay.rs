@@ -98,7 +98,7 @@ struct Splicing {
 
 impl Splicing {
     fn new() -> Self {
-        Self { decoder: Decoder::new(Rules::json_rpc()), out: BytesMut::new(), id: Id::from(ID) }
+        Self { decoder: Decoder::new(Rules::json_rpc()).keep_capacity(8 << 20), out: BytesMut::new(), id: Id::from(ID) }
     }
 }
 

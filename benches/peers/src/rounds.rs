@@ -2,6 +2,9 @@
 //!
 //! Each contender runs once per round, in a different order each time, so that a disturbance affects all of them, and
 //! none always follows the same one. The best of all rounds counts, because disturbances only ever add time.
+//!
+//! In a round, each runs [`IN_A_ROW`] times: the first run brings its buffers back into the caches, which the others have
+//! filled with theirs. A program that decodes all the time has them there.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +14,9 @@ use crate::progress::Progress;
 
 /// The minimum number of rounds, however little time there is.
 const FEWEST: u32 = 5;
+
+/// How often a contender runs in a round.
+const IN_A_ROW: u32 = 2;
 
 /// A contender, which processes the slice with the given index.
 pub(crate) type Runner<'a> = Box<dyn FnMut(usize) + 'a>;
@@ -33,9 +39,11 @@ pub(crate) fn best(runners: &mut [Runner<'_>], slices: usize, time: Duration, pr
         for (slice, best) in best.iter_mut().enumerate() {
             shuffle(&mut order, &mut random);
             for &runner in &order {
-                let start = Instant::now();
-                runners[runner](slice);
-                best[runner] = best[runner].min(start.elapsed());
+                for _ in 0..IN_A_ROW {
+                    let start = Instant::now();
+                    runners[runner](slice);
+                    best[runner] = best[runner].min(start.elapsed());
+                }
             }
         }
         rounds += 1;
@@ -68,7 +76,7 @@ mod tests {
         let best = best(&mut runners, 2, Duration::ZERO, &Progress::silent());
         drop(runners);
         assert_eq!(best.rounds, FEWEST);
-        assert!(runs.iter().all(|runs| runs.get() == 101 * FEWEST), "{runs:?}");
+        assert!(runs.iter().all(|runs| runs.get() == 101 * FEWEST * IN_A_ROW), "{runs:?}");
     }
 
     #[test]

@@ -12,6 +12,10 @@ use crate::members::{Members, Tally};
 /// The size of a typical read.
 const CHUNK: usize = 64 << 10;
 
+/// More than a slice. Given less, a decoder would free its buffer at the end of each, and whether malloc then returns the
+/// memory to the system and faults it in again would decide the result.
+const KEPT: usize = 8 << 20;
+
 pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     let mut all: Vec<Box<dyn Contender>> = Vec::new();
     for (place, &cpu) in cpus.iter().enumerate() {
@@ -43,13 +47,21 @@ struct How {
     owned: bool,
 }
 
+impl How {
+    /// One that keeps the buffer it needs for whole slices, as the other contenders keep theirs.
+    fn decoder(self) -> Decoder {
+        let decoder = Decoder::new(Rules::json_rpc());
+        if self.piece == CHUNK { decoder } else { decoder.keep_capacity(KEPT) }
+    }
+}
+
 impl Decoding {
     const BORROWED: How = How { piece: usize::MAX, owned: false };
     const CHUNKED: How = How { piece: CHUNK, owned: false };
     const OWNED: How = How { piece: usize::MAX, owned: true };
 
     fn new(name: impl Into<String>, part: Part, cpu: Cpu, how: How) -> Self {
-        Self { name: name.into(), part, cpu, how, decoder: Decoder::new(Rules::json_rpc()) }
+        Self { name: name.into(), part, cpu, how, decoder: how.decoder() }
     }
 }
 
@@ -74,7 +86,7 @@ impl Decoding {
             self.decoder.feed(piece);
             while let Some(frame) = self.decoder.next_frame() {
                 let Ok(frame) = frame else {
-                    self.decoder = Decoder::new(Rules::json_rpc());
+                    self.decoder = self.how.decoder();
                     return None;
                 };
                 if self.how.owned {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::sync::OnceLock;
 
 use super::super::group::Group;
 use super::super::group::packed::Packed;
@@ -76,11 +77,16 @@ impl Avx2<false> {
 }
 
 /// Whether PEXT and PDEP take a few cycles, as on most CPUs, rather than up to hundreds.
+///
+/// Asked once: in a virtual machine, CPUID takes microseconds.
 pub(in crate::json::scan) fn gathers_quickly() -> bool {
-    // SAFETY: every x86-64 CPU has this instruction.
-    #[allow(unused_unsafe, reason = "no longer unsafe in later versions of Rust")]
-    let (id, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
-    !is_early_zen([id.ebx, id.edx, id.ecx], signature)
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        // SAFETY: every x86-64 CPU has this instruction.
+        #[allow(unused_unsafe, reason = "no longer unsafe in later versions of Rust")]
+        let (id, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
+        !is_early_zen([id.ebx, id.edx, id.ecx], signature)
+    })
 }
 
 /// Whether a CPU is a Zen, Zen+ or Zen 2, or Hygon's variant of the first. Of the CPUs with AVX2, only these run PEXT and PDEP
