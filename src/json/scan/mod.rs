@@ -157,7 +157,7 @@ impl Traits {
 
     #[inline(always)]
     fn new(has_escapes: bool, has_controls: bool) -> Self {
-        Self(usize::from(has_escapes) * Self::ESCAPES | usize::from(has_controls) * Self::CONTROLS)
+        Self((usize::from(has_escapes) * Self::ESCAPES) | (usize::from(has_controls) * Self::CONTROLS))
     }
 
     /// Whether there is an escape in one of its strings.
