@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ impl Source for Unsteady<'_> {
 #[cfg(feature = "tokio")]
 impl tokio::io::AsyncRead for Unsteady<'_> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        mut self: std::pin::Pin<&mut Self>,
         cx: &mut Context<'_>,
         room: &mut tokio::io::ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
@@ -61,7 +61,7 @@ impl tokio::io::AsyncRead for Unsteady<'_> {
 
 #[cfg(feature = "futures-io")]
 impl futures_io::AsyncRead for Unsteady<'_> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    fn poll_read(mut self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
         Source::poll_read(&mut *self, cx, room)
     }
 }
@@ -844,6 +844,7 @@ mod on_tokio {
 mod on_futures {
     use futures_util::{SinkExt, StreamExt};
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::Pin;
     use wireline::Encoder;
     use wireline::aio::Futures;
 
