@@ -589,6 +589,26 @@ fn a_turn_that_is_not_taken_passes() {
     assert_eq!(methods(&link.taken()), ["first", "next"]);
 }
 
+/// The last answer may be the last that holds its ledger, whose `wake` holds a sender: dropping it needs the lock under
+/// which the answer was settled.
+#[test]
+fn an_answer_may_be_the_end_of_its_ledger() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    let _ = thread::spawn(move || {
+        let link = Link::new(State::Open(usize::MAX));
+        let writer = LineWriter::new(link.clone(), Rules::mcp());
+        let (sender, other) = (writer.sender(), writer.sender());
+        let owed = Inbound::with_wake(Rules::mcp(), 10, move || drop(other.try_send(|_| Ok(()))));
+        let line = br#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
+        let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line, &Rules::mcp()) else { panic!() };
+        let ticket = owed.admit(&request).unwrap();
+        drop(owed);
+        let sent = sender.try_answer(ticket.respond(&serde_json::json!({})));
+        done.send(sent.is_ok()).unwrap();
+    });
+    assert_eq!(is_done.recv_timeout(std::time::Duration::from_secs(30)), Ok(true), "deadlock");
+}
+
 /// Senders may outlive the writer, but its task doesn't live on with them.
 #[test]
 fn a_writer_that_is_gone_is_not_kept() {

@@ -552,6 +552,23 @@ fn nothing_is_allocated_for_short_ids() {
     assert_eq!(allocations(&uuids), 64);
 }
 
+/// What `answer_rest` gives is known, and so wakes nobody when it is dropped. But the ticket isn't.
+#[test]
+fn a_ticket_dropped_after_the_rest_was_answered_wakes() {
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&wakes);
+    let owed = Inbound::with_wake(Rules::mcp(), 10, move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let ticket = admit(&owed, "1").unwrap();
+    drop(owed.answer_rest(&RpcError::internal()));
+    assert_eq!((wakes.load(Ordering::Relaxed), owed.in_flight()), (0, 1));
+    drop(ticket);
+    assert_eq!((wakes.load(Ordering::Relaxed), owed.in_flight()), (1, 1));
+    assert!(!owed.dropped().next().unwrap().accept().is_empty());
+    assert_eq!(owed.in_flight(), 0);
+}
+
 #[test]
 fn memory_is_given_back_after_a_burst() {
     const REQUESTS: usize = 1_000_000;
@@ -571,6 +588,23 @@ fn memory_is_given_back_after_a_burst() {
         });
         assert!((info.bytes_current as usize) < most, "{} bytes are kept", info.bytes_current);
     }
+
+    // Long ids, and answers as long as a buffer that is kept may be.
+    const LONG: usize = 20_000;
+    let result = "x".repeat(1500);
+    let mut owed = None;
+    let info = measure(|| {
+        let ledger = owed.insert(Inbound::new(Rules::json_rpc(), LONG));
+        let id = |number: usize| format!("\"{number:01000}\"");
+        let tickets: Vec<_> = (0..LONG).map(|number| admit(ledger, &id(number)).unwrap()).collect();
+        let mut out = BytesMut::new();
+        for ticket in tickets {
+            out.clear();
+            ticket.respond(&result).accept_into(&mut out);
+        }
+        assert_eq!(ledger.in_flight(), 0);
+    });
+    assert!(info.bytes_current < 192 << 10, "{} bytes are kept", info.bytes_current);
 
     let mut asked = None;
     let info = measure(|| {

@@ -369,7 +369,8 @@ typedef struct wl_refused {
     struct wl_span message;
 } wl_refused;
 
-// Called whenever a ticket or an answer is freed without being accepted, on whichever thread does so.
+// Called when a ticket or its answer is freed without being accepted and its request is still owed, on whichever thread
+// frees it. Freeing an answer that came from the queue of dropped requests doesn't call it again.
 //
 // It should only signal another thread. It must not call the library or throw an exception.
 typedef void (*wl_wake)(void *context);

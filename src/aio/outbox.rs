@@ -289,9 +289,8 @@ impl Future for Answering<'_> {
 
 /// Sends lines to a [`LineWriter`](super::LineWriter), from any task or thread.
 ///
-/// Clones are cheap. A message counts as sent when it is among what the writer is to write. If more than the
-/// [backlog](super::LineWriter::backlog) waits for that, the `async` methods wait, and the others fail with
-/// [`SendError::Full`].
+/// Clones are cheap. A message counts as sent once it is in the writer's queue. While the queue exceeds the
+/// [backlog](super::LineWriter::backlog), the `async` methods wait, and the others fail with [`SendError::Full`].
 ///
 /// ```
 /// # #[cfg(feature = "tokio")]

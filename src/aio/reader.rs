@@ -155,7 +155,7 @@ impl<R: Source> FrameReader<R> {
         &self.input.decoder
     }
 
-    /// The source, and what was read from it that no frame or fault has been made of.
+    /// The source, and the bytes read from it that aren't part of any frame or fault yet.
     pub fn into_parts(self) -> (R, BytesMut) {
         (self.source, self.input.decoder.into_buffer())
     }

@@ -175,7 +175,7 @@ mod sink {
         }
     }
 
-    /// The request counts as answered once the answer is among what is to be written.
+    /// The request counts as answered once the answer is in the queue.
     impl<W: Target + Unpin> Sink<Answer> for LineWriter<W> {
         type Error = io::Error;
 

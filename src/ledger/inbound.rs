@@ -67,7 +67,10 @@ impl Inbound {
         Self::with_wake(rules, limit, || {})
     }
 
-    /// A ledger that calls `wake` whenever a ticket or an answer is dropped.
+    /// A ledger that calls `wake` whenever a ticket or an answer is dropped whose request is still owed an answer.
+    ///
+    /// Answers from [`dropped`](Self::dropped) and [`answer_rest`](Self::answer_rest) are an exception: a writer that can't
+    /// send them would keep waking itself.
     ///
     /// The writing thread or task can then send the [answers still owed](Self::dropped). `wake` runs on the thread that
     /// drops the ticket. It should only send a signal, since it may be called during a panic, or while that thread

@@ -56,8 +56,8 @@ pub(super) struct Owed {
     shards: Box<[Mutex<Shard>]>,
 }
 
-/// What one shard's claims share of all that is owed. Each shard has one, with a count of references of its own: if there
-/// were one count for all, threads would wait for each other at it, though never at the same shard.
+/// What the claims of one shard hold. Each shard has its own reference count: with a single one, threads on different shards
+/// would still contend for it.
 #[repr(align(128))]
 pub(super) struct Share {
     owed: Arc<Owed>,
@@ -210,6 +210,7 @@ impl Owed {
             && shard.spares.len() < SPARES
         {
             body.line.clear();
+            body.id = Id::NULL; // a long one is on the heap
             shard.spares.push(body);
         }
         let Some(state) = shard.table.get_mut(number) else { return false };
@@ -317,8 +318,14 @@ impl Owed {
         let mut shard = self.lock(at);
         let Some(state) = shard.table.get_mut(number) else { return };
         if state.flags & (SETTLED | QUEUED) != 0 {
+            let is_owed = state.flags & SETTLED == 0;
             drop(shard);
-            return self.release(slot);
+            self.release(slot);
+            // Whoever queued it may have been known, and then nobody has been woken for it.
+            if is_owed && !is_known {
+                (self.wake)();
+            }
+            return;
         }
         state.flags |= QUEUED;
         drop(shard);
@@ -472,11 +479,14 @@ impl Owed {
     }
 }
 
-/// Wakers to wake when this is dropped. That must not happen under a lock that a woken task might take.
+/// What to do once a lock is released, when this is dropped: wake others, and let go of the ledger. Either may run code of
+/// the program that takes the same lock.
 #[derive(Default)]
 pub(crate) struct Wakes {
     /// Boxed, because there are hardly ever any.
     waiting: Option<Box<Waiting>>,
+    /// What was settled last. It may be the last reference to its ledger, with which `wake` is dropped.
+    kept: Option<Arc<Share>>,
 }
 
 #[derive(Default)]
@@ -484,9 +494,22 @@ struct Waiting {
     due: Vec<Waker>,
     /// Wakers that are only dropped. That may drop a task, and with it another ticket.
     unneeded: Vec<Waker>,
+    /// Other ledgers, if a batch has answers of several.
+    kept: Vec<Arc<Share>>,
 }
 
 impl Wakes {
+    /// Keeps a ledger alive until this is dropped.
+    #[inline(always)]
+    pub(super) fn keep(&mut self, share: Arc<Share>) {
+        let owed = Arc::as_ptr(&share.owed);
+        if let Some(before) = self.kept.replace(share)
+            && Arc::as_ptr(&before.owed) != owed
+        {
+            self.waiting().kept.push(before);
+        }
+    }
+
     #[cold]
     fn waiting(&mut self) -> &mut Waiting {
         self.waiting.get_or_insert_default()

@@ -11,8 +11,8 @@ use crate::message::Id;
 const CHUNK: usize = u32::BITS as usize;
 /// The smallest size of an index that isn't empty.
 const LEAST: usize = 16;
-/// Up to this many places, an index has four for each entry, so that hardly two entries want the same one, which costs more
-/// than the search itself; beyond that two, to save memory.
+/// An index of up to this many places has at least four per entry, because a collision costs more than the lookup itself. A
+/// larger one has at least two, to save memory.
 const SMALL: usize = 1024;
 /// A place of the index without an entry. No slab is large enough for this number.
 const VACANT: u64 = u64::MAX;

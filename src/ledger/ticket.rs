@@ -197,7 +197,10 @@ impl Claim {
     /// Settles the request, and returns the body for reuse. Returns whether to send the answer.
     #[inline(always)]
     pub(super) fn settle(mut self, body: Box<Body>, wakes: &mut Wakes) -> bool {
-        self.owed.take().is_some_and(|owed| owed.settle(self.slot(), Some(body), wakes))
+        let Some(owed) = self.owed.take() else { return false };
+        let is_wanted = owed.settle(self.slot(), Some(body), wakes);
+        wakes.keep(owed);
+        is_wanted
     }
 }
 

@@ -31,8 +31,8 @@ mod tests;
 ///
 /// No JSON value is empty, so the empty span stands for none.
 ///
-/// One word, because it is read right after it was written: the CPU can't load at once what was stored as two halves without
-/// waiting for both.
+/// One word, because it is read right after it is written: a load that spans several stores stalls until all of them are
+/// done.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span(u64);
 
@@ -146,8 +146,7 @@ pub(crate) struct Scanned {
 
 /// What is out of the ordinary about a valid text, if anything.
 ///
-/// One word rather than several `bool`s: the result of a scan is read right after it was written, and the CPU can't load at
-/// once what was stored piece by piece without waiting for all of it (7 ns of a small message).
+/// One word rather than several `bool`s, for the same reason as [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits(usize);
 
