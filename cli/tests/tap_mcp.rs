@@ -165,7 +165,8 @@ fn ignored_signals_are_inherited() {
         let mask = text(&output.stdout).trim_start_matches("SigIgn:").trim().to_owned();
         u64::from_str_radix(&mask, 16).unwrap()
     };
-    let tap = format!("{} tap -qq --", env!("CARGO_BIN_EXE_wireline"));
+    // Cargo may set variables whose names are not identifiers.
+    let tap = format!("env -i PATH=\"$PATH\" {} tap -qq --", env!("CARGO_BIN_EXE_wireline"));
     for (names, bits) in [("", 0), ("PIPE", 0x1000), ("XFSZ", 0x100_0000), ("PIPE XFSZ", 0x100_1000)] {
         let mask = run(names, &tap);
         assert_eq!((mask, mask & bits), (run(names, ""), bits), "{names}");
@@ -182,6 +183,21 @@ fn ignored_signals_are_inherited() {
     let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(127));
     assert!(text(&output.stderr).starts_with("wireline: cannot run there-is-no-such-program: "));
+}
+
+#[test]
+fn environment_passes_whatever_signals_are_ignored() {
+    // Some shells remove variables whose names are not identifiers.
+    let wireline = env!("CARGO_BIN_EXE_wireline");
+    for ignored in ["", "PIPE"] {
+        let script =
+            format!("trap '' USR2 {ignored}; exec env -i PATH=\"$PATH\" a.b=1 x-y=2 ok=3 {wireline} tap -qq -- env");
+        let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
+        for variable in ["a.b=1", "x-y=2", "ok=3"] {
+            let environment = text(&output.stdout);
+            assert!(environment.lines().any(|line| line == variable), "{ignored}: {variable}\n{environment}");
+        }
+    }
 }
 
 #[test]

@@ -46,10 +46,11 @@ pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usi
     file.write(text)
 }
 
-/// Starts the server, with the signals ignored that this process was started with.
+/// Starts the server. It ignores every signal that was ignored when this process started, with one exception: SIGPIPE is
+/// not ignored if the environment would not pass through a shell.
 pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
     // What cannot be found is reported as always.
-    if !ignored::was_sigpipe_ignored() || !is_found(command.get_program()) {
+    if !ignored::was_sigpipe_ignored() || !is_found(command.get_program()) || !passes_through_shell() {
         return command.spawn();
     }
     // The standard library turns SIGPIPE back on in each process that it starts. A shell can ignore it again.
@@ -59,6 +60,19 @@ pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => command.spawn(),
         spawned => spawned,
     }
+}
+
+/// Whether a shell passes on every variable of this process's environment, which is the server's as well. Some shells,
+/// such as dash, remove those whose names are not identifiers, and a server needs its variables more than an ignored
+/// SIGPIPE.
+fn passes_through_shell() -> bool {
+    std::env::vars_os().all(|(name, _)| is_identifier(name.as_bytes()))
+}
+
+/// Whether a shell can have a variable of this name.
+fn is_identifier(name: &[u8]) -> bool {
+    name.first().is_some_and(|first| !first.is_ascii_digit())
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 /// Whether there is a program of this name, as a path or in one of the directories for programs.
