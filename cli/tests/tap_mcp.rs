@@ -173,16 +173,31 @@ fn ignored_signals_are_inherited() {
     }
 
     // The server's exit code and its arguments pass through.
-    let script = format!(
-        "trap '' PIPE; exec {} tap -qq -- sh -c 'echo \"$0|$1\"; exit 7' 'a b' '$x\"'",
-        env!("CARGO_BIN_EXE_wireline")
-    );
-    let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
+    let run = |server: &str| {
+        let script = format!("trap '' PIPE; exec {tap} {server}");
+        Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap()
+    };
+    let output = run("sh -c 'echo \"$0|$1\"; exit 7' 'a b' '$x\"'");
     assert_eq!((text(&output.stdout), output.status.code()), ("a b|$x\"\n", Some(7)));
-    let script = format!("trap '' PIPE; exec {} tap -qq -- there-is-no-such-program", env!("CARGO_BIN_EXE_wireline"));
-    let output = Command::new("sh").args(["-c", &script]).stdin(std::process::Stdio::null()).output().unwrap();
+
+    // What cannot be run is told as it is without ignored signals.
+    let output = run("there-is-no-such-program");
     assert_eq!(output.status.code(), Some(127));
     assert!(text(&output.stderr).starts_with("wireline: cannot run there-is-no-such-program: "));
+    let plain = file("not-executable", "echo no\n");
+    std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (path, directory) = (plain.to_str().unwrap(), plain.parent().unwrap().to_str().unwrap());
+    let name = plain.file_name().unwrap().to_str().unwrap();
+    let by_name =
+        format!("trap '' PIPE; exec env -i PATH='{directory}' {} tap -qq -- '{name}'", env!("CARGO_BIN_EXE_wireline"));
+    let by_name = Command::new("sh").args(["-c", &by_name]).stdin(std::process::Stdio::null()).output().unwrap();
+    for (program, output) in
+        [(path, run(&format!("'{path}'"))), (directory, run(&format!("'{directory}'"))), (name, by_name)]
+    {
+        assert_eq!(output.status.code(), Some(126), "{program}");
+        let expected = format!("wireline: cannot run {program}: Permission denied");
+        assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
+    }
 }
 
 #[test]

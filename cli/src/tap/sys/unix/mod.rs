@@ -15,7 +15,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
@@ -49,8 +49,8 @@ pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usi
 /// Starts the server. It ignores every signal that was ignored when this process started, with one exception: SIGPIPE is
 /// not ignored if the environment would not pass through a shell.
 pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
-    // What cannot be found is reported as always.
-    if !ignored::was_sigpipe_ignored() || !is_found(command.get_program()) || !passes_through_shell() {
+    // What cannot be run is reported as always.
+    if !ignored::was_sigpipe_ignored() || !is_runnable(command.get_program()) || !passes_through_shell() {
         return command.spawn();
     }
     // The standard library turns SIGPIPE back on in each process that it starts. A shell can ignore it again.
@@ -75,13 +75,14 @@ fn is_identifier(name: &[u8]) -> bool {
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Whether there is a program of this name, as a path or in one of the directories for programs.
-fn is_found(program: &OsStr) -> bool {
+/// Whether there is a program of this name that may be run, as a path or in one of the directories for programs.
+fn is_runnable(program: &OsStr) -> bool {
+    let may_run = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     if program.as_bytes().contains(&b'/') {
-        return Path::new(program).exists();
+        return may_run(Path::new(program));
     }
     let directories = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&directories).any(|directory| directory.join(program).is_file())
+    std::env::split_paths(&directories).any(|directory| may_run(&directory.join(program)))
 }
 
 /// Waits until the server has exited, and stops forwarding signals before its process id can be reused.
