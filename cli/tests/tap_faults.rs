@@ -5,6 +5,7 @@ mod common;
 mod tapping;
 
 use std::io::{BufRead, BufReader, Write};
+use std::time::Duration;
 
 use common::{file, new_file, run};
 use tapping::{session, tap, text, wait_for_exit};
@@ -76,6 +77,26 @@ fn printed_message_is_told_while_the_client_waits() {
     log.for_each(drop);
     followed.for_each(drop);
     assert!(wait_for_exit(&mut tap).success() && wait_for_exit(&mut follower).success());
+}
+
+#[test]
+fn message_printed_slowly_is_one_fault_to_a_follower() {
+    let recording = file("printed-slowly.tap", "{\"wireline-recording\":1,\"time\":1.0}\n");
+    let mut follower = common::wireline(&["show", "--follow", recording.to_str().unwrap()]).spawn().unwrap();
+    let mut followed = BufReader::new(follower.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut writer = std::fs::OpenOptions::new().append(true).open(&recording).unwrap();
+    for (line, time) in PRINTED.lines().zip(1..) {
+        let line = serde_json::to_string(line).unwrap();
+        let time = 1.0 + f64::from(time) * 0.05;
+        writer.write_all(format!("{{\"time\":{time},\"from\":\"server\",\"line\":{line}}}\n").as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Told although the session goes on.
+    let first = followed.next().unwrap();
+    assert!(first.contains("lines 1–13: one message printed"), "{first}");
+    writer.write_all(b"{\"time\":9.0,\"event\":\"end\",\"code\":0}\n").unwrap();
+    assert!(!followed.any(|line| line.contains(" fault ")));
+    assert!(wait_for_exit(&mut follower).success());
 }
 
 #[test]

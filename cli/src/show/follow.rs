@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::recording;
 
@@ -37,6 +37,19 @@ impl FollowedFile {
     pub(super) fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
+}
+
+/// Whether something is true now and at every look until `time` is over. Returns as soon as it is not.
+pub(super) fn stays_true(is_true: impl Fn() -> bool, time: Duration) -> bool {
+    let started = Instant::now();
+    while is_true() {
+        let left = time.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(INTERVAL));
+    }
+    false
 }
 
 impl Read for FollowedFile {

@@ -15,7 +15,7 @@ use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side};
 use crate::terminal::{Styles, terminal_columns};
-use crate::transcript::{Faults, Payloads, Transcript};
+use crate::transcript::{Faults, Payloads, RUN_PAUSE, Transcript};
 use follow::FollowedFile;
 
 /// Show the transcript of a recording again, or a part of it
@@ -179,10 +179,6 @@ impl Showing<'_> {
             let is_end = matches!(entry.content, Content::End { .. });
             self.add(entry.content, entry.at);
             let is_all_read = || followed.is_some_and(|file| file.metadata().is_ok_and(|it| it.len() <= reader.offset));
-            if self.transcript.run_deadline().is_some() && is_all_read() {
-                // The next line may be long in coming.
-                self.transcript.end_run();
-            }
             if self.args.follow
                 || self.transcript.text.len() >= WRITE_LEN
                 || self.last_write.elapsed() >= WRITE_INTERVAL
@@ -191,6 +187,11 @@ impl Showing<'_> {
             }
             if is_end && is_all_read() {
                 break Ok(());
+            }
+            if self.transcript.run_deadline().is_some() && follow::stays_true(is_all_read, RUN_PAUSE) {
+                // As in a live session: the next line may be long in coming.
+                self.transcript.end_run();
+                self.write()?;
             }
         };
         self.end_streams(last);

@@ -9,7 +9,7 @@ use crate::findings::{EqualFaults, Likeness, LinePart, MAX_EQUAL, PrintedRun};
 use crate::session::Side;
 
 /// How long to wait for more lines of a message that is printed over several lines.
-const RUN_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const RUN_PAUSE: Duration = Duration::from_millis(200);
 
 /// What is known of the faults so far.
 #[derive(Default)]

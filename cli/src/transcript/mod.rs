@@ -24,7 +24,7 @@ use crate::protocol::{Hello, Progress};
 use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, displayed_id};
 use crate::terminal::{Styles, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Seconds, counted};
-pub(crate) use faults::Faults;
+pub(crate) use faults::{Faults, RUN_PAUSE};
 
 /// The width of time, direction and kind.
 const INDENT: usize = 24;
