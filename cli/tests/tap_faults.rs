@@ -100,6 +100,21 @@ fn message_printed_slowly_is_one_fault_to_a_follower() {
 }
 
 #[test]
+fn messages_printed_with_a_pause_between_them_are_several_faults() {
+    let printed = file("printed-twice.txt", PRINTED);
+    let server = format!("read line; cat '{0}'; sleep 0.7; cat '{0}'; cat >/dev/null", printed.display());
+    let recording = new_file("printed-twice.tap");
+    let name = recording.to_str().unwrap();
+    let output = session(&["--record", name], &["sh", "-c", &server], REQUEST.as_bytes());
+    let shown = run(&["show", name]);
+    for log in [text(&output.stderr), &shown.stdout] {
+        let [first, second] = &faults(log)[..] else { panic!("expected two:\n{log}") };
+        assert!(first.starts_with("← fault        lines 1–13: one message printed over several"), "{log}");
+        assert!(second.starts_with("← fault        lines 14–26: one message printed over several"), "{log}");
+    }
+}
+
+#[test]
 fn equal_faults_are_counted_after_a_while() {
     let noise = "debug: called\n".repeat(500) + &format!("{PRINTED}\n").repeat(30);
     let recording = new_file("noise.tap");

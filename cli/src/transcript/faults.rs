@@ -43,6 +43,11 @@ impl Transcript {
             self.write_fault(from, fault, is_entry, at);
             return;
         }
+        let is_late = |run: &Run| at.saturating_sub(run.last_at) > RUN_PAUSE;
+        if self.faults.run.as_ref().is_some_and(is_late) {
+            // A recording is read faster than it was made.
+            self.end_run();
+        }
         let part = LinePart::new(fault, line);
         if let Some(run) = &mut self.faults.run
             && run.from == from
