@@ -104,7 +104,7 @@ impl PrintedRun {
         }
         let depth = self.depth.saturating_sub(closed);
         self.messages += u64::from(depth == 0 && opened > 0);
-        self.depth = depth + opened;
+        self.depth = depth.saturating_add(opened);
         self.last = number;
         true
     }
