@@ -6,7 +6,7 @@ while IFS= read -r line; do
             echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"demo","version":"1.0"}}}' ;;
         *'"tools/list"'*)
             echo 'Listing tools'
-            sleep 0.03
+            sleep 0.1
             echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"echo","description":"Repeats a text"}]}}' ;;
         *'"echo"'*)
             echo '{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"hello"}]}}' ;;
