@@ -87,7 +87,7 @@ Files:
 Signals:
   SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are forwarded to the server unless they are ignored. While the \
 tap is in the foreground of a terminal, SIGINT and SIGQUIT are not forwarded, because Ctrl-C and Ctrl-\\ signal the \
-server as well. On Linux, the server ignores whatever signals the tap was started with as ignored. SIGPIPE is an \
+server as well. On Linux, the server ignores every signal that was ignored when the tap started. SIGPIPE is an \
 exception if an environment variable has a name that is not valid in a shell, such as a.b.
 
 On Windows:

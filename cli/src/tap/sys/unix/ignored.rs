@@ -1,4 +1,4 @@
-//! The signals that this process was started with as ignored: `nohup` and `systemd` set some, and a server inherits them.
+//! The signals that were ignored when this process started: `nohup` and `systemd` set some, and a server inherits them.
 
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
