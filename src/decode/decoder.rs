@@ -253,7 +253,12 @@ impl Decoder {
     #[inline]
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
         let ready = self.next_ready()?;
-        Some(self.take(ready))
+        if let Ready::Line = ready
+            && let Some(message) = self.cursor.take_message(&self.lines, &self.rules)
+        {
+            return Some(Ok(Frame::Message(message)));
+        }
+        self.cursor.take_other(ready, &self.lines, &self.rules)
     }
 
     /// Ends the stream: what came after the last line feed becomes a frame or a fault as well.
@@ -477,6 +482,17 @@ impl Cursor {
         let position = self.position;
         self.pass(self.next + line.len() + 1, self.next..self.next + text.len());
         Some(Message::new(Text::borrowed(text, Some(lines)), position, 0, envelope))
+    }
+
+    #[inline(never)]
+    fn take_other<'l>(&mut self, ready: Ready, lines: &'l Bytes, rules: &Rules) -> Option<Result<Frame<'l>, Fault>> {
+        match ready {
+            Ready::Line => Some(self.take_line(lines, rules)),
+            Ready::Discarded(fault) => {
+                fault.log();
+                Some(Err(fault))
+            }
+        }
     }
 
     /// The next line, whatever it is.

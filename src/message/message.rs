@@ -77,13 +77,12 @@ pub struct Response<'a> {
 impl<'a> Message<'a> {
     /// `text` starts at byte `start` of its line.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "no line is longer than 4 GiB")]
     pub(crate) fn new(text: Text<'a>, position: Position, start: usize, envelope: Envelope) -> Self {
         let id = match envelope.id.is_empty() {
             true => None,
             false => Some(Id::of_permitted(text.short_part(envelope.id.range()))),
         };
-        let parts = Parts { text, id, position, start: start as u32, envelope };
+        let parts = Parts { text, id, position, start, envelope };
         // All three are laid out alike, so this costs no more than setting a tag.
         match envelope.kind {
             Kind::Request => Self::Request(Request { parts }),
@@ -447,7 +446,7 @@ struct Parts<'a> {
     id: Option<Id<'a>>,
     position: Position,
     /// Where `text` starts in the line.
-    start: u32,
+    start: usize,
     envelope: Envelope,
 }
 
@@ -473,7 +472,7 @@ impl<'a> Parts<'a> {
 
     fn ranges(&self) -> Ranges {
         let Envelope { kind, id, method, payload, .. } = self.envelope;
-        let start = self.start as usize;
+        let start = self.start;
         let range =
             |span: Span, wanted: bool| (wanted && !span.is_empty()).then(|| start + span.start()..start + span.end());
         Ranges {

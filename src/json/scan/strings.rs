@@ -15,7 +15,7 @@ pub(super) struct Strings {
 
 /// An escape sequence that continues in the next block.
 #[derive(Clone, Copy, Default)]
-struct Escapes {
+pub(super) struct Escapes {
     /// 1 if the previous block ended in a backslash that escapes the next byte.
     escaped: u64,
     /// The first bytes of the next block, up to four, that must be hexadecimal digits.
@@ -51,11 +51,12 @@ impl Strings {
             return Err(Rejected);
         }
         text.step();
-        let (to, high) = if masks.backslash | self.escapes.pending() == 0 {
-            cpu.skip_plain(text.as_bytes(), text.at())
+        let (to, high);
+        if masks.backslash | self.escapes.pending() == 0 {
+            (to, high) = cpu.skip_plain(text.as_bytes(), text.at());
         } else {
-            self.escapes.skip(cpu, text.as_bytes(), text.at())
-        };
+            (self.escapes, to, high) = cpu.skip_escaped(self.escapes, text.as_bytes(), text.at());
+        }
         text.skip_to(to, high);
         Ok(())
     }
@@ -103,10 +104,10 @@ impl Escapes {
     /// The bytes that make escape sequences invalid, given those that backslashes escape.
     #[inline(always)]
     fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, escaped: u64) -> u64 {
-        let masks = cpu.escapes(block);
-        let unicode = escaped & masks.unicode;
-        let mut wrong = escaped & !masks.escapable;
-        if unicode | self.hex != 0 {
+        let mut wrong = escaped & !cpu.escapable(block);
+        if wrong | self.hex != 0 {
+            let unicode = wrong & cpu.unicode(block);
+            wrong ^= unicode;
             let digits = unicode << 1 | unicode << 2 | unicode << 3 | unicode << 4 | self.hex;
             self.hex = unicode >> 63 | unicode >> 62 | unicode >> 61 | unicode >> 60;
             wrong |= digits & !cpu.hex(block);
@@ -117,7 +118,7 @@ impl Escapes {
     /// Skips blocks from `at` on that lie inside one string, escapes included. Returns where they end, and whether they have
     /// bytes beyond ASCII.
     #[inline(always)]
-    fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
+    pub(super) fn skip<C: Masks>(&mut self, cpu: C, text: &[u8], mut at: usize) -> (usize, bool) {
         let mut high = 0;
         loop {
             let mut is_plain = false;
@@ -142,9 +143,7 @@ impl Escapes {
     /// Skips one block, unless a string ends in it or it is invalid.
     #[inline(always)]
     fn skip_block<C: Masks>(&mut self, cpu: C, block: &Block) -> Option<Skipped> {
-        let masks = cpu.strings(block);
-        // Either control characters or bytes beyond ASCII. Most blocks have none.
-        let control = if masks.odd == 0 { 0 } else { masks.odd & !cpu.high(block) };
+        let masks = cpu.insides(block);
         let (mut quote, mut wrong) = (masks.quote, 0);
         let mut after = *self;
         if masks.backslash | self.pending() != 0 {
@@ -152,17 +151,17 @@ impl Escapes {
             quote &= !escaped;
             wrong = after.wrong(cpu, block, escaped);
         }
-        if quote | wrong | control != 0 {
+        if quote | wrong | masks.control != 0 {
             return None;
         }
         *self = after;
-        Some(Skipped { high: masks.odd, is_plain: masks.backslash | after.pending() == 0 })
+        Some(Skipped { high: masks.high, is_plain: masks.backslash | after.pending() == 0 })
     }
 }
 
 /// A block inside a string.
 struct Skipped {
-    /// Its bytes beyond ASCII.
+    /// Not zero if it has bytes beyond ASCII.
     high: u64,
     /// Whether it has no backslash, and no escape sequence continues after it.
     is_plain: bool,

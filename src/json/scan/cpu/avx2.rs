@@ -9,9 +9,10 @@ use super::super::group::packed::Packed;
 use super::super::group::planes::{KindMasks, Kinds, Planes};
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
+use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -210,15 +211,33 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> EscapeMasks {
+    fn insides(self, block: &Block) -> InsideMasks {
         with_avx2!({
             let (low, high) = load(block);
-            let (low, high) = (escapable(low), escapable(high));
-            let none = _mm256_setzero_si256();
-            EscapeMasks {
-                escapable: !join(_mm256_cmpeq_epi8(low, none), _mm256_cmpeq_epi8(high, none)),
-                unicode: join(low, high),
+            let control = _mm256_or_si256(within(low, 0, 0x20), within(high, 0, 0x20));
+            InsideMasks {
+                quote: equal(low, high, b'"'),
+                backslash: equal(low, high, b'\\'),
+                control: any(control),
+                high: any(_mm256_or_si256(low, high)),
             }
+        })
+    }
+
+    #[inline(always)]
+    fn escapable(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            let none = _mm256_setzero_si256();
+            !join(_mm256_cmpeq_epi8(escapable(low), none), _mm256_cmpeq_epi8(escapable(high), none))
+        })
+    }
+
+    #[inline(always)]
+    fn unicode(self, block: &Block) -> u64 {
+        with_avx2!({
+            let (low, high) = load(block);
+            equal(low, high, b'u')
         })
     }
 
@@ -238,6 +257,18 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     #[inline(always)]
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
         with_avx2!(skip_plain(text, from))
+    }
+
+    #[inline(always)]
+    fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        /// Not inlined, so that its constants stay in registers.
+        #[target_feature(enable = "avx2,bmi1")]
+        #[inline(never)]
+        fn skip_escaped<C: Masks>(cpu: C, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+            let (to, high) = escapes.skip(cpu, text, from);
+            (escapes, to, high)
+        }
+        with_avx2!(skip_escaped(self, escapes, text, from))
     }
 
     #[inline(always)]
@@ -303,6 +334,17 @@ unsafe fn join(low: __m256i, high: __m256i) -> u64 {
     // SAFETY: the caller vouches for AVX2.
     let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
     u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
+}
+
+/// Not zero if a byte has its top bit set.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn any(v: __m256i) -> u64 {
+    // SAFETY: the caller vouches for AVX2.
+    u64::from(unsafe { _mm256_movemask_epi8(v) }.cast_unsigned())
 }
 
 /// # Safety
@@ -393,7 +435,7 @@ unsafe fn below_space(v: __m256i) -> __m256i {
     unsafe { _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), v) }
 }
 
-/// Not zero in each byte that may come after a backslash, and with the top bit set in each `u`.
+/// Not zero in each byte that makes an escape sequence with the backslash before it.
 ///
 /// Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles that it may
 /// come with.
@@ -405,8 +447,8 @@ unsafe fn below_space(v: __m256i) -> __m256i {
 unsafe fn escapable(v: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
-        let by_low = both_lanes([0, 0, 0b1101, 0, 8, 0x80, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
-        let by_high = both_lanes([0, 0, 1, 0, 0, 2, 4, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let by_low = both_lanes([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
+        let by_high = both_lanes([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
         let high_nibbles = _mm256_and_si256(_mm256_srli_epi16::<4>(v), _mm256_set1_epi8(0x0f));
         _mm256_and_si256(_mm256_shuffle_epi8(by_low, v), _mm256_shuffle_epi8(by_high, high_nibbles))
     }

@@ -6,9 +6,10 @@ use std::arch::x86_64::*;
 use super::super::group::Tokens;
 use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
+use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Gather, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -132,20 +133,34 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> EscapeMasks {
+    fn insides(self, block: &Block) -> InsideMasks {
+        with_avx512!({
+            let v = load(block);
+            InsideMasks {
+                quote: equal(v, b'"'),
+                backslash: equal(v, b'\\'),
+                control: within(v, 0, 0x20),
+                high: _mm512_movepi8_mask(v),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn escapable(self, block: &Block) -> u64 {
         with_avx512!({
             let v = load(block);
             // Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles
-            // that it may come with. `u` has the top bit besides.
-            let by_low = all_lanes([0, 0, 0b1101, 0, 8, 0x80, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
-            let by_high = all_lanes([0, 0, 1, 0, 0, 2, 4, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]);
+            // that it may come with.
+            let by_low = all_lanes([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
+            let by_high = all_lanes([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
             let high_nibbles = _mm512_and_si512(_mm512_srli_epi16::<4>(v), _mm512_set1_epi8(0x0f));
-            let (low, high) = (_mm512_shuffle_epi8(by_low, v), _mm512_shuffle_epi8(by_high, high_nibbles));
-            EscapeMasks {
-                escapable: _mm512_test_epi8_mask(low, high),
-                unicode: _mm512_movepi8_mask(_mm512_and_si512(low, high)),
-            }
+            _mm512_test_epi8_mask(_mm512_shuffle_epi8(by_low, v), _mm512_shuffle_epi8(by_high, high_nibbles))
         })
+    }
+
+    #[inline(always)]
+    fn unicode(self, block: &Block) -> u64 {
+        with_avx512!(equal(load(block), b'u'))
     }
 
     #[inline(always)]
@@ -159,6 +174,18 @@ impl Masks for Avx512 {
     #[inline(always)]
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
         with_avx512!(skip_plain(text, from))
+    }
+
+    #[inline(always)]
+    fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        /// Not inlined, so that its constants stay in registers.
+        #[target_feature(enable = "avx512f,avx512bw,bmi1")]
+        #[inline(never)]
+        fn skip_escaped(cpu: Avx512, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+            let (to, high) = escapes.skip(cpu, text, from);
+            (escapes, to, high)
+        }
+        with_avx512!(skip_escaped(self, escapes, text, from))
     }
 
     #[inline(always)]

@@ -14,6 +14,8 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 mod utf8;
 
+use super::strings::Escapes;
+
 /// The unit of work.
 pub(super) type Block = [u8; BLOCK];
 
@@ -67,13 +69,15 @@ pub(super) struct ExponentMasks {
     pub(super) exponent: u64,
 }
 
-/// What may follow a backslash.
+/// What matters about a block inside a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EscapeMasks {
-    /// One of `"\/bfnrtu`.
-    pub(super) escapable: u64,
-    /// `u`.
-    pub(super) unicode: u64,
+pub(super) struct InsideMasks {
+    pub(super) quote: u64,
+    pub(super) backslash: u64,
+    /// Not zero if there are control characters.
+    pub(super) control: u64,
+    /// Not zero if there are bytes beyond ASCII.
+    pub(super) high: u64,
 }
 
 /// A CPU's answers about one block.
@@ -106,7 +110,19 @@ pub(super) trait Masks: Copy {
     /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
     fn alpha(self, block: &Block) -> u64;
 
-    fn escapes(self, block: &Block) -> EscapeMasks;
+    #[inline(always)]
+    fn insides(self, block: &Block) -> InsideMasks {
+        let StringMasks { quote, backslash, odd } = self.strings(block);
+        // Most blocks have neither control characters nor bytes beyond ASCII.
+        let high = if odd == 0 { 0 } else { self.high(block) };
+        InsideMasks { quote, backslash, control: odd & !high, high }
+    }
+
+    /// One of `"\/bfnrt`, which make an escape sequence with the backslash before them.
+    fn escapable(self, block: &Block) -> u64;
+
+    /// `u`, which begins a longer one.
+    fn unicode(self, block: &Block) -> u64;
 
     /// `0` to `9`, `a` to `f`, `A` to `F`.
     fn hex(self, block: &Block) -> u64;
@@ -114,6 +130,13 @@ pub(super) trait Masks: Copy {
     /// Skips blocks from `from` on that have no quote, backslash or control character, as most of a long string. Returns where
     /// they end, and whether they have bytes beyond ASCII.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
+
+    /// [`Escapes::skip`], possibly as a function of its own.
+    #[inline(always)]
+    fn skip_escaped(self, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        let (to, high) = escapes.skip(self, text, from);
+        (escapes, to, high)
+    }
 
     /// Whether `text` is valid UTF-8.
     #[inline(always)]
@@ -177,10 +200,11 @@ mod tests {
             ExponentMasks { plus: is(|b| b == b'+'), exponent: is(|b| matches!(b, b'e' | b'E')) }
         );
         assert_eq!(masks.alpha(block), is(|b| b & 0x40 != 0));
-        assert_eq!(
-            masks.escapes(block),
-            EscapeMasks { escapable: is(|b| b"\"\\/bfnrtu".contains(&b)), unicode: is(|b| b == b'u') }
-        );
+        let insides = masks.insides(block);
+        assert_eq!((insides.quote, insides.backslash), (is(|b| b == b'"'), is(|b| b == b'\\')));
+        assert_eq!((insides.control != 0, insides.high != 0), (is(|b| b < 0x20) != 0, is(|b| b >= 0x80) != 0));
+        assert_eq!(masks.escapable(block), is(|b| b"\"\\/bfnrt".contains(&b)));
+        assert_eq!(masks.unicode(block), is(|b| b == b'u'));
         assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));
         let plain = !block.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
         let high = plain && block.iter().any(|&b| b >= 0x80);

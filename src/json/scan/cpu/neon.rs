@@ -7,7 +7,7 @@ use std::arch::is_aarch64_feature_detected;
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
 /// Proof that NEON is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,21 +158,22 @@ impl Masks for Neon {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> EscapeMasks {
+    fn escapable(self, block: &Block) -> u64 {
         with_neon!({
-            let block = load(block);
             // Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles
             // that it may come with.
-            let by_low = table([0, 0, 0b1101, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
+            let by_low = table([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
             let by_high = table([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
-            EscapeMasks {
-                escapable: join(each!(v of block => vtstq_u8(
-                    vqtbl1q_u8(by_low, low_nibbles(v)),
-                    vqtbl1q_u8(by_high, vshrq_n_u8::<4>(v)),
-                ))),
-                unicode: equal(block, b'u'),
-            }
+            join(each!(v of load(block) => vtstq_u8(
+                vqtbl1q_u8(by_low, low_nibbles(v)),
+                vqtbl1q_u8(by_high, vshrq_n_u8::<4>(v)),
+            )))
         })
+    }
+
+    #[inline(always)]
+    fn unicode(self, block: &Block) -> u64 {
+        with_neon!(equal(load(block), b'u'))
     }
 
     #[inline(always)]

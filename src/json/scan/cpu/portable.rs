@@ -4,7 +4,7 @@
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DecimalMasks, DigitMasks, EscapeMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
 /// Any CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,21 +88,22 @@ impl Masks for Portable {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> EscapeMasks {
-        EscapeMasks {
-            escapable: mask(block, |b| {
-                (b == b'"')
-                    | (b == b'\\')
-                    | (b == b'/')
-                    | (b == b'b')
-                    | (b == b'f')
-                    | (b == b'n')
-                    | (b == b'r')
-                    | (b == b't')
-                    | (b == b'u')
-            }),
-            unicode: mask(block, |b| b == b'u'),
-        }
+    fn escapable(self, block: &Block) -> u64 {
+        mask(block, |b| {
+            (b == b'"')
+                | (b == b'\\')
+                | (b == b'/')
+                | (b == b'b')
+                | (b == b'f')
+                | (b == b'n')
+                | (b == b'r')
+                | (b == b't')
+        })
+    }
+
+    #[inline(always)]
+    fn unicode(self, block: &Block) -> u64 {
+        mask(block, |b| b == b'u')
     }
 
     #[inline(always)]
