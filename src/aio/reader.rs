@@ -75,7 +75,7 @@ impl<R: Source> FrameReader<R> {
                 None => {}
             }
         };
-        Ok(Some(self.input.decoder.take(ready)))
+        Ok(self.input.decoder.take(ready))
     }
 
     /// The next frame or fault of what has been read already, or `None` if more must be read: time to pass on what was

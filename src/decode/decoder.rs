@@ -253,12 +253,7 @@ impl Decoder {
     #[inline]
     pub fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
         let ready = self.next_ready()?;
-        if let Ready::Line = ready
-            && let Some(message) = self.cursor.take_message(&self.lines, &self.rules)
-        {
-            return Some(Ok(Frame::Message(message)));
-        }
-        self.cursor.take_other(ready, &self.lines, &self.rules)
+        self.take(ready)
     }
 
     /// Ends the stream: what came after the last line feed becomes a frame or a fault as well.
@@ -341,17 +336,16 @@ impl Decoder {
         }
     }
 
-    /// The frame or fault that is ready.
-    // Inlined, so that what was just written to memory isn't read again at once.
+    /// The frame or fault that is ready. It is always `Some`: callers return it as it is, since to wrap it would be to move
+    /// it, right after it was written.
     #[inline(always)]
-    pub(crate) fn take(&mut self, ready: Ready) -> Result<Frame<'_>, Fault> {
-        match ready {
-            Ready::Line => self.cursor.take_frame(&self.lines, &self.rules),
-            Ready::Discarded(fault) => {
-                fault.log();
-                Err(fault)
-            }
+    pub(crate) fn take(&mut self, ready: Ready) -> Option<Result<Frame<'_>, Fault>> {
+        if let Ready::Line = ready
+            && let Some(message) = self.cursor.take_message(&self.lines, &self.rules)
+        {
+            return Some(Ok(Frame::Message(message)));
         }
+        self.cursor.take_other(ready, &self.lines, &self.rules)
     }
 
     /// Moves what has arrived to `lines`, up to the last line feed, or all of it at the end of the stream or while a line
@@ -452,15 +446,6 @@ struct Line {
 }
 
 impl Cursor {
-    /// The next line of `lines`, which has one.
-    #[inline(always)]
-    fn take_frame<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Result<Frame<'l>, Fault> {
-        match self.take_message(lines, rules) {
-            Some(message) => Ok(Frame::Message(message)),
-            None => self.take_line(lines, rules),
-        }
-    }
-
     /// The next line if it is a message and nothing of it has been searched: found and checked in one pass.
     #[inline(always)]
     fn take_message<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Option<Message<'l>> {
@@ -484,24 +469,19 @@ impl Cursor {
         Some(Message::new(Text::borrowed(text, Some(lines)), position, 0, envelope))
     }
 
+    /// What is ready, if it isn't such a line.
     #[inline(never)]
     fn take_other<'l>(&mut self, ready: Ready, lines: &'l Bytes, rules: &Rules) -> Option<Result<Frame<'l>, Fault>> {
-        match ready {
-            Ready::Line => Some(self.take_line(lines, rules)),
-            Ready::Discarded(fault) => {
-                fault.log();
-                Some(Err(fault))
+        let frame = match ready {
+            Ready::Discarded(fault) => Err(fault),
+            Ready::Line => {
+                let Line { range, after, position } = self.find_line(lines);
+                let is_kept = range.len() <= rules.limits.max_line_len;
+                self.pass(after, if is_kept { range.clone() } else { 0..0 });
+                Frame::of_line(&lines[range], Some(lines), position, rules)
             }
-        }
-    }
-
-    /// The next line, whatever it is.
-    #[inline(never)]
-    fn take_line<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Result<Frame<'l>, Fault> {
-        let Line { range, after, position } = self.find_line(lines);
-        let is_kept = range.len() <= rules.limits.max_line_len;
-        self.pass(after, if is_kept { range.clone() } else { 0..0 });
-        Frame::of_line(&lines[range], Some(lines), position, rules).inspect_err(Fault::log)
+        };
+        Some(frame.inspect_err(Fault::log))
     }
 
     /// Where the next line is, without its line ending and without a byte order mark at the start of the stream.

@@ -36,7 +36,7 @@ impl Input {
                 None => {}
             }
         };
-        Ok(Some(self.decoder.take(ready)))
+        Ok(self.decoder.take(ready))
     }
 
     /// Reads once, straight into the decoder's buffer. Returns false if the stream had already ended.

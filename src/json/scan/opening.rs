@@ -40,9 +40,8 @@ impl<'a> Opening<'a> {
     /// Adds a number of up to seven digits.
     #[inline(always)]
     pub(crate) fn natural(self) -> Option<(Span, Self)> {
-        let eight = swar::eight(self.rest);
-        let len = swar::digits(eight)?;
-        let has_leading_zero = eight[0] == b'0' && len > 1;
+        let len = swar::digits(swar::eight(self.rest))?;
+        let has_leading_zero = self.rest.first() == Some(&b'0') && len > 1;
         (len > 0 && !has_leading_zero).then_some(self.with(&self.rest[len..]))
     }
 
