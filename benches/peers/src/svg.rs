@@ -19,6 +19,9 @@ const HEAD: u32 = 64;
 const GROUP_HEAD: u32 = 28;
 const GROUP_GAP: u32 = 22;
 
+/// How many characters a group's heading and the ratio beside it can have before they overlap.
+const HEADING: usize = 54;
+
 /// The distance from bar to bar, and the height of a bar.
 const PITCH: u32 = 19;
 const BAR: u32 = 13;
@@ -85,18 +88,32 @@ fn legend(svg: &mut String, y: u32, class: &str, meaning: &str) -> fmt::Result {
 fn group(comparison: &Comparison) -> String {
     let speeds = shown(comparison).filter_map(|row| row.time).map(|time| comparison.gigabytes_per_second(time));
     let fastest = speeds.fold(f64::MIN_POSITIVE, f64::max);
-    let mut group = format!(
-        "<text class=\"group\" x=\"0\" y=\"16\">{}</text>\n",
-        escaped(&format!("{}, {} per message", comparison.title, bytes(comparison.bytes_per_message())))
-    );
-    if let Some(ahead) = ahead(comparison) {
-        group += &format!("<text class=\"right\" x=\"{COLUMN}\" y=\"16\">{} × the best peer</text>\n", figures(ahead));
+    let ratio = ahead(comparison).map_or_else(String::new, |ahead| format!("{} × the best peer", figures(ahead)));
+    let heading = heading(&comparison.title, &bytes(comparison.bytes_per_message()), &ratio);
+    let mut group = format!("<text class=\"group\" x=\"0\" y=\"16\">{}</text>\n", escaped(&heading));
+    if !ratio.is_empty() {
+        group += &format!("<text class=\"right\" x=\"{COLUMN}\" y=\"16\">{ratio}</text>\n");
     }
     for (place, row) in (0..).zip(shown(comparison)) {
         let speed = row.time.map(|time| comparison.gigabytes_per_second(time));
         group += &bar(row, speed, fastest, GROUP_HEAD + place * PITCH);
     }
     group
+}
+
+/// What a comparison is about, as fully as there is room beside `ratio`.
+fn heading(title: &str, size: &str, ratio: &str) -> String {
+    let room = HEADING.saturating_sub(ratio.chars().count());
+    let full = format!("{title}, {size} per message");
+    if full.chars().count() <= room {
+        return full;
+    }
+    let short = format!("{title}, {size}");
+    match short.chars().count().checked_sub(room) {
+        None | Some(0) => short,
+        // The end of a folder's name tells more than its start.
+        Some(excess) => format!("…{}", short.chars().skip(excess + 1).collect::<String>()),
+    }
 }
 
 /// One bar at the height `y`, with its name to the left and its speed to the right.
@@ -172,6 +189,22 @@ mod tests {
         let texts: Vec<_> = chart.descendants().filter_map(|node| node.text()).collect();
         assert!(texts.contains(&"a<b> & \"c\"]]>, 100 B per message"), "{texts:?}");
         assert!(texts.contains(&"2.50 × the best peer"), "{texts:?}");
+    }
+
+    #[test]
+    fn headings_do_not_overlap_ratios() {
+        let ratio = "2.93 × the best peer";
+        for (title, expected) in [
+            ("small", "small, 165 B per message"),
+            ("fifteen letters", "fifteen letters, 165 B per message"),
+            ("sixteen letters!", "sixteen letters!, 165 B"),
+            ("traffic/client_to_server", "traffic/client_to_server, 165 B"),
+            ("a_folder_with_a_long_name/client_to_server", "…long_name/client_to_server, 165 B"),
+        ] {
+            let heading = heading(title, "165 B", ratio);
+            assert_eq!(heading, expected);
+            assert!((heading + ratio).chars().count() <= HEADING);
+        }
     }
 
     #[test]
