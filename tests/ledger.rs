@@ -5,8 +5,8 @@ mod common;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -552,6 +552,39 @@ fn nothing_is_allocated_for_short_ids() {
     assert_eq!(allocations(&uuids), 64);
 }
 
+/// If one thread admits requests and another accepts their answers, the buffers go back to the first.
+#[test]
+fn nothing_is_allocated_if_another_thread_accepts() {
+    const ROUNDS: usize = 50;
+    let owed = Inbound::new(Rules::json_rpc(), 1000);
+    let requests: Vec<_> = (0..10).map(|id| request(&id.to_string())).collect();
+    let (tickets, turn) = (Mutex::new(Vec::with_capacity(requests.len())), Barrier::new(2));
+    let admit = || {
+        for _ in 0..ROUNDS {
+            tickets.lock().unwrap().extend(requests.iter().map(|request| owed.admit(request).unwrap()));
+            turn.wait();
+            turn.wait();
+        }
+    };
+    let mut out = BytesMut::with_capacity(1000);
+    let mut accept = || {
+        for _ in 0..ROUNDS {
+            turn.wait();
+            out.clear();
+            tickets.lock().unwrap().drain(..).for_each(|ticket| ticket.respond(&1).accept_into(&mut out));
+            turn.wait();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            accept(); // to warm up
+            assert_eq!(measure(&mut accept).count_total, 0);
+        });
+        admit();
+        assert_eq!(measure(admit).count_total, 0);
+    });
+}
+
 /// What `answer_rest` gives is known, and so wakes nobody when it is dropped. But the ticket isn't.
 #[test]
 fn a_ticket_dropped_after_the_rest_was_answered_wakes() {
@@ -567,6 +600,26 @@ fn a_ticket_dropped_after_the_rest_was_answered_wakes() {
     assert_eq!((wakes.load(Ordering::Relaxed), owed.in_flight()), (1, 1));
     assert!(!owed.dropped().next().unwrap().accept().is_empty());
     assert_eq!(owed.in_flight(), 0);
+}
+
+/// A server may have a ledger for each of thousands of connections.
+#[test]
+fn an_idle_ledger_is_small() {
+    let requests: Vec<_> = (0..2000).map(|id| request(&id.to_string())).collect();
+    let serve = |owed: &Inbound| {
+        for request in &requests {
+            drop(owed.admit(request).unwrap().respond(&1).accept());
+        }
+    };
+    serve(&Inbound::new(Rules::json_rpc(), 10)); // for what threads keep
+    for (limit, new, used) in [(100, 2 << 10, 2 << 10), (1000, 4 << 10, 8 << 10), (1_000_000, 10 << 10, 28 << 10)] {
+        let mut owed = None;
+        let info = measure(|| drop(owed.insert(Inbound::new(Rules::json_rpc(), limit)).clone()));
+        assert!(info.bytes_current < new, "{} bytes for a new ledger of {limit}", info.bytes_current);
+        let used_info = measure(|| serve(owed.as_ref().unwrap()));
+        let bytes = info.bytes_current + used_info.bytes_current;
+        assert!(bytes < used, "{bytes} bytes for a ledger of {limit} that was used");
+    }
 }
 
 #[test]
@@ -1058,6 +1111,98 @@ fn exactly_one_response_from_several_threads() {
         let counts = count(&wire);
         assert_eq!(counts.len(), THREADS * REQUESTS);
         assert!(counts.values().all(|&count| count == 1), "{counts:?}");
+    }
+}
+
+/// Threads compete for the same ids and for the last places of one ledger, while others wait for it to be idle, until it
+/// is closed. No id is in flight twice, there are never too many, none is admitted after `close`, none is lost, and
+/// whoever waits for the last one is woken.
+#[test]
+fn threads_compete_for_ids() {
+    const THREADS: u64 = 6;
+    const IDS: u64 = 200;
+    for (round, limit) in [(0, 3), (1, 100), (2, 130), (3, 600), (4, 10_000)] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let is_in_flight: Vec<_> = (0..IDS).map(|_| AtomicBool::new(false)).collect();
+        let (in_flight, is_closed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (admitted, settled) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let given_away = Mutex::new(Vec::<Answer>::new());
+        let settle = |answer: Answer| {
+            let response: serde_json::Value = serde_json::from_slice(answer.as_bytes()).unwrap();
+            let id = usize::try_from(response["id"].as_u64().unwrap()).unwrap();
+            // Before it is accepted, because others may use the id as soon as it is.
+            assert!(is_in_flight[id].swap(false, Ordering::Relaxed));
+            in_flight.fetch_sub(1, Ordering::Relaxed);
+            assert!(!answer.accept().is_empty());
+            settled.fetch_add(1, Ordering::Relaxed);
+        };
+        let work = |thread: u64| {
+            let mut random = common::Random::new(round * THREADS + thread);
+            let (mut tickets, mut cx) = (Vec::<Ticket>::new(), Context::from_waker(Waker::noop()));
+            for step in 0.. {
+                let (id, was_closed) = (random.below(IDS as usize), is_closed.load(Ordering::Acquire));
+                match admit(&owed, &id.to_string()) {
+                    Ok(ticket) => {
+                        assert!(!was_closed);
+                        assert!(!is_in_flight[id].swap(true, Ordering::Relaxed), "{id} is in flight twice");
+                        assert!(in_flight.fetch_add(1, Ordering::Relaxed) < limit);
+                        admitted.fetch_add(1, Ordering::Relaxed);
+                        tickets.push(ticket);
+                    }
+                    Err(refusal) => match refusal.refusal() {
+                        Some(Refusal::Closed) => break,
+                        reason => assert!(!was_closed && reason.is_some()),
+                    },
+                }
+                if random.below(4) == 0 && owed.cancel(&Id::from(id as u64)) {
+                    let its_ticket = tickets.iter().find(|ticket| *ticket.id() == Id::from(id as u64));
+                    assert!(its_ticket.is_none_or(Ticket::is_cancelled));
+                }
+                while tickets.len() > 40 || !tickets.is_empty() && random.below(2) == 0 {
+                    let ticket = tickets.swap_remove(random.below(tickets.len()));
+                    assert!(ticket.poll_cancelled(&mut cx).is_pending() || ticket.is_cancelled());
+                    match random.below(8) {
+                        0 => drop(ticket),
+                        1 => drop(ticket.respond(&1)),
+                        2 => given_away.lock().unwrap().push(ticket.respond(&1)),
+                        _ => settle(ticket.respond(&1)),
+                    }
+                }
+                let taken = given_away.lock().unwrap().pop();
+                taken.into_iter().for_each(settle);
+                if random.below(8) == 0 {
+                    owed.dropped().for_each(settle);
+                }
+                if thread == 0 && step == 3000 {
+                    owed.close();
+                    is_closed.store(true, Ordering::Release);
+                }
+            }
+            tickets.into_iter().for_each(|ticket| settle(ticket.respond(&1)));
+            let taken = std::mem::take(&mut *given_away.lock().unwrap());
+            taken.into_iter().for_each(settle);
+            owed.dropped().for_each(settle);
+        };
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_closed.load(Ordering::Acquire) {
+                        let _ = owed.wait_idle(Duration::from_micros(100));
+                    }
+                    assert!(owed.wait_idle(Duration::from_secs(60)));
+                    assert_eq!(owed.in_flight(), 0);
+                });
+            }
+            let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || work(thread))).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            // What the last threads gave away, or dropped, after the others had looked.
+            let taken = std::mem::take(&mut *given_away.lock().unwrap());
+            taken.into_iter().for_each(settle);
+            owed.dropped().for_each(settle);
+        });
+        assert_eq!((owed.in_flight(), in_flight.into_inner()), (0, 0));
+        let (admitted, settled) = (admitted.into_inner(), settled.into_inner());
+        assert!(admitted == settled && admitted > 1000, "{admitted} admitted, {settled} settled");
     }
 }
 

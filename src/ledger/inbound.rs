@@ -15,7 +15,8 @@ use crate::message::message::HasEnvelope;
 use crate::message::{Id, Kind, Request, Rules, code, envelope};
 
 use super::answer::Answer;
-use super::owed::{Owed, Shares};
+use super::owed::Owed;
+use super::share::Shares;
 use super::ticket::{Body, Claim, Ticket};
 
 /// The requests that were received and must be answered.
@@ -107,16 +108,17 @@ impl Inbound {
     pub fn admit(&self, request: &Request<'_>) -> Result<Ticket, Answer> {
         let id = request.id().shareable();
         match self.enter(request, &id) {
-            Ok((slot, mut body)) => {
+            Ok(slot) => {
+                let mut body = self.owed.spares.take();
                 id.copy_to(&mut body.id);
-                Ok(Ticket::new(Claim::new(self.owed.of(slot), slot, false), body))
+                Ok(Ticket::new(Claim::new(self.owed.own(), slot, false), body))
             }
             Err(refusal) => Err(self.refuse(request.id(), refusal)),
         }
     }
 
     #[inline(always)]
-    fn enter(&self, request: &Request<'_>, id: &Id<'_>) -> Result<(u32, Box<Body>), Refusal> {
+    fn enter(&self, request: &Request<'_>, id: &Id<'_>) -> Result<u32, Refusal> {
         let rules = &self.owed.rules;
         let (_, envelope) = request.text_and_envelope();
         // Nearly always it has passed the same rules.
@@ -211,7 +213,7 @@ impl Inbound {
                 true => RpcError::new(code::REQUEST_CANCELLED, "Request cancelled"),
                 false => RpcError::internal(),
             };
-            Some(Ticket::new(Claim::new(self.owed.of(slot), slot, true), Body::new(id, BytesMut::new())).fail(&error))
+            Some(Ticket::new(Claim::new(self.owed.own(), slot, true), Body::new(id, BytesMut::new())).fail(&error))
         })
     }
 
@@ -265,7 +267,7 @@ impl Inbound {
     pub fn answer_rest(&self, error: &RpcError) -> Vec<Answer> {
         let held = self.owed.hold_all().into_iter();
         let tickets: Vec<_> = held
-            .map(|(slot, id)| Ticket::new(Claim::new(self.owed.of(slot), slot, true), Body::new(id, BytesMut::new())))
+            .map(|(slot, id)| Ticket::new(Claim::new(self.owed.own(), slot, true), Body::new(id, BytesMut::new())))
             .collect();
         tickets.into_iter().map(|ticket| ticket.fail(error)).collect()
     }

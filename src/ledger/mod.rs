@@ -55,6 +55,9 @@ mod inbound;
 mod marks;
 mod outbound;
 mod owed;
+mod share;
+mod slab;
+mod spares;
 mod table;
 mod ticket;
 

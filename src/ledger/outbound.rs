@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::message::{Id, Response};
 
 use super::hash::Key;
-use super::table::Table;
+use super::slab::Slab;
 
 /// The most requests in flight, so that their numbers fit 32 bits.
 const MOST: usize = 1 << 28;
@@ -57,7 +57,7 @@ const MOST: usize = 1 << 28;
 /// # Ok::<(), wireline::ledger::Untracked<&str>>(())
 /// ```
 pub struct Outbound<T> {
-    open: Table<Open<T>>,
+    open: Slab<Open<T>>,
     /// Each with the number of its entry.
     deadlines: BTreeSet<(Instant, u32)>,
     key: Key,
@@ -78,7 +78,7 @@ impl<T> Outbound<T> {
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
-            open: Table::default(),
+            open: Slab::default(),
             deadlines: BTreeSet::new(),
             key: Key::random(),
             next_id: 1,

@@ -11,38 +11,33 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-
-use bytes::BytesMut;
 
 use crate::message::{Id, Rules};
 
 use super::hash::Key;
 use super::inbound::Refusal;
 use super::marks::Marks;
+use super::share::Share;
+use super::spares::Spares;
 use super::table::Table;
-use super::ticket::Body;
 
 /// Requests in flight per shard, until there are [`MOST_SHARDS`].
-const PER_SHARD: usize = 256;
-const MOST_SHARDS: usize = 16;
+const PER_SHARD: usize = 64;
+const MOST_SHARDS: usize = 32;
 /// The most requests in flight. Even if as many again are settled and still held, a slot's number fits 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
 /// How many permits a shard takes at a time from the shared ones, if it isn't the only shard.
-const PERMITS: usize = 16;
-/// How many spare bodies a shard keeps, and how large their buffers may be.
-const SPARES: usize = 4;
-const SPARE_LEN: usize = 2048;
+const PERMITS: u32 = 16;
 
 pub(super) struct Owed {
     pub(super) rules: Rules,
     pub(super) limit: usize,
     key: Key,
     /// The permits to admit a request that no shard has taken yet.
-    permits: AtomicUsize,
+    permits: AtomicU32,
     closed: AtomicBool,
     /// By slot: whether the request was cancelled by its caller, or settled by somebody else.
     stopped: Marks,
@@ -53,59 +48,20 @@ pub(super) struct Owed {
     idle: Mutex<Vec<Waker>>,
     wake: Box<dyn Fn() + Send + Sync>,
     /// A power of two.
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Padded]>,
+    pub(super) spares: Spares,
 }
 
-/// What the claims of one shard hold. Each shard has its own reference count: with a single one, threads on different shards
-/// would still contend for it.
-#[repr(align(128))]
-pub(super) struct Share {
-    owed: Arc<Owed>,
-}
+/// A shard and its lock. Aligned so that no two shards share a cache line.
+#[repr(align(64))]
+struct Padded(Mutex<Shard>);
 
-impl Deref for Share {
-    type Target = Owed;
-
-    #[inline]
-    fn deref(&self) -> &Owed {
-        &self.owed
-    }
-}
-
-/// The shares of all shards.
-pub(super) struct Shares(Box<[Arc<Share>]>);
-
-impl Shares {
-    pub(super) fn new(owed: Owed) -> Self {
-        let owed = Arc::new(owed);
-        Self(owed.shards.iter().map(|_| Arc::new(Share { owed: Arc::clone(&owed) })).collect())
-    }
-
-    /// The share of the shard that a slot is in.
-    #[inline]
-    pub(super) fn of(&self, slot: u32) -> &Arc<Share> {
-        &self.0[slot as usize & (self.0.len() - 1)]
-    }
-}
-
-impl Deref for Shares {
-    type Target = Owed;
-
-    #[inline]
-    fn deref(&self) -> &Owed {
-        &self.0[0].owed
-    }
-}
-
-/// Aligned so that no two shards share a cache line, nor a pair of lines that are fetched together.
+/// In this order, so that what is used first is on the same cache line as the lock.
 #[derive(Default)]
-#[repr(align(128))]
+#[repr(C)]
 struct Shard {
+    permits: u32,
     table: Table<State>,
-    permits: usize,
-    /// The bodies of earlier answers, for reuse.
-    #[allow(clippy::vec_box, reason = "the boxes are reused")]
-    spares: Vec<Box<Body>>,
 }
 
 struct State {
@@ -127,25 +83,27 @@ impl Owed {
         let limit = limit.min(MOST_SLOTS);
         let shards = 1 << (limit / PER_SHARD).clamp(1, MOST_SHARDS).ilog2();
         // A single shard has all permits.
-        let (shared, own) = if shards == 1 { (0, limit) } else { (limit, 0) };
+        let permits = u32::try_from(limit).unwrap_or(u32::MAX);
+        let (shared, own) = if shards == 1 { (0, permits) } else { (permits, 0) };
         Self {
             rules: rules.for_answers(),
             limit,
             key: Key::random(),
-            permits: AtomicUsize::new(shared),
+            permits: AtomicU32::new(shared),
             closed: AtomicBool::new(false),
             stopped: Marks::default(),
             dropped: Mutex::default(),
             is_idle_awaited: AtomicBool::new(false),
             idle: Mutex::default(),
             wake,
-            shards: (0..shards).map(|_| Mutex::new(Shard { permits: own, ..Shard::default() })).collect(),
+            shards: (0..shards).map(|_| Padded(Mutex::new(Shard { permits: own, ..Shard::default() }))).collect(),
+            spares: Spares::default(),
         }
     }
 
-    /// Enters a request. Returns its slot, and a body for its answer.
+    /// Enters a request. Returns its slot.
     #[inline(always)]
-    pub(super) fn enter(&self, id: &Id<'_>) -> Result<(u32, Box<Body>), Refusal> {
+    pub(super) fn enter(&self, id: &Id<'_>) -> Result<u32, Refusal> {
         let hash = self.key.hash(id);
         let mut shard = self.lock(self.shard_of(hash));
         if shard.permits == 0 {
@@ -165,10 +123,8 @@ impl Owed {
         let state = State { flags: 0, holders: 1, waker: None };
         let number = shard.table.insert(low(hash), id, state).ok_or(Refusal::Duplicate)?;
         shard.permits -= 1;
-        let spare = shard.spares.pop();
         drop(shard);
-        let body = spare.unwrap_or_else(|| Body::new(Id::NULL, BytesMut::new()));
-        Ok((self.slot(number, self.shard_of(hash)), body))
+        Ok(self.slot(number, self.shard_of(hash)))
     }
 
     /// Gets permits for a shard that has none: from the shared ones, or from other shards.
@@ -176,7 +132,7 @@ impl Owed {
     fn find_permits(&self, hash: u64, id: &Id<'_>) -> Result<(), Refusal> {
         let wanting = self.shard_of(hash);
         for attempt in 0..2 {
-            let take = |left: usize| (left > 0).then(|| left - left.min(PERMITS));
+            let take = |left: u32| (left > 0).then(|| left - left.min(PERMITS));
             if let Ok(before) = self.permits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
                 self.lock(wanting).permits += before.min(PERMITS);
                 return Ok(());
@@ -202,17 +158,9 @@ impl Owed {
     /// Settles a request for one of its holders, and releases it. Returns whether to send the answer: nobody else has
     /// settled the request, and its caller still expects an answer. Those waiting for this are added to `wakes`.
     #[inline(always)]
-    pub(super) fn settle(&self, slot: u32, body: Option<Box<Body>>, wakes: &mut Wakes) -> bool {
+    pub(super) fn settle(&self, slot: u32, wakes: &mut Wakes) -> bool {
         let (number, at) = self.number_and_shard(slot);
         let mut shard = self.lock(at);
-        if let Some(mut body) = body
-            && body.line.capacity() <= SPARE_LEN
-            && shard.spares.len() < SPARES
-        {
-            body.line.clear();
-            body.id = Id::NULL; // a long one is on the heap
-            shard.spares.push(body);
-        }
         let Some(state) = shard.table.get_mut(number) else { return false };
         let (before, is_last) = (state.flags, state.holders == 1);
         if let Some(waker) = state.waker.take_if(|_| is_last) {
@@ -242,9 +190,9 @@ impl Owed {
             return false;
         }
         self.return_permit(&mut shard);
-        let is_empty = shard.table.len() == 0;
+        let may_be_idle = self.is_idle_awaited.load(Ordering::Relaxed) && shard.table.len() == 0;
         drop(shard);
-        if is_empty && self.is_idle_awaited.load(Ordering::Relaxed) {
+        if may_be_idle {
             self.add_if_idle(wakes);
         }
         before & STOPPED == 0 || self.rules.dialect.answers_cancelled
@@ -311,7 +259,7 @@ impl Owed {
     #[cold]
     pub(super) fn abandon(&self, slot: u32, is_known: bool) {
         if self.is_unwanted(slot) {
-            self.settle(slot, None, &mut Wakes::default());
+            self.settle(slot, &mut Wakes::default());
             return;
         }
         let (number, at) = self.number_and_shard(slot);
@@ -380,7 +328,7 @@ impl Owed {
             match () {
                 () if flags & SETTLED != 0 => self.release(slot),
                 () if flags & STOPPED != 0 && !self.rules.dialect.answers_cancelled => {
-                    self.settle(slot, None, &mut Wakes::default());
+                    self.settle(slot, &mut Wakes::default());
                 }
                 () => return Some((slot, id, flags & STOPPED != 0)),
             }
@@ -473,9 +421,13 @@ impl Owed {
         (hash >> 32) as usize & (self.shards.len() - 1)
     }
 
+    pub(super) fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
     #[inline]
     fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[shard])
+        lock(&self.shards[shard].0)
     }
 }
 
@@ -502,9 +454,9 @@ impl Wakes {
     /// Keeps a ledger alive until this is dropped.
     #[inline(always)]
     pub(super) fn keep(&mut self, share: Arc<Share>) {
-        let owed = Arc::as_ptr(&share.owed);
+        let owed = Arc::as_ptr(share.owed());
         if let Some(before) = self.kept.replace(share)
-            && Arc::as_ptr(&before.owed) != owed
+            && Arc::as_ptr(before.owed()) != owed
         {
             self.waiting().kept.push(before);
         }

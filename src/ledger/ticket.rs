@@ -12,7 +12,8 @@ use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::message::Id;
 
 use super::answer::Answer;
-use super::owed::{Share, Wakes};
+use super::owed::Wakes;
+use super::share::Share;
 
 /// Enough for most answers.
 const USUAL_LEN: usize = 128;
@@ -198,7 +199,8 @@ impl Claim {
     #[inline(always)]
     pub(super) fn settle(mut self, body: Box<Body>, wakes: &mut Wakes) -> bool {
         let Some(owed) = self.owed.take() else { return false };
-        let is_wanted = owed.settle(self.slot(), Some(body), wakes);
+        let is_wanted = owed.settle(self.slot(), wakes);
+        owed.spares.keep(body);
         wakes.keep(owed);
         is_wanted
     }
