@@ -1,7 +1,8 @@
 //! The cost of a request in the ledger, beside what programs write by hand: a `Mutex<HashMap>` of ids.
 //!
 //! All contenders take turns in short rounds, and the fastest round of each counts: on a busy machine that is the one
-//! that nothing else got in the way of. Answering includes encoding, except where it says so.
+//! that nothing else got in the way of. Answering includes encoding, except where it says so. On several threads, rounds
+//! are longer, so that the threads run at the same time.
 //!
 //! ```console
 //! $ cargo bench --manifest-path benches/Cargo.toml --bench ledger
@@ -176,44 +177,81 @@ fn inbound() {
 fn threads() {
     let (owed, by_hand) = (Inbound::new(Rules::json_rpc(), 2_000_000), ByHand::default());
     let unencoded = Unencoded(owed.clone());
+    let crowded = Unencoded(Inbound::new(Rules::json_rpc(), 2_000_000));
+    let admit = |id: u64| crowded.0.admit(&request(&id.to_string())).expect("there is room");
+    let _others: Vec<Ticket> = (100_000_000..100_001_000).map(admit).collect();
+    let ledgers: [(&str, &dyn Ledger); 4] = [
+        ("wireline, without encoding", &unencoded),
+        ("the same, 1000 others in flight", &crowded),
+        ("wireline", &owed),
+        ("by hand", &by_hand),
+    ];
     let mut contenders = Vec::new();
-    for threads in [1, 2, 16] {
-        contenders.push(in_parallel(&format!("wireline, without encoding, {threads} threads"), threads, &unencoded));
+    for (name, ledger) in ledgers {
+        for threads in [1, 2, 16] {
+            let requests: Vec<_> = (0..threads).map(|thread| requests(thread * 1_000_000)).collect();
+            contenders.push((format!("{name}, {threads} threads"), ledger, requests, Vec::new()));
+        }
     }
-    for threads in [1, 2, 16] {
-        contenders.push(in_parallel(&format!("wireline, {threads} threads"), threads, &owed));
+    for _ in 0..if is_test() { 1 } else { 30 } {
+        for (_, ledger, requests, rounds) in &mut contenders {
+            rounds.push(in_parallel(*ledger, requests));
+        }
     }
-    for threads in [1, 2, 16] {
-        contenders.push(in_parallel(&format!("by hand, {threads} threads"), threads, &by_hand));
+    println!("admit and answer on several threads, time for each of all requests, and the CPUs in use");
+    for (name, _, _, rounds) in &mut contenders {
+        rounds.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let ((fastest, cpus), (median, usual_cpus)) = (rounds[0], rounds[rounds.len() / 2]);
+        println!("  {name:<44} {fastest:6.1} ns, {cpus:.1}  (median {median:6.1}, {usual_cpus:.1})");
     }
-    compare("admit and answer on several threads, time for each of all requests", ROUNDS / 20, contenders);
 }
 
-/// Many operations spread over threads. The time is that from the first operation to the last, without starting the threads.
-fn in_parallel<'c>(name: &str, threads: usize, ledger: &'c (impl Ledger + 'c)) -> Contender<'c> {
-    const OPERATIONS: usize = 100 * ROUND;
-    let requests: Vec<_> = (0..threads).map(|thread| requests(thread as u64 * 1_000_000)).collect();
-    let run = move || {
-        let barrier = Barrier::new(threads);
-        let work = |requests: &[Request<'static>]| {
-            let mut out = BytesMut::new();
-            barrier.wait();
-            let start = Instant::now();
-            for request in requests.iter().cycle().take(OPERATIONS / threads) {
-                out.clear();
-                ledger.admit_and_answer(black_box(request), &mut out);
+/// Threads that admit and answer requests for a while. Returns the nanoseconds that passed for each request of them all,
+/// and how many CPUs they used.
+///
+/// Counting begins some time after the last thread has started, because the system needs a while to spread threads over
+/// the CPUs. Threads that take turns on one CPU don't disturb each other, which would look faster than it is.
+fn in_parallel(ledger: &dyn Ledger, requests: &[Vec<Request<'static>>]) -> (f64, f64) {
+    let (warm_up, measured) = if is_test() { (1, 1) } else { (15, 30) };
+    let barrier = Barrier::new(requests.len() + 1);
+    let (is_counting, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let work = |requests: &[Request<'static>]| {
+        let (mut out, mut count, mut cpu_time) = (BytesMut::new(), 0_u64, None);
+        barrier.wait();
+        for request in requests.iter().cycle() {
+            out.clear();
+            ledger.admit_and_answer(black_box(request), &mut out);
+            if is_counting.load(Ordering::Relaxed) {
+                cpu_time.get_or_insert_with(thread_cpu_time);
+                count += 1;
             }
-            (start, Instant::now())
-        };
-        let spans: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = requests.iter().map(|requests| scope.spawn(|| work(requests))).collect();
-            threads.into_iter().map(|thread| thread.join().expect("no panics")).collect()
-        });
-        let first = spans.iter().map(|(start, _)| *start).min();
-        let last = spans.iter().map(|(_, end)| *end).max();
-        first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first)
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        (count, thread_cpu_time().saturating_sub(cpu_time.unwrap_or_default()))
     };
-    Contender { name: name.to_owned(), operations: OPERATIONS, run: Box::new(run) }
+    thread::scope(|scope| {
+        let threads: Vec<_> = requests.iter().map(|requests| scope.spawn(|| work(requests))).collect();
+        barrier.wait();
+        thread::sleep(Duration::from_millis(warm_up));
+        let start = Instant::now();
+        is_counting.store(true, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(measured));
+        is_over.store(true, Ordering::Relaxed);
+        let passed = start.elapsed();
+        let done: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panics")).collect();
+        let count: u64 = done.iter().map(|(count, _)| count).sum();
+        let cpu_time: Duration = done.iter().map(|(_, cpu_time)| cpu_time).sum();
+        (passed.as_nanos() as f64 / count as f64, cpu_time.as_secs_f64() / passed.as_secs_f64())
+    })
+}
+
+/// The time that the current thread has run. Zero where the system doesn't say it in this way.
+fn thread_cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = stat.split(' ').next().and_then(|first| first.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or(0))
 }
 
 fn cancellation() {
