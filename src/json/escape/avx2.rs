@@ -1,9 +1,9 @@
-//! AVX2: two vectors of 32 bytes per block, and overlapping vectors for shorter texts.
+//! AVX2: two vectors of 32 bytes per block, which overlap for shorter texts, and a masked one for those of up to 32 bytes.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Blank, ESCAPES, Escaper, Kernel, escape_each, long, portable, room_for, short};
+use super::{BLOCK, Blank, ESCAPES, Escaper, Kernel, copy, escape_each, long, room_for, short};
 
 pub(super) fn detect() -> Option<&'static Escaper> {
     static ESCAPER: Escaper = Escaper { name: "AVX2", short: short_text, long: long_text };
@@ -29,8 +29,8 @@ fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
 #[derive(Clone, Copy)]
 struct Avx2(());
 
-// SAFETY: `block` stores two vectors, `tail` two that together cover the text, and neither `spread_block` nor
-// `spread_tail` leaves a gap.
+// SAFETY: `block` stores two vectors, `tail` one or two that together cover the text, and neither `escape_one` nor
+// `spread` leaves a gap.
 unsafe impl Kernel for Avx2 {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
@@ -41,31 +41,21 @@ unsafe impl Kernel for Avx2 {
         }
     }
 
+    /// Initializes 32 bytes at least, which [`spread`] relies on.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "less than a block")]
     fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
         let (len, from, to) = (tail.len(), tail.as_ptr(), room.as_mut_ptr());
-        match len {
-            // SAFETY: the CPU has AVX2, and text and room are this long.
-            32.. => unsafe {
+        // SAFETY: the CPU has the features, and text and room are this long.
+        unsafe {
+            if len > 32 {
                 let (low, high) = copy_ends_32(from, to, len);
                 mask(low) | mask(high) << (len - 32)
-            },
-            // SAFETY: as above.
-            16.. => unsafe {
-                let (first, last) = (_mm_loadu_si128(from.cast()), _mm_loadu_si128(from.add(len - 16).cast()));
-                _mm_storeu_si128(to.cast(), first);
-                _mm_storeu_si128(to.add(len - 16).cast(), last);
-                mask_16(first) | mask_16(last) << (len - 16)
-            },
-            // SAFETY: as above.
-            8.. => unsafe {
-                let (first, last) = (_mm_loadu_si64(from), _mm_loadu_si64(from.add(len - 8)));
-                _mm_storeu_si64(to.cast(), first);
-                _mm_storeu_si64(to.add(len - 8).cast(), last);
-                let both = mask_16(_mm_unpacklo_epi64(first, last));
-                both & 0xff | both >> 8 << (len - 8)
-            },
-            _ => portable::few(tail, room),
+            } else {
+                let text = padded(tail);
+                _mm256_storeu_si256(to.cast(), text);
+                _bzhi_u64(mask(special(text)), len as u32)
+            }
         }
     }
 
@@ -73,13 +63,10 @@ unsafe impl Kernel for Avx2 {
     unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
         // SAFETY: a `self` is at hand, so the CPU has the features; and the caller vouches for the rest.
         unsafe {
-            match text.first_chunk() {
-                // A single escape is quicker on its own, and the only one in most texts with few.
-                Some(_) if len == BLOCK && special.is_power_of_two() => {
-                    escape_each::<32>(self, text, len, special, room)
-                }
-                Some(block) if len == BLOCK => spread_block(self, text, block, special, room),
-                _ => spread_tail(self, &text[..len], special, room),
+            // A single escape is quicker on its own, and the only one in most texts with few.
+            match text.as_chunks().0.first_chunk() {
+                Some(blocks) if len == BLOCK && special.is_power_of_two() => escape_one(blocks, special, room),
+                _ => spread(self, text, len, special, room),
             }
         }
     }
@@ -90,7 +77,7 @@ unsafe impl Kernel for Avx2 {
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
         unsafe fn escaped(cpu: Avx2, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
             // SAFETY: the caller vouches for the same.
-            unsafe { spread_tail(cpu, tail, special, room) }
+            unsafe { spread(cpu, tail, tail.len(), special, room) }
         }
         // SAFETY: a `self` is at hand, so the CPU has the features; and the caller vouches for the rest.
         unsafe { escaped(self, tail, special, room) }
@@ -131,7 +118,43 @@ unsafe fn special(v: __m256i) -> __m256i {
     }
 }
 
-/// Where eight bytes go, for each mask of those that need an escape. An index with its top bit set is a backslash.
+/// `text`, up to 32 bytes, followed by arbitrary ones. One way for all lengths, as far as possible: they are hard to
+/// predict.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn padded(text: &[u8]) -> __m256i {
+    debug_assert!(text.len() <= 32);
+    let Some(last) = text.last_chunk::<4>() else {
+        let byte = |at: usize| text.get(at).map_or(0, |&byte| i32::from(byte) << (8 * at));
+        // SAFETY: the caller vouches for AVX2.
+        return unsafe { _mm256_zextsi128_si256(_mm_cvtsi32_si128(byte(0) | byte(1) | byte(2))) };
+    };
+    // Lanes of four bytes are loaded if they are whole. The bytes after them go to all other lanes.
+    let rest = i32::from_le_bytes(*last).cast_unsigned() >> (8 * (text.len().wrapping_neg() % 4));
+    // SAFETY: the caller vouches for AVX2; of the text, only whole lanes are read.
+    unsafe {
+        let whole = before(text.len() & !3);
+        let lanes = _mm256_maskload_epi32(text.as_ptr().cast(), whole);
+        _mm256_or_si256(lanes, _mm256_andnot_si256(whole, _mm256_set1_epi32(rest.cast_signed())))
+    }
+}
+
+/// All bits of the first `len` bytes, 32 at most.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn before(len: usize) -> __m256i {
+    static BYTES: [[u8; 32]; 2] = [[0xff; 32], [0; 32]];
+    // SAFETY: the caller vouches for AVX2; the vector starts in the first row.
+    unsafe { _mm256_loadu_si256(BYTES.as_ptr().cast::<u8>().add(32 - len.min(32)).cast()) }
+}
+
+/// Where eight bytes go, for each mask of those that need an escape. An index of eight is a backslash.
 ///
 /// ```text
 /// text         a  "  b  \n c
@@ -139,8 +162,8 @@ unsafe fn special(v: __m256i) -> __m256i {
 /// indices      0  \  1  2  \  3  4
 /// ```
 #[allow(clippy::cast_possible_truncation, reason = "below eight")]
-static SPREAD: [[u8; 16]; 256] = {
-    let mut table = [[0x80; 16]; 256];
+static SPREAD: Aligned<[[u8; 16]; 256]> = {
+    let mut table = [[8; 16]; 256];
     let mut mask = 0;
     while mask < 256 {
         let (mut byte, mut to) = (0, 0);
@@ -151,8 +174,12 @@ static SPREAD: [[u8; 16]; 256] = {
         }
         mask += 1;
     }
-    table
+    Aligned(table)
 };
+
+/// On a cache line of its own.
+#[repr(align(64))]
+struct Aligned<T>(T);
 
 /// The letters of control characters, or 0 for those that have none. From 0x10 on there are none.
 static LETTERS: [u8; 16] = {
@@ -166,96 +193,111 @@ static LETTERS: [u8; 16] = {
     letters
 };
 
-/// [`Kernel::escaped`] for a block, eight bytes at a time, whether they need an escape or not: a branch on that would be
-/// mispredicted in most texts. One escape at a time took 2.5 times as long with an escape in ten bytes.
+/// [`Kernel::escaped`] for a block with a single escape, if another block follows it. The 64 bytes after the escape are
+/// copied again, wherever it is, so that there is nothing to predict.
 ///
 /// # Safety
 ///
-/// The CPU must have the features of [`Avx2`]. For the rest see [`Kernel::escaped`].
+/// See [`Kernel::escaped`].
 #[inline(always)]
-unsafe fn spread_block(cpu: Avx2, text: &[u8], block: &[u8; BLOCK], special: u64, room: &mut [Blank]) -> usize {
-    debug_assert!(room.len() >= room_for(BLOCK, special.count_ones()));
-    // SAFETY: the caller vouches for the features and for the room. Each of the eight steps starts after eight bytes for
-    // each step before it and a byte for each of their escapes, and writes 16 bytes.
+unsafe fn escape_one(blocks: &[[u8; BLOCK]; 2], special: u64, room: &mut [Blank]) -> usize {
+    debug_assert!(special.is_power_of_two() && room.len() >= room_for(BLOCK, 1));
+    let at = special.trailing_zeros() as usize % BLOCK;
+    let escape = ESCAPES[usize::from(blocks[0][at])];
+    let added = (escape >> 56) as usize;
+    let (from, to) = (blocks.as_ptr().cast::<Blank>(), room.as_mut_ptr());
+    // SAFETY: the 64 bytes after `at` lie within the two blocks. An escape adds five bytes at most, so they end within
+    // two blocks and five bytes of the room, which the caller vouches for.
     unsafe {
-        let start = block.as_ptr().cast::<__m256i>();
-        let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(LETTERS.as_ptr().cast()));
-        let (low, high) = (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1)));
-        // A sum of 0x80 or more, which is capped, has no letter.
-        let offset = _mm256_set1_epi8(0x70);
-        let low = _mm256_max_epu8(low, _mm256_shuffle_epi8(table, _mm256_adds_epu8(low, offset)));
-        let high = _mm256_max_epu8(high, _mm256_shuffle_epi8(table, _mm256_adds_epu8(high, offset)));
-        let without_letter = _mm256_subs_epu8(_mm256_set1_epi8(0x20), _mm256_min_epu8(low, high));
+        to.add(at).cast::<[u8; 8]>().write_unaligned(escape.to_le_bytes());
+        copy::<32>(from.add(at + 1), to.add(at + added + 1));
+        copy::<32>(from.add(at + 33), to.add(at + added + 33));
+    }
+    BLOCK + added
+}
+
+/// [`Kernel::escaped`] for 64 bytes or fewer, eight at a time, whether they need an escape or not: a branch on that would
+/// be mispredicted in most texts. One escape at a time took 2.5 times as long with an escape in ten bytes.
+///
+/// # Safety
+///
+/// The CPU must have the features of [`Avx2`], and the first 32 bytes of the room must be initialized. For the rest see
+/// [`Kernel::escaped`].
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "32 at most")]
+unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+    debug_assert!(len <= text.len() && room.len() >= room_for(len, special.count_ones()));
+    let (from, to) = (text.as_ptr(), room.as_mut_ptr());
+    // Both halves overlap, unless there are 64 bytes.
+    let rest = len.saturating_sub(32);
+    // SAFETY: the caller vouches for the features, for the copy of the text and for the room. The first half goes to the
+    // start of the room, the second one to `rest` bytes and a byte for each escape among these, and both take 32 bytes, a
+    // byte for each of their escapes, and eight bytes.
+    unsafe {
+        let spaces = _mm256_set1_epi8(0x20);
+        let (first, second) = if len > 32 {
+            (_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(rest).cast()))
+        } else {
+            // What follows the text may look like control characters.
+            (_mm256_blendv_epi8(spaces, _mm256_loadu_si256(to.cast()), before(len)), spaces)
+        };
+        let (first, without_letter) = with_letters(first);
+        let (second, also) = with_letters(second);
+        let without_letter = _mm256_or_si256(without_letter, also);
         if _mm256_testz_si256(without_letter, without_letter) == 0 {
-            return escape_each_again(cpu, text, BLOCK, special, room);
+            return escape_each_again(cpu, text, len, special, room);
         }
-        let mut to = room.as_mut_ptr();
-        let quarters = [
-            _mm256_castsi256_si128(low),
-            _mm256_extracti128_si256::<1>(low),
-            _mm256_castsi256_si128(high),
-            _mm256_extracti128_si256::<1>(high),
-        ];
-        for (letters, [first, second]) in quarters.into_iter().zip(special.to_le_bytes().as_chunks().0) {
-            to = put_spread(letters, *first, to);
-            to = put_spread(_mm_unpackhi_epi64(letters, letters), *second, to);
+        put_spread(first, special, to);
+        if len > 32 {
+            let before = _bzhi_u64(special, rest as u32).count_ones() as usize;
+            put_spread(second, special >> rest, to.add(rest + before));
         }
-        to.addr() - room.as_ptr().addr()
     }
+    len + special.count_ones() as usize
 }
 
-/// [`Kernel::escaped`] for less than a block.
+/// `text` with letters in place of control characters, and what is not zero where there is no letter.
 ///
 /// # Safety
 ///
-/// See [`spread_block`].
+/// The CPU must have AVX2.
 #[inline(always)]
-unsafe fn spread_tail(cpu: Avx2, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
-    debug_assert!(tail.len() < BLOCK && room.len() >= room_for(tail.len(), special.count_ones()));
-    let Some(last) = tail.last_chunk::<8>() else {
-        // SAFETY: the caller vouches for the same.
-        return unsafe { escape_each::<32>(cpu, tail, tail.len(), special, room) };
-    };
-    let (words, rest) = tail.as_chunks::<8>();
-    // The bytes after the last whole word, followed by spaces.
-    let unused = 8 * (8 - rest.len());
-    let rest = if rest.is_empty() { None } else { Some(u64::from_le_bytes(*last) >> unused | SPACES << (64 - unused)) };
-    // SAFETY: as in `spread_block`; the last step starts within the text.
+unsafe fn with_letters(text: __m256i) -> (__m256i, __m256i) {
+    // SAFETY: the caller vouches for AVX2.
     unsafe {
-        let table = _mm_loadu_si128(LETTERS.as_ptr().cast());
-        let mut without_letter = _mm_setzero_si128();
-        let mut to = room.as_mut_ptr();
-        let words = words.iter().map(|word| u64::from_le_bytes(*word)).chain(rest);
-        for (word, special) in words.zip(special.to_le_bytes()) {
-            let word = _mm_cvtsi64_si128(word.cast_signed());
-            let letters = _mm_max_epu8(word, _mm_shuffle_epi8(table, _mm_adds_epu8(word, _mm_set1_epi8(0x70))));
-            without_letter = _mm_or_si128(without_letter, _mm_subs_epu8(_mm_set1_epi8(0x20), letters));
-            to = put_spread(letters, special, to);
-        }
-        // The upper half of the vectors is zero.
-        if _mm_cvtsi128_si64(without_letter) != 0 {
-            return escape_each_again(cpu, tail, tail.len(), special, room);
-        }
-        tail.len() + special.count_ones() as usize
+        let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(LETTERS.as_ptr().cast()));
+        // A sum of 0x80 or more, which is capped, has no letter.
+        let letters = _mm256_shuffle_epi8(table, _mm256_adds_epu8(text, _mm256_set1_epi8(0x70)));
+        let letters = _mm256_max_epu8(text, letters);
+        (letters, _mm256_subs_epu8(_mm256_set1_epi8(0x20), letters))
     }
 }
 
-const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
-
-/// Writes the first eight of `letters`, those in `special` after a backslash, and then arbitrary bytes: 16 in all.
-/// Returns where the next ones go.
+/// Writes `letters`, those in `special` after a backslash, and then up to eight arbitrary bytes.
 ///
 /// # Safety
 ///
-/// The CPU must have the features of [`Avx2`], and `to` room for 16 bytes.
+/// The CPU must have the features of [`Avx2`], and `to` room for 40 bytes and one for each bit in the lower half of
+/// `special`.
 #[inline(always)]
-unsafe fn put_spread(letters: __m128i, special: u8, to: *mut Blank) -> *mut Blank {
+#[allow(clippy::cast_possible_truncation, reason = "one byte of the mask at a time")]
+unsafe fn put_spread(letters: __m256i, special: u64, to: *mut Blank) {
     // SAFETY: the caller vouches for all of it.
     unsafe {
-        let indices = _mm_loadu_si128(SPREAD[usize::from(special)].as_ptr().cast());
-        let spread = _mm_blendv_epi8(_mm_shuffle_epi8(letters, indices), _mm_set1_epi8(0x5c), indices);
-        _mm_storeu_si128(to.cast(), spread);
-        to.add(8 + special.count_ones() as usize)
+        let backslashes = _mm256_set1_epi8(0x5c);
+        let (even, odd) = (_mm256_unpacklo_epi64(letters, backslashes), _mm256_unpackhi_epi64(letters, backslashes));
+        let words = [
+            _mm256_castsi256_si128(even),
+            _mm256_castsi256_si128(odd),
+            _mm256_extracti128_si256::<1>(even),
+            _mm256_extracti128_si256::<1>(odd),
+        ];
+        for (nth, word) in words.into_iter().enumerate() {
+            let before = (special & !(u64::MAX << (8 * nth))).count_ones() as usize;
+            let indices = &SPREAD.0[usize::from((special >> (8 * nth)) as u8)];
+            let indices = _mm_loadu_si128(indices.as_ptr().cast());
+            _mm_storeu_si128(to.add(8 * nth + before).cast(), _mm_shuffle_epi8(word, indices));
+        }
     }
 }
 
@@ -285,20 +327,4 @@ unsafe fn escape_each_again(cpu: Avx2, text: &[u8], len: usize, special: u64, ro
 unsafe fn mask(special: __m256i) -> u64 {
     // SAFETY: the caller vouches for AVX2.
     unsafe { u64::from(_mm256_movemask_epi8(special).cast_unsigned()) }
-}
-
-/// The mask of 16 bytes, see [`special`].
-///
-/// # Safety
-///
-/// The CPU must have AVX2.
-#[inline(always)]
-unsafe fn mask_16(v: __m128i) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
-    unsafe {
-        let flipped = _mm_xor_si128(v, _mm_set1_epi8(2));
-        let quote_or_control = _mm_cmpeq_epi8(_mm_min_epu8(flipped, _mm_set1_epi8(0x20)), flipped);
-        let special = _mm_or_si128(quote_or_control, _mm_cmpeq_epi8(v, _mm_set1_epi8(0x5c)));
-        u64::from(_mm_movemask_epi8(special).cast_unsigned())
-    }
 }
