@@ -175,9 +175,8 @@ impl<'d> Draft<'d> {
             return Err(EncodeError::rule(FaultKind::MissingId, None));
         }
         self.check_id(id, envelope.kind)?;
-        let text = text.as_bytes();
-        let (before, after) = (&text[..envelope.id.start()], &text[envelope.id.end()..]);
-        serializer::append_pieces(self.out, [before, id.as_json().as_bytes(), after], self.bounds(0))?;
+        let (range, id) = (envelope.id.range(), id.as_json());
+        serializer::append_spliced(self.out, text.as_bytes(), range, id.as_bytes(), self.bounds(0))?;
         self.check_again(envelope)
     }
 
@@ -217,6 +216,7 @@ impl<'d> Draft<'d> {
     }
 
     /// Checks that a message that has passed other rules passes these. It is read again only if these may be stricter.
+    #[inline]
     fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
         if !self.rules.standard().covers(before.passed) || self.depth > 0 {
             self.check_rules()?;

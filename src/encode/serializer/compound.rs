@@ -1,5 +1,7 @@
 //! Arrays and objects.
 
+use std::mem;
+
 use serde::ser::{self, Serialize};
 use serde_json::Error;
 
@@ -18,20 +20,16 @@ pub(super) struct VariantSeq<'w, 'b>(pub(super) Seq<'w, 'b>);
 
 impl<'w, 'b> Seq<'w, 'b> {
     #[inline(always)]
-    pub(super) fn open(writer: &'w mut Writer<'b>) -> Result<Self, Error> {
+    pub(super) fn open(writer: &'w mut Writer<'b>, comma: bool) -> Result<Self, Error> {
         writer.descend()?;
-        writer.put([b"["])?;
+        writer.word(comma, *b"[\0\0\0\0\0\0\0", 1)?;
         Ok(Self { writer, is_empty: true })
     }
 
     #[inline(always)]
     pub(super) fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        if self.is_empty {
-            self.is_empty = false;
-        } else {
-            self.writer.put([b","])?;
-        }
-        self.writer.nested(value)
+        let comma = !mem::take(&mut self.is_empty);
+        self.writer.element(comma, value)
     }
 
     #[inline(always)]

@@ -1,57 +1,63 @@
-//! Integers in decimal, eight digits at a time.
+//! Integers in decimal, four or eight digits at a time.
 
 use super::{Done, Writer};
 
+const E4: u64 = 10_000;
 const E8: u64 = 100_000_000;
 const E16: u64 = E8 * E8;
 
 impl Writer<'_> {
     #[inline(always)]
-    pub(super) fn i64(&mut self, number: i64) -> Done {
-        self.number(number < 0, number.unsigned_abs())
+    pub(super) fn i64(&mut self, comma: bool, number: i64) -> Done {
+        self.number(comma, number < 0, number.unsigned_abs())
     }
 
     #[inline(always)]
-    pub(super) fn u64(&mut self, number: u64) -> Done {
-        self.number(false, number)
+    pub(super) fn u64(&mut self, comma: bool, number: u64) -> Done {
+        self.number(comma, false, number)
     }
 
-    pub(super) fn i128(&mut self, number: i128) -> Done {
-        self.long_number(number < 0, number.unsigned_abs())
+    pub(super) fn i128(&mut self, comma: bool, number: i128) -> Done {
+        self.long_number(comma, number < 0, number.unsigned_abs())
     }
 
-    pub(super) fn u128(&mut self, number: u128) -> Done {
-        self.long_number(false, number)
+    pub(super) fn u128(&mut self, comma: bool, number: u128) -> Done {
+        self.long_number(comma, false, number)
     }
 
     #[inline(always)]
-    fn number(&mut self, is_negative: bool, number: u64) -> Done {
-        if number < E8 {
-            let done = self.cursor.put_number(is_negative, leading(number), []);
+    fn number(&mut self, comma: bool, is_negative: bool, number: u64) -> Done {
+        if number < E4 {
+            let done = self.cursor.put_number(comma, is_negative, up_to_four(number), []);
             self.fits(done)
         } else {
-            self.many_digits(is_negative, number)
+            self.many_digits(comma, is_negative, number)
         }
     }
 
-    /// Writes a number of nine digits or more. Not inlined, which leaves more registers for shorter numbers.
+    /// Writes a number of five digits or more. Not inlined, which leaves more registers for shorter numbers.
     #[inline(never)]
-    fn many_digits(&mut self, is_negative: bool, number: u64) -> Done {
-        let done = if number < E16 {
-            self.cursor.put_number(is_negative, leading(number / E8), [eight(number % E8)])
+    fn many_digits(&mut self, comma: bool, is_negative: bool, number: u64) -> Done {
+        let cursor = &mut self.cursor;
+        let done = if number < E8 {
+            cursor.put_number(comma, is_negative, up_to_eight(number), [])
+        } else if number < E8 * E4 {
+            cursor.put_number(comma, is_negative, up_to_four(number / E8), [eight(number % E8)])
+        } else if number < E16 {
+            cursor.put_number(comma, is_negative, up_to_eight(number / E8), [eight(number % E8)])
         } else {
             let (first, rest) = (number / E16, number % E16);
-            self.cursor.put_number(is_negative, leading(first), [eight(rest / E8), eight(rest % E8)])
+            cursor.put_number(comma, is_negative, up_to_four(first), [eight(rest / E8), eight(rest % E8)])
         };
         self.fits(done)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "a number below 10^16 fits 64 bits")]
-    fn long_number(&mut self, is_negative: bool, number: u128) -> Done {
+    fn long_number(&mut self, comma: bool, is_negative: bool, number: u128) -> Done {
         match u64::try_from(number) {
-            Ok(number) => self.number(is_negative, number),
+            Ok(number) => self.number(comma, is_negative, number),
             Err(_) => {
-                self.long_number(is_negative, number / u128::from(E16))?;
+                self.long_number(comma, is_negative, number / u128::from(E16))?;
                 let rest = (number % u128::from(E16)) as u64;
                 let done = self.cursor.put([&eight(rest / E8), &eight(rest % E8)]);
                 self.fits(done)
@@ -60,13 +66,22 @@ impl Writer<'_> {
     }
 }
 
-/// `number`, which is below 10^8, without leading zeros, and its length.
+/// `number`, which is below 10^4, without leading zeros, and how many there were.
 #[inline(always)]
-fn leading(number: u64) -> ([u8; 8], usize) {
-    let digits = digits(number);
+#[allow(clippy::cast_possible_truncation, reason = "four digits fit 32 bits")]
+fn up_to_four(number: u64) -> ([u8; 4], usize) {
+    let digits = four_digits(number) as u32;
     // The last digit counts even if it is a zero.
+    let zeros = (digits | 1 << 24).trailing_zeros() / 8;
+    (((digits | ASCII as u32) >> (8 * zeros)).to_le_bytes(), zeros as usize)
+}
+
+/// `number`, which is below 10^8, without leading zeros, and how many there were.
+#[inline(always)]
+fn up_to_eight(number: u64) -> ([u8; 8], usize) {
+    let digits = digits(number);
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
-    (((digits | ASCII) >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize)
+    (((digits | ASCII) >> (8 * zeros)).to_le_bytes(), zeros as usize)
 }
 
 /// `number`, which is below 10^8, with leading zeros.
@@ -92,15 +107,21 @@ const ASCII: u64 = u64::from_ne_bytes([b'0'; 8]);
 #[inline(always)]
 fn digits(number: u64) -> u64 {
     debug_assert!(number < E8);
-    // Replaces each part with its quotient and, `SHIFT` bits higher, its remainder, which is
-    // `quotient + ((part - quotient * DIVISOR) << SHIFT)`.
-    #[inline(always)]
-    const fn split<const DIVISOR: u64, const SHIFT: u32>(parts: u64, quotients: u64) -> u64 {
-        (parts << SHIFT) - quotients * ((DIVISOR << SHIFT) - 1)
-    }
-    let halves = split::<10_000, 32>(number, (number * 109_951_163) >> 40);
+    four_digits(split::<10_000, 32>(number, (number * 109_951_163) >> 40))
+}
+
+/// The four digits of each half, which are below 10^4. The upper half may be zero.
+#[inline(always)]
+fn four_digits(halves: u64) -> u64 {
     let quarters = split::<100, 16>(halves, ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f);
     split::<10, 8>(quarters, ((quarters * 103) >> 10) & 0x000f_000f_000f_000f)
+}
+
+/// Replaces each part with its quotient and, `SHIFT` bits higher, its remainder, which is
+/// `quotient + ((part - quotient * DIVISOR) << SHIFT)`.
+#[inline(always)]
+const fn split<const DIVISOR: u64, const SHIFT: u32>(parts: u64, quotients: u64) -> u64 {
+    (parts << SHIFT) - quotients * ((DIVISOR << SHIFT) - 1)
 }
 
 #[cfg(test)]
@@ -110,6 +131,7 @@ mod tests {
     #[test]
     fn every_part_is_divided_exactly() {
         for number in 0..10_000 {
+            assert_eq!((four_digits(number) as u32 | ASCII as u32).to_le_bytes(), format!("{number:04}").as_bytes());
             for number in [number, number * 10_000, 99_990_000 + number] {
                 assert_eq!((digits(number) | ASCII).to_le_bytes(), format!("{number:08}").as_bytes());
             }

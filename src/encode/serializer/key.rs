@@ -47,22 +47,22 @@ impl Serializer for Key<'_, '_> {
     type Error = Error;
 
     quoted! {
-        serialize_bool: bool => |writer, value| writer.bool(value);
-        serialize_i8: i8 => |writer, value| writer.i64(value.into());
-        serialize_i16: i16 => |writer, value| writer.i64(value.into());
-        serialize_i32: i32 => |writer, value| writer.i64(value.into());
-        serialize_i64: i64 => |writer, value| writer.i64(value);
-        serialize_i128: i128 => |writer, value| writer.i128(value);
-        serialize_u8: u8 => |writer, value| writer.u64(value.into());
-        serialize_u16: u16 => |writer, value| writer.u64(value.into());
-        serialize_u32: u32 => |writer, value| writer.u64(value.into());
-        serialize_u64: u64 => |writer, value| writer.u64(value);
-        serialize_u128: u128 => |writer, value| writer.u128(value);
+        serialize_bool: bool => |writer, value| writer.bool(false, value);
+        serialize_i8: i8 => |writer, value| writer.i64(false, value.into());
+        serialize_i16: i16 => |writer, value| writer.i64(false, value.into());
+        serialize_i32: i32 => |writer, value| writer.i64(false, value.into());
+        serialize_i64: i64 => |writer, value| writer.i64(false, value);
+        serialize_i128: i128 => |writer, value| writer.i128(false, value);
+        serialize_u8: u8 => |writer, value| writer.u64(false, value.into());
+        serialize_u16: u16 => |writer, value| writer.u64(false, value.into());
+        serialize_u32: u32 => |writer, value| writer.u64(false, value.into());
+        serialize_u64: u64 => |writer, value| writer.u64(false, value);
+        serialize_u128: u128 => |writer, value| writer.u128(false, value);
         serialize_f32: f32 => |writer, value| {
-            writer.float(value.is_finite(), |writer| CompactFormatter.write_f32(writer, value))
+            writer.float(false, value.is_finite(), |writer| CompactFormatter.write_f32(writer, value))
         };
         serialize_f64: f64 => |writer, value| {
-            writer.float(value.is_finite(), |writer| CompactFormatter.write_f64(writer, value))
+            writer.float(false, value.is_finite(), |writer| CompactFormatter.write_f64(writer, value))
         };
     }
 

@@ -25,6 +25,7 @@ mod model;
 mod tests;
 
 use std::mem;
+use std::ops::Range;
 
 use bytes::BytesMut;
 use serde::Serialize;
@@ -35,6 +36,7 @@ use crate::encode::error::{EncodeError, EncodeErrorKind};
 use crate::json::escape::{Cursor, Full};
 use crate::json::explain::Defect;
 use crate::message::FaultKind;
+use value::Place;
 
 /// How much may be written.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +53,7 @@ pub(crate) struct Bounds {
 #[inline]
 pub(crate) fn append<T: Serialize + ?Sized>(out: &mut BytesMut, value: &T, bounds: Bounds) -> Result<(), EncodeError> {
     let mut writer = Writer::new(out, bounds);
-    let done = value.serialize(&mut writer);
+    let done = value.serialize(Place::new(&mut writer, false));
     writer.finish(done, bounds)
 }
 
@@ -71,30 +73,35 @@ pub(crate) fn append_between<T: Serialize + ?Sized, const N: usize>(
     let mut start = 0;
     let done = writer.put_few(before).and_then(|()| {
         start = writer.cursor.position();
-        value.serialize(&mut writer)?;
+        value.serialize(Place::new(&mut writer, false))?;
         writer.put_few([after])
     });
     writer.finish(done, bounds)?;
     Ok(start)
 }
 
-/// Appends `pieces`, one after the other, or nothing. Fast if only the last one is long.
+/// Appends `text` with `instead` in place of the bytes in `range`, or nothing.
 #[inline]
-pub(crate) fn append_pieces<const N: usize>(
+pub(crate) fn append_spliced(
     out: &mut BytesMut,
-    pieces: [&[u8]; N],
+    text: &[u8],
+    range: Range<usize>,
+    instead: &[u8],
     bounds: Bounds,
 ) -> Result<(), EncodeError> {
-    let mut writer = Writer::new(out, bounds);
-    let done = writer.put_few(pieces);
-    writer.finish(done, bounds)
+    let mut cursor = Cursor::new(out, bounds.end);
+    let done = cursor.put_start(text, range.start);
+    let done = done.and_then(|()| cursor.put_few(false, instead)).and_then(|()| cursor.put([&text[range.end..]]));
+    let at = cursor.position();
+    let done = done.and_then(|()| cursor.commit());
+    done.map_err(|Full| Failure { cause: Cause::TooLong, at }.into_error(None, bounds))
 }
 
 /// Appends `text` as a string literal, or nothing.
 #[inline]
 pub(crate) fn append_str(out: &mut BytesMut, text: &str, bounds: Bounds) -> Result<(), EncodeError> {
     let mut writer = Writer::new(out, bounds);
-    let done = writer.string(text);
+    let done = writer.string(false, text);
     writer.finish(done, bounds)
 }
 
@@ -102,14 +109,14 @@ pub(crate) fn append_str(out: &mut BytesMut, text: &str, bounds: Bounds) -> Resu
 #[inline]
 pub(crate) fn append_i64(out: &mut BytesMut, number: i64, bounds: Bounds) -> Result<(), EncodeError> {
     let mut writer = Writer::new(out, bounds);
-    let done = writer.i64(number);
+    let done = writer.i64(false, number);
     writer.finish(done, bounds)
 }
 
 /// What each method of a serializer returns.
 type Done = Result<(), Error>;
 
-/// The serializer: `&mut Writer` implements [`serde::Serializer`].
+/// What a [`Place`] writes to; places implement [`serde::Serializer`].
 struct Writer<'b> {
     cursor: Cursor<'b>,
     /// How many brackets may still be opened.
@@ -169,16 +176,16 @@ impl<'b> Writer<'b> {
     #[inline(always)]
     fn put_few<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
         for piece in pieces {
-            let done = self.cursor.put_few(piece);
+            let done = self.cursor.put_few(false, piece);
             self.fits(done)?;
         }
         Ok(())
     }
 
-    /// Writes a string with its quotes.
+    /// Writes a comma if one is due, and a string with its quotes.
     #[inline(always)]
-    fn string(&mut self, text: &str) -> Done {
-        let done = self.cursor.put_string(b"\"", text, b"\"");
+    fn string(&mut self, comma: bool, text: &str) -> Done {
+        let done = self.cursor.put_string(comma, b"\"", text, b"\"");
         self.fits(done)
     }
 
@@ -196,7 +203,7 @@ impl<'b> Writer<'b> {
     /// [`name`](Self::name) for names known only at run time.
     #[inline(always)]
     fn key(&mut self, before: u8, name: &str) -> Done {
-        let done = self.cursor.put_string(&[before, b'"'], name, b"\":");
+        let done = self.cursor.put_string(false, &[before, b'"'], name, b"\":");
         self.fits(done)
     }
 
@@ -221,7 +228,31 @@ impl<'b> Writer<'b> {
     /// Writes a value inside another one.
     #[inline(always)]
     fn nested<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        self.watched(|writer| value.serialize(writer))
+        self.watched(|writer| value.serialize(Place::new(writer, false)))
+    }
+
+    /// Writes an element of an array, after a comma if one is due.
+    #[inline(always)]
+    fn element<T: Serialize + ?Sized>(&mut self, comma: bool, value: &T) -> Done {
+        let start = self.cursor.address();
+        let done = self.watched(|writer| value.serialize(Place::new(writer, comma)));
+        if done.is_err() && comma {
+            self.refused_after(start);
+        }
+        done
+    }
+
+    /// Corrects the place of a failure if not even the comma has been written: the element would start after it.
+    #[cold]
+    #[inline(never)]
+    fn refused_after(&mut self, start: usize) {
+        let position = self.cursor.position();
+        if let Some(failure) = &mut self.failure
+            && failure.at == position
+            && self.cursor.address() == start
+        {
+            failure.at += 1;
+        }
     }
 
     /// Runs `write`, which calls a nested `Serialize`, and remembers if that fails or panics: the outer `Serialize` may
@@ -231,6 +262,7 @@ impl<'b> Writer<'b> {
         struct Watch<'w, 'b>(&'w mut Writer<'b>);
 
         impl Drop for Watch<'_, '_> {
+            #[inline(always)]
             fn drop(&mut self) {
                 self.0.note(Cause::Serialize);
             }

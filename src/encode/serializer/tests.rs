@@ -143,6 +143,31 @@ fn errors_keep_their_text() {
     assert_eq!(refused(&(true, fails)), (EncodeErrorKind::Serialize, Some(4 + 6), "the reason".to_owned()));
 }
 
+/// After the comma, whether that has been written or not.
+#[test]
+fn an_error_is_where_its_element_starts() {
+    let at_once = by!(|_serializer| Err(serde::ser::Error::custom("at once")));
+    let inside = by!(|serializer| {
+        serializer.serialize_seq(None)?.serialize_element(&2)?;
+        Err(serde::ser::Error::custom("inside"))
+    });
+    let twice = by!(|serializer| {
+        let mut array = serializer.serialize_seq(None)?;
+        array.serialize_element(&1)?;
+        let _ = array.serialize_element(&by!(|_serializer| Err(serde::ser::Error::custom("ignored"))));
+        array.serialize_element(&f64::NAN)?;
+        array.end()
+    });
+    assert_eq!(refused(&[&at_once]).1, Some(4 + "[".len()));
+    assert_eq!(refused(&(1, &at_once)).1, Some(4 + "[1,".len()));
+    assert_eq!(refused(&(1, f64::NAN)).1, Some(4 + "[1,".len()));
+    assert_eq!(refused(&(1, inside)).1, Some(4 + "[1,[2".len()));
+    assert_eq!(refused(&twice).1, Some(4 + "[1,".len()));
+
+    let error = append(&mut BytesMut::new(), &(1, [2]), Bounds { depth: 1, ..UNBOUNDED }).unwrap_err();
+    assert_eq!((error.kind(), error.offset()), (EncodeErrorKind::Rule(FaultKind::TooDeep), Some("[1,".len())));
+}
+
 #[test]
 fn lengths_do_not_matter() {
     let seq = by!(|serializer| {

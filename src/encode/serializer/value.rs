@@ -1,7 +1,7 @@
 //! serde's data model as JSON.
 
 use std::fmt::{self, Display, Write as _};
-use std::io;
+use std::{io, mem};
 
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Error;
@@ -13,16 +13,41 @@ use super::{Cause, Done, Writer};
 use crate::json::escape::{Cursor, Full};
 use crate::json::{RAW_FRAGMENT, ask_for_fragment};
 
+/// Where a value goes: at the end of the output, after a comma if one is due.
+///
+/// A comma that is written together with the value needs no check of its own for room, which counts in arrays of numbers
+/// and short strings.
+pub(super) struct Place<'w, 'b> {
+    writer: &'w mut Writer<'b>,
+    comma: bool,
+}
+
+impl<'w, 'b> Place<'w, 'b> {
+    #[inline(always)]
+    pub(super) fn new(writer: &'w mut Writer<'b>, comma: bool) -> Self {
+        Self { writer, comma }
+    }
+
+    /// The writer, after the comma.
+    #[inline(always)]
+    fn writer(self) -> Result<&'w mut Writer<'b>, Error> {
+        if self.comma {
+            self.writer.put([b","])?;
+        }
+        Ok(self.writer)
+    }
+}
+
 macro_rules! integers {
     ($($method:ident: $type:ty => $write:ident;)*) => {$(
         #[inline]
         fn $method(self, value: $type) -> Done {
-            self.$write(value.into())
+            self.writer.$write(self.comma, value.into())
         }
     )*};
 }
 
-impl<'w, 'b> Serializer for &'w mut Writer<'b> {
+impl<'w, 'b> Serializer for Place<'w, 'b> {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Seq<'w, 'b>;
@@ -48,31 +73,31 @@ impl<'w, 'b> Serializer for &'w mut Writer<'b> {
 
     #[inline]
     fn serialize_bool(self, value: bool) -> Done {
-        self.bool(value)
+        self.writer.bool(self.comma, value)
     }
 
     #[inline]
     fn serialize_f32(self, value: f32) -> Done {
-        self.float(value.is_finite(), |writer| CompactFormatter.write_f32(writer, value))
+        self.writer.float(self.comma, value.is_finite(), |writer| CompactFormatter.write_f32(writer, value))
     }
 
     #[inline]
     fn serialize_f64(self, value: f64) -> Done {
-        self.float(value.is_finite(), |writer| CompactFormatter.write_f64(writer, value))
+        self.writer.float(self.comma, value.is_finite(), |writer| CompactFormatter.write_f64(writer, value))
     }
 
     #[inline]
     fn serialize_char(self, value: char) -> Done {
-        self.string(value.encode_utf8(&mut [0; 4]))
+        self.writer.string(self.comma, value.encode_utf8(&mut [0; 4]))
     }
 
     #[inline]
     fn serialize_str(self, value: &str) -> Done {
-        self.string(value)
+        self.writer.string(self.comma, value)
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Done {
-        let mut seq = Seq::open(self)?;
+        let mut seq = Seq::open(self.writer, self.comma)?;
         for byte in value {
             seq.element(byte)?;
         }
@@ -81,7 +106,7 @@ impl<'w, 'b> Serializer for &'w mut Writer<'b> {
 
     #[inline]
     fn serialize_none(self) -> Done {
-        self.null()
+        self.writer.null(self.comma)
     }
 
     #[inline]
@@ -91,24 +116,24 @@ impl<'w, 'b> Serializer for &'w mut Writer<'b> {
 
     #[inline]
     fn serialize_unit(self) -> Done {
-        self.null()
+        self.writer.null(self.comma)
     }
 
     #[inline]
     fn serialize_unit_struct(self, _: &'static str) -> Done {
-        self.null()
+        self.writer.null(self.comma)
     }
 
     #[inline]
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Done {
-        self.string(variant)
+        self.writer.string(self.comma, variant)
     }
 
     #[inline(always)]
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Done {
         if name == RAW_FRAGMENT {
             let _question = ask_for_fragment();
-            return value.serialize(fragment::Fragment::new(self, Claim::Value));
+            return value.serialize(fragment::Fragment::new(self.writer()?, Claim::Value));
         }
         value.serialize(self)
     }
@@ -121,25 +146,26 @@ impl<'w, 'b> Serializer for &'w mut Writer<'b> {
         variant: &'static str,
         value: &T,
     ) -> Done {
-        self.variant(variant)?;
-        value.serialize(&mut *self)?;
-        self.ascend(1);
-        self.put([b"}"])
+        let writer = self.writer()?;
+        writer.variant(variant)?;
+        value.serialize(Place::new(writer, false))?;
+        writer.ascend(1);
+        writer.put([b"}"])
     }
 
     #[inline]
     fn serialize_seq(self, _: Option<usize>) -> Result<Seq<'w, 'b>, Error> {
-        Seq::open(self)
+        Seq::open(self.writer, self.comma)
     }
 
     #[inline]
     fn serialize_tuple(self, _: usize) -> Result<Seq<'w, 'b>, Error> {
-        Seq::open(self)
+        Seq::open(self.writer, self.comma)
     }
 
     #[inline]
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Seq<'w, 'b>, Error> {
-        Seq::open(self)
+        Seq::open(self.writer, self.comma)
     }
 
     #[inline(always)]
@@ -150,20 +176,22 @@ impl<'w, 'b> Serializer for &'w mut Writer<'b> {
         variant: &'static str,
         _: usize,
     ) -> Result<VariantSeq<'w, 'b>, Error> {
-        self.variant(variant)?;
-        Seq::open(self).map(VariantSeq)
+        let writer = self.writer()?;
+        writer.variant(variant)?;
+        Seq::open(writer, false).map(VariantSeq)
     }
 
     #[inline]
     fn serialize_map(self, _: Option<usize>) -> Result<Map<'w, 'b>, Error> {
-        Map::open(self)
+        Map::open(self.writer()?)
     }
 
     #[inline(always)]
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields<'w, 'b>, Error> {
+        let writer = self.writer()?;
         match Claim::of(name) {
-            Some(claim) => Ok(Fields::fragment(self, claim)),
-            None => Fields::open(self),
+            Some(claim) => Ok(Fields::fragment(writer, claim)),
+            None => Fields::open(writer),
         }
     }
 
@@ -175,29 +203,37 @@ impl<'w, 'b> Serializer for &'w mut Writer<'b> {
         variant: &'static str,
         _: usize,
     ) -> Result<VariantFields<'w, 'b>, Error> {
-        self.variant(variant)?;
-        Fields::open(self).map(VariantFields)
+        let writer = self.writer()?;
+        writer.variant(variant)?;
+        Fields::open(writer).map(VariantFields)
     }
 
     #[inline]
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Done {
-        self.put([b"\""])?;
-        self.display(value)?;
-        self.put([b"\""])
+        let writer = self.writer()?;
+        writer.put([b"\""])?;
+        writer.display(value)?;
+        writer.put([b"\""])
     }
 }
 
 impl Writer<'_> {
     #[inline(always)]
-    pub(super) fn bool(&mut self, value: bool) -> Done {
+    pub(super) fn bool(&mut self, comma: bool, value: bool) -> Done {
         let word = if value { b"true\0\0\0\0" } else { b"false\0\0\0" };
-        let done = self.cursor.put_word(*word, 5 - usize::from(value));
-        self.fits(done)
+        self.word(comma, *word, 5 - usize::from(value))
     }
 
     #[inline(always)]
-    fn null(&mut self) -> Done {
-        self.put([b"null"])
+    fn null(&mut self, comma: bool) -> Done {
+        self.word(comma, *b"null\0\0\0\0", 4)
+    }
+
+    /// Writes a comma if one is due, and the first `len` bytes of `word`.
+    #[inline(always)]
+    pub(super) fn word(&mut self, comma: bool, word: [u8; 8], len: usize) -> Done {
+        let done = self.cursor.put_word(comma, word, len);
+        self.fits(done)
     }
 
     /// Opens the object around a variant's contents, and writes its name.
@@ -207,17 +243,18 @@ impl Writer<'_> {
         self.name(b'{', variant)
     }
 
-    /// Writes a float. `print` calls serde_json, which finds the shortest digits.
+    /// Writes a comma if one is due, and a float. `print` calls serde_json, which finds the shortest digits.
     #[inline(always)]
     pub(super) fn float(
         &mut self,
+        comma: bool,
         is_finite: bool,
         print: impl FnOnce(&mut Printed<'_, '_>) -> io::Result<()>,
     ) -> Done {
         if !is_finite {
             return Err(self.fail(Cause::NonFinite, "float is not finite"));
         }
-        let done = print(&mut Printed(&mut self.cursor)).map_err(|_| Full);
+        let done = print(&mut Printed { cursor: &mut self.cursor, comma }).map_err(|_| Full);
         self.fits(done)
     }
 
@@ -234,7 +271,11 @@ impl Writer<'_> {
 }
 
 /// Receives a printed number.
-pub(super) struct Printed<'w, 'b>(&'w mut Cursor<'b>);
+pub(super) struct Printed<'w, 'b> {
+    cursor: &'w mut Cursor<'b>,
+    /// Whether a comma is due.
+    comma: bool,
+}
 
 impl io::Write for Printed<'_, '_> {
     #[inline(always)]
@@ -244,7 +285,8 @@ impl io::Write for Printed<'_, '_> {
 
     #[inline(always)]
     fn write_all(&mut self, text: &[u8]) -> io::Result<()> {
-        self.0.put_few(text).map_err(|Full| io::ErrorKind::FileTooLarge.into())
+        let comma = mem::take(&mut self.comma);
+        self.cursor.put_few(comma, text).map_err(|Full| io::ErrorKind::FileTooLarge.into())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -68,6 +68,12 @@ impl<'b> Cursor<'b> {
         self.at.addr() - self.buffer.as_ptr().addr()
     }
 
+    /// Where in memory the output ends: the same as before as long as nothing is written.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> usize {
+        self.at.addr()
+    }
+
     /// Makes the output part of the buffer's contents, unless it is too long.
     #[inline]
     pub(crate) fn commit(mut self) -> Result<(), Full> {
@@ -98,44 +104,49 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes the first `len` bytes of `word`.
+    /// Writes a comma if one is due, and the first `len` bytes of `word`.
     #[inline(always)]
-    pub(crate) fn put_word(&mut self, word: [u8; 8], len: usize) -> Result<(), Full> {
-        self.reserve(8)?;
-        let at = self.at;
-        // SAFETY: there is room for eight bytes, all of them are written, and `at` advances by eight at most.
+    pub(crate) fn put_word<const N: usize>(&mut self, comma: bool, word: [u8; N], len: usize) -> Result<(), Full> {
+        self.reserve(1 + N)?;
+        // SAFETY: there is room for a comma and the word, all of it is written, and `at` advances no further.
         unsafe {
-            at.cast::<[u8; 8]>().write_unaligned(word);
-            self.at = at.add(len.min(8));
+            let at = self.after_comma(comma);
+            at.cast::<[u8; N]>().write_unaligned(word);
+            self.at = at.add(len.min(N));
         }
         Ok(())
     }
 
-    /// Writes `bytes`: fast for up to 32 of them.
+    /// Writes a comma if one is due, and `bytes`: fast for up to 32 of them.
     #[inline(always)]
-    pub(crate) fn put_few(&mut self, bytes: &[u8]) -> Result<(), Full> {
+    pub(crate) fn put_few(&mut self, comma: bool, bytes: &[u8]) -> Result<(), Full> {
         let len = bytes.len();
         if let (Some(first), Some(last), ..=32) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>(), len) {
-            self.put_ends(*first, *last, len)
+            self.put_ends(comma, *first, *last, len)
         } else if let (Some(first), Some(last), ..16) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>(), len) {
-            self.put_ends(*first, *last, len)
+            self.put_ends(comma, *first, *last, len)
         } else if let (Some(first), Some(last), ..8) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), len) {
-            self.put_ends(*first, *last, len)
+            self.put_ends(comma, *first, *last, len)
+        } else if let 1..4 = len {
+            self.put_word(comma, [bytes[0], bytes[len / 2], bytes[len - 1], 0, 0, 0, 0, 0], len)
+        } else if comma {
+            self.put([b",", bytes])
         } else {
             self.put([bytes])
         }
     }
 
-    /// Writes `len` bytes, given the first and the last `N` of them, which may overlap but leave no gap.
+    /// Writes a comma if one is due, and `len` bytes, given the first and the last `N` of them, which may overlap but
+    /// leave no gap.
     #[inline(always)]
-    fn put_ends<const N: usize>(&mut self, first: [u8; N], last: [u8; N], len: usize) -> Result<(), Full> {
+    fn put_ends<const N: usize>(&mut self, comma: bool, first: [u8; N], last: [u8; N], len: usize) -> Result<(), Full> {
         debug_assert!(len >= N && len <= 2 * N);
-        self.reserve(2 * N)?;
-        let at = self.at;
+        self.reserve(1 + 2 * N)?;
         let len = len.clamp(N, 2 * N);
-        // SAFETY: there is room for twice `N` bytes, and with such a `len` the two writes initialize all that `at`
-        // passes.
+        // SAFETY: there is room for a comma and twice `N` bytes, and with such a `len` the two writes initialize all that
+        // `at` passes.
         unsafe {
+            let at = self.after_comma(comma);
             at.cast::<[u8; N]>().write_unaligned(first);
             at.add(len - N).cast::<[u8; N]>().write_unaligned(last);
             self.at = at.add(len);
@@ -143,48 +154,61 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes a minus sign if the number is negative, the first `len` bytes of `lead`, and all of `rest`.
+    /// Writes the first `len` bytes of `text`: fast for up to 32 of them, if the text is no shorter than that.
     #[inline(always)]
-    pub(crate) fn put_number<const N: usize>(
+    pub(crate) fn put_start(&mut self, text: &[u8], len: usize) -> Result<(), Full> {
+        match text.first_chunk::<32>() {
+            Some(start) if len <= 32 => self.put_word(false, *start, len),
+            _ => self.put_few(false, &text[..len]),
+        }
+    }
+
+    /// Writes a comma if one is due, a minus sign if the number is negative, all but the last `unused` bytes of `lead`,
+    /// and all of `rest`.
+    #[inline(always)]
+    pub(crate) fn put_number<const L: usize, const N: usize>(
         &mut self,
+        comma: bool,
         is_negative: bool,
-        (lead, len): ([u8; 8], usize),
+        (lead, unused): ([u8; L], usize),
         rest: [[u8; 8]; N],
     ) -> Result<(), Full> {
-        self.reserve(1 + 8 * (1 + N))?;
-        let mut at = self.at;
-        // SAFETY: there is room for a sign and all the words, and `at` passes only bytes that have been written.
+        self.reserve(2 + L + 8 * N)?;
+        // SAFETY: there is room for a comma, a sign and all the words, and `at` passes only bytes that have been written.
         unsafe {
+            let mut at = self.after_comma(comma);
             at.write(b'-');
             at = at.add(usize::from(is_negative));
-            at.cast::<[u8; 8]>().write_unaligned(lead);
-            at = at.add(len.min(8));
+            at.cast::<[u8; L]>().write_unaligned(lead);
+            at = at.add(L - unused.min(L));
             at.cast::<[[u8; 8]; N]>().write_unaligned(rest);
             self.at = at.add(8 * N);
         }
         Ok(())
     }
 
-    /// Writes `before`, the escaped `text`, and `after`.
+    /// Writes a comma if one is due, `before`, the escaped `text`, and `after`.
     #[inline(always)]
     pub(crate) fn put_string<const B: usize, const A: usize>(
         &mut self,
+        comma: bool,
         before: &[u8; B],
         text: &str,
         after: &[u8; A],
     ) -> Result<(), Full> {
         // Enough for most strings.
-        self.reserve(B + BLOCK + A)?;
-        let at = self.at;
-        // SAFETY: there is room for `before`. Nobody else has access to `at..end` while `self.buffer` is borrowed
+        self.reserve(1 + B + BLOCK + A)?;
+        // SAFETY: there is room for a comma and for `before`. Nobody else has access to `at..end` while `self.buffer` is borrowed
         // mutably. An escaper initializes as many bytes of its room as it reports, and `after` is written only if there
         // is room left.
         unsafe {
+            let at = self.after_comma(comma);
             at.cast::<[u8; B]>().write_unaligned(*before);
-            let room = slice::from_raw_parts_mut(at.add(B).cast::<Blank>(), self.room() - B);
+            let at = at.add(B);
+            let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.end.addr() - at.addr());
             let (consumed, written) = self.escaper.escape(text.as_bytes(), room);
             let left = room.len() - written;
-            let at = at.add(B + written);
+            let at = at.add(written);
             if consumed < text.len() || left < A {
                 self.at = at;
                 return self.put_rest(&text.as_bytes()[consumed..], after);
@@ -198,7 +222,7 @@ impl<'b> Cursor<'b> {
     /// Writes the escaped `text`, a part of a string.
     #[inline(always)]
     pub(crate) fn put_escaped(&mut self, text: &str) -> Result<(), Full> {
-        self.put_string(b"", text, b"")
+        self.put_string(false, b"", text, b"")
     }
 
     /// Writes what [`put_string`](Self::put_string) had no room for.
@@ -217,6 +241,20 @@ impl<'b> Cursor<'b> {
             }
         }
         self.put([after])
+    }
+
+    /// Writes a comma, and returns the position after it, or before it if none is due.
+    ///
+    /// # Safety
+    ///
+    /// There must be room for a byte.
+    #[inline(always)]
+    unsafe fn after_comma(&mut self, comma: bool) -> *mut u8 {
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            self.at.write(b',');
+            self.at.add(usize::from(comma))
+        }
     }
 
     #[inline(always)]

@@ -122,7 +122,7 @@ fn put_string(before: &[u8], text: &str, limit: usize, spare: usize) -> (BytesMu
     let mut buffer = BytesMut::with_capacity(before.len() + spare);
     buffer.extend_from_slice(before);
     let mut cursor = Cursor::new(&mut buffer, limit);
-    let done = cursor.put_string(b"<", text, b">").and_then(|()| cursor.commit());
+    let done = cursor.put_string(true, b"<", text, b">").and_then(|()| cursor.commit());
     (buffer, done)
 }
 
@@ -131,7 +131,7 @@ fn put_string(before: &[u8], text: &str, limit: usize, spare: usize) -> (BytesMu
 fn a_cursor_makes_room_up_to_its_limit() {
     Escaper::with_each(|escaper| {
         for text in ["", "plain", "\"\n\u{1}", &"long text \"with\" escapes ".repeat(40), &"\u{1}".repeat(300)] {
-            let whole = [b"before<", &naive(text)[..], b">"].concat();
+            let whole = [b"before,<", &naive(text)[..], b">"].concat();
             for spare in [0, 1, 64, 65, 66, 67, 100, 500, 2000, 10_000] {
                 let (buffer, done) = put_string(b"before", text, whole.len(), spare);
                 assert_eq!((done, &buffer[..]), (Ok(()), &whole[..]), "{escaper:?}");
@@ -167,12 +167,13 @@ fn pieces_and_words() {
         cursor.put([]).unwrap();
         cursor.put([b"ab", b"", b"c"]).unwrap();
         for len in 0..=9 {
-            cursor.put_word(*b"12345678", len).unwrap();
+            cursor.put_word(len == 2, *b"12345678", len).unwrap();
         }
-        cursor.put_number(true, (*b"42\0\0\0\0\0\0", 2), []).unwrap();
-        cursor.put_number(false, (*b"7\0\0\0\0\0\0\0", 1), [*b"00000001", *b"12345678"]).unwrap();
+        cursor.put_number(true, true, (*b"42\0\0", 2), []).unwrap();
+        cursor.put_number(true, false, (*b"7\0\0\0\0\0\0\0", 7), [*b"00000001", *b"12345678"]).unwrap();
+        cursor.put_number(false, true, (*b"\0\0\0\0", 5), []).unwrap();
         cursor.commit().unwrap();
-        assert_eq!(buffer, "abc11212312341234512345612345671234567812345678-4270000000112345678");
+        assert_eq!(buffer, "abc1,1212312341234512345612345671234567812345678,-42,70000000112345678-");
     }
 }
 
@@ -181,10 +182,14 @@ fn few_bytes() {
     fn property(bytes: Vec<u8>, spare: u8) -> TestResult {
         let mut buffer = BytesMut::with_capacity(spare.into());
         let mut cursor = Cursor::new(&mut buffer, usize::MAX);
-        cursor.put_few(&bytes).unwrap();
-        cursor.put_few(&bytes).unwrap();
+        cursor.put_few(false, &bytes).unwrap();
+        cursor.put_few(true, &bytes).unwrap();
+        for len in 0..=bytes.len() {
+            cursor.put_start(&bytes, len).unwrap();
+        }
         cursor.commit().unwrap();
-        TestResult::from_bool(buffer == [&bytes[..], &bytes].concat())
+        let starts = (0..=bytes.len()).flat_map(|len| &bytes[..len]).copied().collect::<Vec<_>>();
+        TestResult::from_bool(buffer == [&bytes[..], b",", &bytes, &starts].concat())
     }
     QuickCheck::new().quickcheck(property as fn(_, _) -> _);
     for len in 0..70 {
