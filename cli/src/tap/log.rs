@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::relay::retry;
 use super::sys::{self, Ready};
 use crate::output::report_error;
-use crate::terminal::terminal_columns;
+use crate::terminal::{terminal_columns, wrap_message};
 use crate::units::counted;
 
 /// How much text may be queued.
@@ -37,6 +37,8 @@ pub(super) struct Log {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// The width that messages are wrapped to: the terminal's, or unlimited.
+    message_columns: usize,
 }
 
 struct State {
@@ -56,6 +58,7 @@ impl Log {
             Some(file) => file,
             None => sys::stderr()?,
         };
+        let (is_terminal, columns) = (output.is_terminal(), terminal_columns(&output));
         let log = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
@@ -66,10 +69,11 @@ impl Log {
                     is_done: false,
                 }),
                 changed: Condvar::new(),
+                message_columns: if is_terminal { columns } else { usize::MAX },
             }),
             is_file: output.metadata().is_ok_and(|metadata| metadata.is_file()),
-            is_terminal: output.is_terminal(),
-            columns: terminal_columns(&output),
+            is_terminal,
+            columns,
         };
         let shared = Arc::clone(&log.shared);
         let write_len = if log.is_file { FILE_WRITE_LEN } else { STREAM_WRITE_LEN };
@@ -95,17 +99,22 @@ impl Log {
         if is_full(&state) {
             state.dropped_lines += text.lines().count() as u64;
         } else if !state.is_done {
-            state.push(text);
+            state.push(text, self.shared.message_columns);
         }
         drop(state);
         text.clear();
         self.shared.changed.notify_all();
     }
 
+    /// Queues a message about the tap itself.
+    pub(super) fn write_message(&self, message: &str) {
+        self.write(&mut (wrap_message(&format!("wireline: {message}"), self.shared.message_columns) + "\n"));
+    }
+
     /// Queues the last lines, even if the queue is full, and waits until all is written or the reader has stalled.
     pub(super) fn close(self, text: &str) {
         let mut state = self.shared.lock();
-        state.push(text);
+        state.push(text, self.shared.message_columns);
         state.is_closed = true;
         let closed = Instant::now();
         state.last_progress = closed;
@@ -118,11 +127,12 @@ impl Log {
 }
 
 impl State {
-    fn push(&mut self, text: &str) {
+    fn push(&mut self, text: &str, message_columns: usize) {
         if self.dropped_lines > 0 {
             let lines = counted(self.dropped_lines, "log line", "log lines");
-            let note = format!("wireline: dropped {lines}: the reader is too slow; --log FILE keeps every line\n");
-            self.queued.push_str(&note);
+            let note = format!("wireline: dropped {lines}: the reader is too slow; --log FILE keeps every line");
+            self.queued.push_str(&wrap_message(&note, message_columns));
+            self.queued.push('\n');
             self.dropped_lines = 0;
         }
         self.queued.push_str(text);

@@ -130,10 +130,8 @@ impl Watcher {
     /// Waits for an event, and meanwhile says what does not happen. Returns `None` if there will be no more.
     fn next_event(&mut self, events: &Receiver<Event>) -> Option<Event> {
         loop {
-            let now = self.started.elapsed();
-            let alarm = self.alarms.next().into_iter().chain(self.transcript.run_deadline()).min();
-            let Some(alarm) = alarm else { return events.recv().ok() };
-            match events.recv_timeout(alarm.saturating_sub(now)) {
+            let Some(alarm) = self.next_alarm() else { return events.recv().ok() };
+            match events.recv_timeout(alarm.saturating_sub(self.started.elapsed())) {
                 Ok(event) => return Some(event),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
@@ -142,6 +140,11 @@ impl Watcher {
                 }
             }
         }
+    }
+
+    /// When to [`ring`](Self::ring) next.
+    fn next_alarm(&self) -> Option<Duration> {
+        self.alarms.next().into_iter().chain(self.transcript.run_deadline()).min()
     }
 
     /// Says which lines have not been ended, and which requests have not been answered, for too long.
@@ -243,7 +246,7 @@ impl Watcher {
                 (None, Some(signal)) => (bad, format!("server was killed by signal {signal}")),
                 (None, None) => (bad, "server exited".to_owned()),
             };
-            let rule = "─".repeat(log.columns - 1);
+            let rule = "─".repeat(log.columns.saturating_sub(1));
             transcript.text.push_str(&format!("{dim}{rule}{dim:#}\n{overview}{style}{outcome}{style:#}\n"));
         }
         log.close(&transcript.text);
@@ -266,6 +269,6 @@ impl Watcher {
     fn report_recording_error(&mut self, error: &io::Error) {
         let name = &self.recording_name;
         let message = format!("cannot write to the recording {name}: {error}; the session goes on unrecorded");
-        self.log.write(&mut format!("wireline: {message}\n"));
+        self.log.write_message(&message);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) use escape::{columns, escape, escape_end, escape_start};
 pub(crate) use excerpt::Excerpt;
 pub(crate) use printable::{printable_columns, printable_json};
 pub(crate) use styles::{Styles, has_color, set_color};
-pub(crate) use wrap::wrap;
+pub(crate) use wrap::{wrap, wrap_message};
 
 /// The width to assume if there is no terminal, or its size is unknown.
 pub(crate) const DEFAULT_COLUMNS: usize = 80;
