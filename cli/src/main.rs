@@ -10,6 +10,7 @@
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
 //! - `transcript`, `filter`: the line about each message, and which of them to show
 //! - `findings`: what keeps long lists of faults short
+//! - `spawn`: starts servers
 //! - `json`: JSON texts compared, found and printed
 //! - `terminal`, `units`: escaping, widths and colours; numbers with units
 
@@ -30,6 +31,7 @@ mod report;
 mod rules_args;
 mod session;
 mod show;
+mod spawn;
 mod stats;
 mod tap;
 mod terminal;

@@ -18,6 +18,7 @@ pub(crate) use args::Args;
 use crate::exit;
 use crate::input::{Input, Source};
 use crate::output::report_error;
+use crate::spawn::cannot_run;
 use crate::terminal::escape;
 use player::Player;
 use report::Report;
@@ -60,10 +61,7 @@ fn replay(args: &Args, input: Box<dyn BufRead>) -> u8 {
         is_found = true;
         let server = match ServerProcess::start(&args.command, args.rules.rules()) {
             Ok(server) => server,
-            Err(error) => {
-                let program = args.command.first().map(|program| escape(program.as_encoded_bytes()));
-                return failure(&format!("cannot run {}: {error}", program.unwrap_or_default()));
-            }
+            Err(error) => return failure(&cannot_run(&args.command, &error)),
         };
         report.start_session(number);
         match Player::new(args, &mut script, &mut report, server).play() {

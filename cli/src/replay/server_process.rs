@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -14,6 +14,7 @@ use wireline::{Decoder, Rules};
 
 use super::script::{Received, decode_received};
 use crate::input::read_retrying;
+use crate::spawn;
 
 /// How much to read or write at once.
 const PIPE_LEN: usize = 64 << 10;
@@ -70,8 +71,7 @@ pub(super) enum ServerEnd {
 
 impl ServerProcess {
     pub(super) fn start(command: &[OsString], rules: Rules) -> io::Result<Self> {
-        let [program, arguments @ ..] = command else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let mut child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = spawn::start(command)?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

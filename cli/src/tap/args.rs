@@ -88,7 +88,8 @@ Signals:
   SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are forwarded to the server unless they are ignored. While the \
 tap is in the foreground of a terminal, SIGINT and SIGQUIT are not forwarded, because Ctrl-C and Ctrl-\\ signal the \
 server as well. On Linux, the server ignores every signal that was ignored when the tap started. SIGPIPE is an \
-exception if an environment variable has a name that is not valid in a shell, such as a.b.
+exception if `env` cannot ignore signals (GNU's can) and an environment variable has a name that is not valid in a shell, \
+such as a.b.
 
 On Windows:
   Ctrl-C and Ctrl-Break reach the server by way of the console, and the tap stays to write its summary. A client that ends \

@@ -26,7 +26,7 @@ mod watcher;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,6 +35,7 @@ pub(crate) use args::Args;
 
 use crate::output::report_error;
 use crate::session::Side;
+use crate::spawn;
 use crate::terminal::escape;
 use log::Log;
 use relay::{Activity, ActivityMonitor, Event, Relay};
@@ -78,7 +79,7 @@ fn cannot(action: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
 fn tap(args: &Args) -> Result<ExitStatus, Failure> {
     let (log, recording) = open_files(args)?;
     let signals = Signals::catch().map_err(cannot("catch signals"))?;
-    let mut child = spawn(args)?;
+    let mut child = start_server(args)?;
     let target = signals.forward_to(&child);
     let status = relay_session(args, &mut child, target, log, recording);
     if status.is_err() {
@@ -105,22 +106,10 @@ fn escaped_path(path: &Path) -> String {
     escape(path.as_os_str().as_encoded_bytes())
 }
 
-fn spawn(args: &Args) -> Result<Child, Failure> {
-    let [program, arguments @ ..] = &args.command[..] else {
-        return Err(Failure { code: EXIT_TAP_FAILED, message: "expected a command to run".to_owned() });
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-    sys::spawn(&mut command).map_err(|error| {
+fn start_server(args: &Args) -> Result<Child, Failure> {
+    spawn::start(&args.command).map_err(|error| {
         let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
-        let program = program.as_encoded_bytes();
-        let mut message = format!("cannot run {}: {error}", escape(program));
-        if arguments.is_empty() && program.contains(&b' ') {
-            message.push_str(
-                "; the whole command is in quotes, so it is taken for the name of one program: leave them out",
-            );
-        }
-        Failure { code, message }
+        Failure { code, message: spawn::cannot_run(&args.command, &error) }
     })
 }
 

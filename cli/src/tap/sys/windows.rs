@@ -3,13 +3,12 @@
 //! There are no signals: Ctrl-C and Ctrl-Break reach every process of the console, so the server gets them without our
 //! help, and the tap only has to survive them. Whoever ends a process there otherwise ends it at once.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::{AsHandle, OwnedHandle};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -73,31 +72,6 @@ pub(in crate::tap) fn wait_until_ready(_: &File, _: Ready) {}
 /// Writes text for people. A console takes UTF-8 only through the standard library, which converts it.
 pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usize> {
     if file.is_terminal() { io::stderr().write(text) } else { file.write(text) }
-}
-
-/// Starts the server, also if it is a script such as `npx.cmd` that was named without its extension.
-pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
-    let spawned = command.spawn();
-    let program = command.get_program().to_owned();
-    match &spawned {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && Path::new(&program).extension().is_none() => {}
-        _ => return spawned,
-    }
-    let scripts = [".cmd", ".bat"].map(|extension| {
-        let mut name: OsString = program.clone();
-        name.push(extension);
-        name
-    });
-    for script in scripts {
-        let mut command_of_script = Command::new(script);
-        command_of_script.args(command.get_args());
-        command_of_script.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-        match command_of_script.spawn() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            spawned => return spawned,
-        }
-    }
-    spawned
 }
 
 pub(in crate::tap) fn wait(child: &mut Child, _: &Target) -> io::Result<ExitStatus> {

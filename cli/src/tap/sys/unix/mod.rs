@@ -1,21 +1,18 @@
 //! Unix.
 
-mod ignored;
 mod pipes;
 mod signals;
 
-use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Access, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
@@ -44,45 +41,6 @@ pub(in crate::tap) fn wait_until_ready(file: &File, ready: Ready) {
 /// Writes text for people.
 pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usize> {
     file.write(text)
-}
-
-/// Starts the server. It ignores every signal that was ignored when this process started, with one exception: SIGPIPE is
-/// not ignored if the environment would not pass through a shell.
-pub(in crate::tap) fn spawn(command: &mut Command) -> io::Result<Child> {
-    // What cannot be run is reported as always.
-    if !ignored::was_sigpipe_ignored() || !is_runnable(command.get_program()) || !passes_through_shell() {
-        return command.spawn();
-    }
-    // The standard library turns SIGPIPE back on in each process that it starts. A shell can ignore it again.
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "trap '' PIPE; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
-    match shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => command.spawn(),
-        spawned => spawned,
-    }
-}
-
-/// Whether a shell passes on every variable of this process's environment, which is the server's as well. Some shells,
-/// such as dash, remove those whose names are not identifiers, and a server needs its variables more than an ignored
-/// SIGPIPE.
-fn passes_through_shell() -> bool {
-    std::env::vars_os().all(|(name, _)| is_identifier(name.as_bytes()))
-}
-
-/// Whether a shell can have a variable of this name.
-fn is_identifier(name: &[u8]) -> bool {
-    name.first().is_some_and(|first| !first.is_ascii_digit())
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-}
-
-/// Whether there is a program of this name that may be run, as a path or in one of the directories for programs.
-fn is_runnable(program: &OsStr) -> bool {
-    let may_run = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
-    if program.as_bytes().contains(&b'/') {
-        return may_run(Path::new(program));
-    }
-    let directories = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&directories).any(|directory| may_run(&directory.join(program)))
 }
 
 /// Waits until the server has exited, and stops forwarding signals before its process id can be reused.

@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SI
 use signal_hook::iterator;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::ignored::{self, is_ignored};
+use crate::spawn::ignored::{self, is_ignored};
 
 /// Signals that are caught before the server starts, so that none is lost.
 pub(in crate::tap) struct Signals(iterator::Signals);

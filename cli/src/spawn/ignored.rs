@@ -24,13 +24,13 @@ pub(super) fn was_sigpipe_ignored() -> bool {
 }
 
 /// The signals that are ignored now, one bit each. Only Linux tells: elsewhere, none counts as ignored.
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Whether a signal is among them.
-pub(super) fn is_ignored(signals: u64, signal: i32) -> bool {
+pub(crate) fn is_ignored(signals: u64, signal: i32) -> bool {
     signals & 1 << (signal - 1) != 0
 }
