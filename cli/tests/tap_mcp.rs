@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use common::{file, new_file, run, wireline};
+use rustix::process::{Pid, Signal, kill_process};
 use tapping::{session, tap, text, wait_for_exit};
 use terminal::Terminal;
 
@@ -88,6 +89,18 @@ fn hanging_call_is_told_and_told_again() {
         log.for_each(drop);
         wait_for_exit(&mut tap);
     }
+    // Also while the server never stops talking of something else.
+    let server = "while :; do echo '{\"jsonrpc\":\"2.0\",\"method\":\"note\"}'; done";
+    let mut tap = tap(&["-q", "--slow-after", "200ms"], &["sh", "-c", server]);
+    let (mut stdin, stdout, stderr) =
+        (tap.stdin.take().unwrap(), tap.stdout.take().unwrap(), tap.stderr.take().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut { stdout }, &mut std::io::sink()));
+    stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n").unwrap();
+    let mut log = BufReader::new(stderr).lines().map(Result::unwrap);
+    assert!(log.any(|line| line.contains("… waiting      a #1 ")));
+    kill_process(Pid::from_child(&tap), Signal::TERM).unwrap();
+    log.for_each(drop);
+    wait_for_exit(&mut tap);
     // Nothing of that kind with 0.
     let quick = session(
         &["--slow-after", "0"],

@@ -120,6 +120,7 @@ impl Watcher {
             }
             let flushed = self.recorder.as_mut().map_or(Ok(()), Recorder::flush);
             self.stop_recording_on_error(flushed);
+            self.ring_if_due();
             self.write_log();
             if len < BATCH_LEN {
                 thread::sleep(PAUSE);
@@ -145,6 +146,13 @@ impl Watcher {
     /// When to [`ring`](Self::ring) next.
     fn next_alarm(&self) -> Option<Duration> {
         self.alarms.next().into_iter().chain(self.transcript.run_deadline()).min()
+    }
+
+    /// Rings even while there are always more events, as from a server that never stops talking.
+    fn ring_if_due(&mut self) {
+        if self.next_alarm().is_some_and(|alarm| alarm <= self.started.elapsed()) {
+            self.ring();
+        }
     }
 
     /// Says which lines have not been ended, and which requests have not been answered, for too long.
