@@ -100,29 +100,42 @@ fn render(man: &clap_mangen::Man, command: &clap::Command, notes: &str, text: &m
 
 /// Writes the notes of a help text: a heading at the start of a line begins a section, and indented lines belong to it.
 ///
-/// Lines stay as they are, so that examples can be copied.
+/// Prose is filled to the width of the reader's terminal. Commands stay as they are, so that they can be copied.
 fn write_notes(notes: &str, text: &mut Vec<u8>) -> io::Result<()> {
-    let mut is_open = false;
-    for line in notes.lines() {
+    let mut lines = notes.lines().peekable();
+    while let Some(line) = lines.next() {
         if let Some(heading) = line.strip_suffix(':').filter(|heading| !heading.starts_with(' ')) {
-            if is_open {
-                writeln!(text, ".fi")?;
-            }
             let title = if heading == "Exit codes" { "EXIT STATUS".to_owned() } else { heading.to_uppercase() };
-            writeln!(text, ".SH {title}\n.nf")?;
-            is_open = true;
-        } else if is_open {
-            // Hyphens and backslashes as they are typed; a dot or a quote at the start would be a request.
-            let line = line.strip_prefix("  ").unwrap_or(line).replace('\\', "\\e").replace('-', "\\-");
-            let line = line.replace('\'', "\\(aq").replace('`', "\\(ga");
-            let guard = if line.starts_with('.') { "\\&" } else { "" };
-            writeln!(text, "{guard}{line}")?;
+            writeln!(text, ".SH {title}")?;
+        } else if is_command(line) {
+            writeln!(text, ".PP\n.nf\n.RS 4\n{}", roff(line.trim_start()))?;
+            while let Some(line) = lines.next_if(|line| is_command(line)) {
+                writeln!(text, "{}", roff(line.trim_start()))?;
+            }
+            writeln!(text, ".RE\n.fi")?;
+        } else if let Some((code, meaning)) = line.trim_start().split_once("  ").filter(|(code, _)| is_number(code)) {
+            writeln!(text, ".TP 5\n{code}\n{}", roff(meaning.trim_start()))?;
+        } else if !line.is_empty() {
+            writeln!(text, ".PP\n{}", roff(line.trim_start()))?;
         }
     }
-    if is_open {
-        writeln!(text, ".fi")?;
-    }
     Ok(())
+}
+
+/// Whether a line is an example of what to type.
+fn is_command(line: &str) -> bool {
+    line.starts_with("    ") || line.starts_with("  wireline ")
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A line of text, in which hyphens, quotes and backslashes stay as they are typed.
+fn roff(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
+    // A dot at the start would be a request.
+    if line.starts_with('.') { format!("\\&{line}") } else { line }
 }
 
 fn failure(message: &str) -> u8 {

@@ -91,3 +91,38 @@ fn manual_covers_every_command() {
     let message = "wireline: no manual page for `chek`: expected one of check, ";
     assert!(unknown.stderr.starts_with(message), "{}", unknown.stderr);
 }
+
+/// The pages of all commands that work on traffic have the sections that people look for.
+#[test]
+fn manual_has_exit_status_and_examples() {
+    for command in ["check", "tap", "show", "stats", "replay", "report"] {
+        let page = run(&["man", command]).stdout;
+        let (_, status) = page.split_once("\n.SH EXIT STATUS\n").unwrap();
+        assert!(status.starts_with(".TP") || status.starts_with(".PP"), "{status}");
+        let (_, examples) = page.split_once("\n.SH EXAMPLES\n").unwrap();
+        let help = run(&[command, "--help"]).stdout;
+        let (_, shown) = help.split_once("\nExamples:\n").unwrap();
+        let commands: Vec<&str> = shown.lines().map(str::trim).filter(|line| line.starts_with("wireline ")).collect();
+        assert!(commands.len() >= 2, "{shown}");
+
+        // Prose is filled, and examples stay in one line, whatever the width.
+        let Some(rendered) = rendered(&page, 78) else { continue };
+        let (_, rendered_examples) = rendered.split_once("\nEXAMPLES\n").unwrap();
+        for command in commands {
+            assert!(rendered_examples.lines().any(|line| line.trim() == command), "{command}:\n{rendered_examples}");
+        }
+        for line in rendered.lines().filter(|line| line.chars().count() > 80) {
+            let example = line.trim();
+            assert!(examples.contains(&example.replace('-', "\\-").replace('\'', "\\(aq")), "{command}: {line}");
+        }
+    }
+}
+
+/// A page as a terminal of this width shows it, if groff is installed.
+fn rendered(page: &str, width: usize) -> Option<String> {
+    let path = file(&format!("rendered-{}.1", page.len()), page);
+    let mut groff = Command::new("groff");
+    let groff = groff.args(["-Kutf8", "-man", "-Tutf8", "-P-c", "-P-b", "-P-u", &format!("-rLL={width}n")]).arg(path);
+    let output = groff.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).unwrap())
+}

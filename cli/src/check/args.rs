@@ -102,7 +102,7 @@ shows the progress of long checks.";
 const NOTES: &str = "\
 Exit codes:
   0  no faults
-  1  at least one line or batch entry is faulty
+  1  at least one line or batch entry is faulty, or a last line has no line end
   2  usage error, or something could not be read or written
 
 Examples:
