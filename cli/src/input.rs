@@ -49,12 +49,22 @@ impl Source {
         sources
     }
 
+    /// The source that an argument names: standard input for `-`.
+    pub(crate) fn one(file: &Path) -> Self {
+        if file == Path::new("-") { Self::Stdin } else { Self::File(file.to_owned()) }
+    }
+
     pub(crate) fn open(&self) -> io::Result<Input> {
         let Self::File(path) = self else { return Input::from_stream(io::stdin().lock()) };
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
-            return Err(io::Error::other("the directory has no files in it"));
+            let mut files = Vec::new();
+            add_files(path, &mut files);
+            return Err(io::Error::other(match files.is_empty() {
+                true => "the directory has no files in it",
+                false => "this is a directory: name one of the files in it",
+            }));
         }
         if !metadata.is_file() {
             return Input::from_stream(file);
@@ -110,7 +120,7 @@ pub(crate) enum Input {
     /// A regular file, which can be read at any offset, and its length when it was opened.
     File { file: File, len: u64, is_binary: bool },
     /// A pipe, a terminal or a device.
-    Stream(Box<dyn Read>),
+    Stream { stream: Box<dyn Read>, is_binary: bool },
     /// A recording that `wireline tap` wrote.
     Recording(Box<dyn BufRead>),
 }
@@ -118,7 +128,7 @@ pub(crate) enum Input {
 impl Input {
     /// Whether it does not look like text.
     pub(crate) fn is_binary(&self) -> bool {
-        matches!(self, Self::File { is_binary: true, .. })
+        matches!(self, Self::File { is_binary: true, .. } | Self::Stream { is_binary: true, .. })
     }
 
     fn from_stream(mut stream: impl Read + 'static) -> io::Result<Self> {
@@ -132,11 +142,11 @@ impl Input {
             }
         }
         refuse_compressed(&start)?;
-        let is_recording = recording::is_recording(&start);
+        let (is_recording, is_binary) = (recording::is_recording(&start), is_binary(&start));
         let stream = io::Cursor::new(start).chain(stream);
         Ok(match is_recording {
             true => Self::Recording(Box::new(BufReader::with_capacity(READ_LEN, stream))),
-            false => Self::Stream(Box::new(stream)),
+            false => Self::Stream { stream: Box::new(stream), is_binary },
         })
     }
 }
@@ -156,11 +166,14 @@ const COMPRESSED: [(&[u8], &str, &str); 5] = [
 fn refuse_compressed(start: &[u8]) -> io::Result<()> {
     match COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic)) {
         None => Ok(()),
-        Some((_, name, command)) => Err(io::Error::other(format!(
-            "this is a {name} file: decompress it first, as in `{command} FILE | wireline check`"
-        ))),
+        Some((_, name, command)) => {
+            Err(io::Error::other(format!("this is a {name} file: decompress it first, as with `{command}`")))
+        }
     }
 }
+
+/// What to say of a file that [`is_binary`](Input::is_binary).
+pub(crate) const BINARY: &str = "this looks like a binary file, not like text";
 
 /// Whether a file with this start is not text: it has zero bytes, and is not UTF-16 either.
 fn is_binary(start: &[u8]) -> bool {

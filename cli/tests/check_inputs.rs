@@ -35,7 +35,7 @@ fn directories_and_patterns_are_expanded() {
         let run = run(&[&["check", "--format", "ndjson"], args].concat());
         run.objects()
             .iter()
-            .map(|object| object["file"].as_str().unwrap_or("").rsplit('/').next().unwrap().to_owned())
+            .map(|object| object["file"].as_str().unwrap_or("").rsplit(['/', '\\']).next().unwrap().to_owned())
             .collect()
     };
     let path = directory.to_str().unwrap();
@@ -52,7 +52,11 @@ fn compressed_and_binary_files_are_named() {
     let gz = file("session.ndjson.gz", b"\x1f\x8b\x08\0\0\0\0\0");
     let run_gz = run(&["check", gz.to_str().unwrap()]);
     assert_eq!(run_gz.code, Some(2));
-    assert!(run_gz.stderr.contains(": this is a gzip file: decompress it first, as in `gzip -dc"), "{}", run_gz.stderr);
+    assert!(
+        run_gz.stderr.contains(": this is a gzip file: decompress it first, as with `gzip -dc`\n"),
+        "{}",
+        run_gz.stderr
+    );
     let piped = run_with_input(&["check"], b"\x1f\x8b\x08\0\0\0\0\0");
     assert!(piped.stderr.contains("this is a gzip file"), "{}", piped.stderr);
     let binary = file("binary", b"\x7fELF\0\0\0\x01\n");
@@ -112,7 +116,7 @@ fn json_and_junit_have_everything() {
     let xml = &junit.stdout;
     for part in [
         "<testsuites name=\"wireline check\" tests=\"3\" failures=\"1\" errors=\"1\">",
-        "sub/bad.ndjson\" tests=\"1\" failures=\"1\" errors=\"0\">",
+        "bad.ndjson\" tests=\"1\" failures=\"1\" errors=\"0\">",
         "name=\"line 2, column 1\"",
         "<failure type=\"invalid-literal\" message=\"not JSON: expected an object or an array\">hint: ",
         "missing &amp; &lt;gone&gt;",

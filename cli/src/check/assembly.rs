@@ -9,7 +9,7 @@ pub(crate) enum Assembly {
     /// The parts one after the other.
     Plain,
     /// Without the faults that may be left out, if there are many.
-    Folded(Folder),
+    Folded(Box<Folder>),
     /// The parts are elements of a JSON array, each after a comma.
     JsonArray { is_first: bool },
     /// All parts at the end, because the totals precede them.
@@ -33,7 +33,7 @@ impl Assembly {
     pub(crate) fn start_source(&mut self, name: String) {
         match self {
             Self::Plain | Self::JsonArray { .. } => {}
-            Self::Folded(folder) => *folder = Folder::new(name),
+            Self::Folded(folder) => folder.start(name),
             Self::Suites(suites) => {
                 suites.push(Suite { name, text: Vec::new(), listed: 0, findings: 0, is_unread: false });
             }
@@ -75,7 +75,7 @@ impl Assembly {
     /// Ends a source, and returns what can be written now.
     pub(crate) fn end_source(&mut self, counts: &Counts, is_unread: bool) -> Vec<u8> {
         match self {
-            Self::Folded(folder) => std::mem::take(folder).finish(),
+            Self::Folded(folder) => folder.finish(),
             Self::Suites(suites) => {
                 if let Some(suite) = suites.last_mut() {
                     (suite.findings, suite.is_unread) = (counts.findings(), is_unread);

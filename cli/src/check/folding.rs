@@ -3,10 +3,11 @@
 //!
 //! It works on the report in the order of the lines, so that its result does not depend on the number of threads.
 
-use std::io::Write;
+use std::ops::Range;
 
 use wireline::{Fault, FaultKind, Hint};
 
+use super::report::Layout;
 use crate::findings::{EqualFaults, Likeness, LinePart, MAX_EQUAL, PrintedRun};
 use crate::session::Side;
 
@@ -20,8 +21,9 @@ pub(crate) struct Text {
 
 /// Where a report speaks of a fault.
 pub(crate) struct ReportedFault {
-    start: usize,
-    end: usize,
+    all: Range<usize>,
+    /// The part of it that also holds for a run of which the fault is the first.
+    details: Range<usize>,
     kind: FaultKind,
     hint: Option<Hint>,
     sender: Option<Side>,
@@ -29,9 +31,15 @@ pub(crate) struct ReportedFault {
 }
 
 impl ReportedFault {
-    /// A fault in `line` that the report speaks of from `start` to `end`.
-    pub(crate) fn new(fault: &Fault, line: &[u8], sender: Option<Side>, start: usize, end: usize) -> Self {
-        Self { start, end, kind: fault.kind(), hint: fault.hint(), sender, part: LinePart::new(fault, line) }
+    /// A fault in `line`, of which `all` and `details` of the report speak.
+    pub(crate) fn new(
+        fault: &Fault,
+        line: &[u8],
+        sender: Option<Side>,
+        all: Range<usize>,
+        details: Range<usize>,
+    ) -> Self {
+        Self { all, details, kind: fault.kind(), hint: fault.hint(), sender, part: LinePart::new(fault, line) }
     }
 }
 
@@ -39,22 +47,28 @@ impl ReportedFault {
 struct Run {
     lines: PrintedRun,
     sender: Option<Side>,
-    /// The report about the first of the lines.
+    /// The report about the first of the lines, and the part of it that holds for all.
     text: Vec<u8>,
+    details: Vec<u8>,
 }
 
 /// Folds the report about one source.
-#[derive(Default)]
 pub(crate) struct Folder {
     /// The name of the source, as the report has it.
     source: String,
+    layout: Layout,
     run: Option<Run>,
     equal: EqualFaults,
 }
 
 impl Folder {
-    pub(crate) fn new(source: String) -> Self {
-        Self { source, ..Self::default() }
+    pub(crate) fn new(source: String, layout: Layout) -> Self {
+        Self { source, layout, run: None, equal: EqualFaults::default() }
+    }
+
+    /// Starts with another source.
+    pub(crate) fn start(&mut self, source: String) {
+        *self = Self::new(source, self.layout);
     }
 
     /// Returns what is to be printed of `text`, and clears it.
@@ -65,12 +79,12 @@ impl Folder {
         let mut folded = Vec::with_capacity(text.bytes.len().min(64 << 10));
         let mut copied = 0;
         for fault in text.faults.drain(..) {
-            if fault.start > copied {
+            if fault.all.start > copied {
                 self.end_run(&mut folded);
-                folded.extend_from_slice(&text.bytes[copied..fault.start]);
+                folded.extend_from_slice(&text.bytes[copied..fault.all.start]);
             }
-            self.add(&fault, &text.bytes[fault.start..fault.end], &mut folded);
-            copied = fault.end;
+            copied = fault.all.end;
+            self.add(fault, &text.bytes, &mut folded);
         }
         if text.bytes.len() > copied {
             self.end_run(&mut folded);
@@ -80,21 +94,21 @@ impl Folder {
         folded
     }
 
-    fn add(&mut self, fault: &ReportedFault, text: &[u8], folded: &mut Vec<u8>) {
-        let &ReportedFault { kind, hint, sender, part, .. } = fault;
+    fn add(&mut self, fault: ReportedFault, text: &[u8], folded: &mut Vec<u8>) {
+        let ReportedFault { all, details, kind, hint, sender, part } = fault;
         if self.run.as_mut().is_some_and(|run| run.sender == sender && run.lines.add(part)) {
             return;
         }
         self.end_run(folded);
         if let Some(lines) = PrintedRun::start(part) {
-            self.run = Some(Run { lines, sender, text: text.to_vec() });
+            self.run = Some(Run { lines, sender, text: text[all].to_vec(), details: text[details].to_vec() });
         } else if self.equal.add(None, Likeness::Fault(kind, hint)) <= MAX_EQUAL {
-            folded.extend_from_slice(text);
+            folded.extend_from_slice(&text[all]);
         }
     }
 
     fn end_run(&mut self, folded: &mut Vec<u8>) {
-        let Some(Run { lines, sender, text }) = self.run.take() else { return };
+        let Some(Run { lines, sender, text, details }) = self.run.take() else { return };
         if self.equal.add(None, Likeness::PrintedRun) > MAX_EQUAL {
             return;
         }
@@ -102,23 +116,19 @@ impl Folder {
             folded.extend_from_slice(&text);
             return;
         }
-        let sender = sender.map_or_else(String::new, |side| format!(" {}:", side.name()));
-        let (source, first) = (&self.source, lines.first_line());
+        let sender = sender.map_or_else(String::new, |side| format!("{}: ", side.name()));
+        let (position, what) = (format!("{}:{}:", self.source, lines.first_line()), format!("{sender}{lines}"));
         // Writing to a vector cannot fail.
-        let _ = writeln!(folded, "{source}:{first}:{sender} {lines} [{}]", Hint::PrettyPrinted.name());
-        // What the report says of the first line, between its position and the reply.
-        let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
-        if let [_, details @ .., _] = &lines[..] {
-            details.iter().for_each(|line| folded.extend_from_slice(line));
-        }
+        let _ = self.layout.write_heading(&position, &what, Hint::PrettyPrinted.name(), folded);
+        folded.extend_from_slice(&details);
     }
 
     /// Ends the report about the source.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
         let mut folded = Vec::new();
         self.end_run(&mut folded);
-        for (_, more) in self.equal.more() {
-            let _ = writeln!(folded, "{}: {more}", self.source);
+        for (_, more, name) in std::mem::take(&mut self.equal).more() {
+            let _ = self.layout.write_heading(&format!("{}:", self.source), &more, name, &mut folded);
         }
         folded
     }

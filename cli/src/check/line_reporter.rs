@@ -56,10 +56,10 @@ impl<'a, R: Report> LineReporter<'a, R> {
                 Some(Err(fault)) => {
                     counts.add_fault(&fault);
                     let line = decoder.last_line();
-                    report.fault(&fault, line, &mut text.bytes)?;
+                    let details = report.fault(&fault, line, &mut text.bytes)?;
                     if R::MAY_BE_FOLDED {
-                        let end = text.bytes.len();
-                        text.faults.push(ReportedFault::new(&fault, line, report.sender(), start, end));
+                        let all = start..text.bytes.len();
+                        text.faults.push(ReportedFault::new(&fault, line, report.sender(), all, details));
                     }
                 }
             }

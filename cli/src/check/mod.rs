@@ -17,7 +17,7 @@ use wireline::{Decoder, Rules};
 pub(crate) use args::Args;
 
 use crate::exit;
-use crate::input::{Input, READ_LEN, Source, read_at, read_retrying};
+use crate::input::{BINARY, Input, READ_LEN, Source, read_at, read_retrying};
 use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
 use crate::output::Output;
 use crate::recording::{Content, Entry, Reader};
@@ -127,16 +127,16 @@ impl<R: Report> Checker<R> {
         self.report.set_source(source);
         self.assembly.start_source(source.escaped_name());
         let input = source.open().map_err(Failure::Read)?;
-        if input.is_binary() && R::MAY_BE_FOLDED {
-            let note = format!("{}: this looks like a binary file, not like text\n", source.escaped_name());
-            self.output.send(&mut note.into_bytes()).map_err(Failure::Write)?;
+        if input.is_binary() {
+            let note = self.report.note(BINARY);
+            send_if_any(&mut self.output, note.into()).map_err(Failure::Write)?;
         }
         match input {
             Input::File { file, len, .. } if self.jobs > 1 && len > SEGMENT_LEN as u64 => {
                 self.check_in_parallel(&file, len, counts)
             }
             Input::File { mut file, .. } => self.check_in_sequence(&mut file, counts),
-            Input::Stream(mut stream) => self.check_in_sequence(&mut *stream, counts),
+            Input::Stream { mut stream, .. } => self.check_in_sequence(&mut *stream, counts),
             Input::Recording(input) => self.check_recording(input, counts),
         }
     }

@@ -62,19 +62,19 @@ impl<'a> Summary<'a> {
         if self.total.findings() > 0 {
             writeln!(text)?;
         }
-        self.write_verdict(styles, text)?;
+        self.write_verdict(styles, columns, text)?;
         if self.sources.len() > 1 {
             writeln!(text)?;
             self.write_sources(styles, columns, text)?;
         }
         writeln!(text)?;
-        self.write_totals(styles, text)?;
+        self.write_totals(styles, columns, text)?;
         self.write_returns(styles, columns, text)
     }
 
-    fn write_verdict(&self, styles: &Styles, text: &mut Vec<u8>) -> io::Result<()> {
+    fn write_verdict(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
         let Counts { lines, faulty_lines, unterminated, .. } = self.total;
-        let verdict = match (faulty_lines, lines) {
+        let mut verdict = match (faulty_lines, lines) {
             (_, 0) => "no messages found".to_owned(),
             (0, _) if self.total.messages(MessageKind::Batch) > 0 => {
                 format!("{}, no faults", counted(lines, "line", "lines"))
@@ -89,22 +89,19 @@ impl<'a> Summary<'a> {
                 }
             }
         };
-        let style = if self.total.findings() == 0 { styles.good } else { styles.bad };
-        write!(text, "{style}{verdict}{style:#}")?;
         if unterminated > 0 {
-            let bad = styles.bad;
-            let what = match self.sources.len() {
+            verdict.push_str("; ");
+            verdict.push_str(&match self.sources.len() {
                 1 => "the last one has no line end".to_owned(),
                 _ => counted(unterminated, "file has no line end at its end", "files have no line end at their end"),
-            };
-            write!(text, "{bad}; {what}{bad:#}")?;
+            });
         }
         let incomplete = self.incomplete() as u64;
         if incomplete > 0 {
-            let bad = styles.bad;
-            write!(text, "{bad}; {} could not be read to the end{bad:#}", counted(incomplete, "file", "files"))?;
+            verdict.push_str(&format!("; {} could not be read to the end", counted(incomplete, "file", "files")));
         }
-        writeln!(text)
+        let style = if self.total.findings() == 0 && incomplete == 0 { styles.good } else { styles.bad };
+        wrap(&verdict, columns.saturating_sub(1)).try_for_each(|line| writeln!(text, "{style}{line}{style:#}"))
     }
 
     /// Lists the sources; if there are many, only those with problems.
@@ -161,7 +158,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Writes how many messages and faults of each kind there are, the size of the input, and the time it took.
-    fn write_totals(&self, styles: &Styles, text: &mut Vec<u8>) -> io::Result<()> {
+    fn write_totals(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
         let total = &self.total;
         let (faults, elapsed) = (total.faults(), self.started.elapsed());
         let width = Count(total.lines.max(faults)).to_string().len().max(6);
@@ -184,7 +181,12 @@ impl<'a> Summary<'a> {
         let (size, rate) = (Bytes(total.bytes), Bytes(total.bytes).per_second(elapsed));
         // Blank lines have numbers, but do not count.
         let noun = if total.lines == 1 { "non-blank line" } else { "non-blank lines" };
-        writeln!(text, "{:>width$} {noun}, {size} in {}, {rate}/s", Count(total.lines), Seconds(elapsed))
+        let what = format!("{noun}, {size} in {}, {rate}/s", Seconds(elapsed));
+        for (number, line) in wrap(&what, columns.saturating_sub(width + 2)).enumerate() {
+            let count = if number == 0 { Count(total.lines).to_string() } else { String::new() };
+            writeln!(text, "{count:>width$} {line}")?;
+        }
+        Ok(())
     }
 
     /// Warns of lines that end in a carriage return.

@@ -31,8 +31,8 @@ impl EqualFaults {
         *count
     }
 
-    /// What to say about the faults beyond [`MAX_EQUAL`], the most frequent first.
-    pub(crate) fn more(&self) -> Vec<(Option<Side>, String)> {
+    /// What to say about the faults beyond [`MAX_EQUAL`], the most frequent first: sender, text, and name of the kind.
+    pub(crate) fn more(&self) -> Vec<(Option<Side>, String, &'static str)> {
         let mut more: Vec<_> = self.0.iter().filter(|(_, count)| **count > MAX_EQUAL).collect();
         more.sort_by_key(|((sender, likeness), count)| (Reverse(**count), sender.map(Side::name), likeness.name()));
         let text = |((sender, likeness), count): (&(_, Likeness), &u64)| {
@@ -40,7 +40,7 @@ impl EqualFaults {
                 Likeness::Fault(..) => counted(count - MAX_EQUAL, "more fault", "more faults"),
                 Likeness::PrintedRun => counted(count - MAX_EQUAL, "more group of lines", "more groups of lines"),
             };
-            (*sender, format!("{what} like that [{}]", likeness.name()))
+            (*sender, format!("{what} like that"), likeness.name())
         };
         more.into_iter().map(text).collect()
     }

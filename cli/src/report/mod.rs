@@ -21,9 +21,8 @@ use rows::{LeftOut, Limits, Rows};
 
 /// Writes the page and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
-    let sources = Source::all(std::slice::from_ref(&args.recording));
-    let [source] = &sources[..] else { return exit::FAILURE };
-    let output = Output::new(&sources, false);
+    let source = &Source::one(&args.recording);
+    let output = Output::new(std::slice::from_ref(source), false);
     let made = make(args, source, &output.progress());
     output.end_progress();
     match made {

@@ -4,7 +4,7 @@ mod follow;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, StdoutLock, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::exit;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     };
     let follower = Follower::new(args.rules.rules(), args.rules.protocols());
     let mut showing = Showing { args, follower, transcript, stdout, last_write: Instant::now(), sessions: 0 };
-    let name = source(&args.recording).escaped_name();
+    let name = Source::one(&args.recording).escaped_name();
     match open(args).and_then(|(input, handle)| showing.show(Reader::new(input), handle.as_ref())) {
         Ok(()) => exit::SUCCESS,
         // Its reader, such as `head`, has seen enough.
@@ -129,13 +129,9 @@ fn failure(message: &str) -> u8 {
     exit::FAILURE
 }
 
-fn source(path: &Path) -> Source {
-    if path == Path::new("-") { Source::Stdin } else { Source::File(path.to_owned()) }
-}
-
 /// Opens the recording. If it is followed, there is a second handle to see its length.
 fn open(args: &Args) -> Result<(Box<dyn BufRead>, Option<File>), Failure> {
-    let source = source(&args.recording);
+    let source = Source::one(&args.recording);
     if let Source::File(path) = &source
         && args.follow
     {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::exit;
-use crate::input::{Input, READ_LEN, Source, read_retrying};
+use crate::input::{BINARY, Input, READ_LEN, Source, read_retrying};
 use crate::output::{Output, Progress};
 use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
@@ -72,7 +72,13 @@ pub(crate) fn run(args: &Args) -> u8 {
     };
     let (mut code, mut unread) = (exit::SUCCESS, 0);
     for source in &sources {
-        if let Err(error) = reading.read(source) {
+        let read = source.open().and_then(|input| {
+            if input.is_binary() {
+                output.report_error(&format!("{}: {BINARY}", source.escaped_name()));
+            }
+            reading.read(input)
+        });
+        if let Err(error) = read {
             output.report_error(&format!("cannot read {}: {error}", source.escaped_name()));
             code = exit::FAILURE;
             unread += 1;
@@ -106,16 +112,17 @@ impl Reading {
         let session = &self.follower.session;
         let styles = Styles::detect(io::stdout().is_terminal());
         let elapsed = Some(self.elapsed).filter(|elapsed| !elapsed.is_zero());
-        let overview = overview(session, elapsed, terminal_columns(io::stdout()), styles);
-        let sizes = histogram::draw("message sizes", session.sizes(), |bytes| Bytes(bytes).to_string(), styles);
+        let columns = terminal_columns(io::stdout());
+        let overview = overview(session, elapsed, columns, styles);
+        let bytes = |bytes| Bytes(bytes).to_string();
+        let sizes = histogram::draw("message sizes", session.sizes(), bytes, columns, styles);
         let nanoseconds = |nanoseconds| Seconds(Duration::from_nanos(nanoseconds)).to_string();
-        let latencies = histogram::draw("latencies", &session.latencies(), nanoseconds, styles);
+        let latencies = histogram::draw("latencies", &session.latencies(), nanoseconds, columns, styles);
         let sections: Vec<String> = [overview, sizes, latencies].into_iter().filter(|text| !text.is_empty()).collect();
         sections.join("\n")
     }
 
-    fn read(&mut self, source: &Source) -> io::Result<()> {
-        let input = source.open()?;
+    fn read(&mut self, input: Input) -> io::Result<()> {
         let is_recording = matches!(input, Input::Recording(_));
         if is_recording {
             // A recording does not answer the requests of plain files before it.
@@ -124,7 +131,7 @@ impl Reading {
         self.follower.session.set_one_stream(!is_recording);
         match input {
             Input::File { mut file, .. } => self.read_plain(&mut file),
-            Input::Stream(mut stream) => self.read_plain(&mut stream),
+            Input::Stream { mut stream, .. } => self.read_plain(&mut stream),
             Input::Recording(input) => self.read_recording(input),
         }
     }

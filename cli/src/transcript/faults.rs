@@ -94,9 +94,9 @@ impl Transcript {
     /// Ends the faults of a session: says how many were only counted.
     pub(crate) fn end_faults(&mut self, at: Duration) {
         self.end_run();
-        for (from, more) in std::mem::take(&mut self.faults.equal).more() {
+        for (from, more, name) in std::mem::take(&mut self.faults.equal).more() {
             self.start_line(from.map_or(' ', Side::arrow), "fault", false, at);
-            self.add_wrapped_after(&more, self.styles.bad);
+            self.add_wrapped_after(&format!("{more} [{name}]"), self.styles.bad);
         }
     }
 

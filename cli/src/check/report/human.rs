@@ -1,21 +1,20 @@
 //! The report for people: faults and a summary.
 
-use std::io::{self, IsTerminal, Write};
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::ops::Range;
 
 use clap::builder::styling::Style;
 use wireline::{Fault, FaultKind, Frame, Id, Message};
 
-use super::Report;
+use super::{Layout, Report};
 use crate::check::assembly::Assembly;
 use crate::check::folding::Folder;
 use crate::check::summary::Summary;
 use crate::input::Source;
 use crate::line_ends::UNTERMINATED_HINT;
 use crate::session::Side;
-use crate::terminal::{Excerpt, Styles, columns, terminal_columns, wrap};
-
-/// The width of the space before details.
-const INDENT: usize = 4;
+use crate::terminal::{Excerpt, Styles, wrap_message};
 
 pub(crate) struct Human {
     source: String,
@@ -24,39 +23,25 @@ pub(crate) struct Human {
     show: bool,
     /// Whether to report equal faults one by one, however many.
     all: bool,
-    /// The width of the terminal, or unlimited.
-    columns: usize,
-    styles: Styles,
+    layout: Layout,
 }
 
 impl Human {
     pub(crate) fn new(show: bool, all: bool) -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        let columns = if is_terminal { terminal_columns(io::stdout()) } else { usize::MAX };
-        let styles = Styles::detect(is_terminal);
-        Self { source: String::new(), sender: None, show, all, columns, styles }
+        Self { source: String::new(), sender: None, show, all, layout: Layout::detect() }
     }
-}
 
-impl Human {
-    /// Writes an indented text in lines that fit the terminal.
-    fn write_wrapped(&self, what: &str, style: Style, text: &mut Vec<u8>) -> io::Result<()> {
-        let room = self.columns.saturating_sub(INDENT + 1);
-        wrap(what, room).try_for_each(|line| writeln!(text, "{:INDENT$}{style}{line}{style:#}", ""))
+    /// What a finding is, after its sender if that is known.
+    fn sent(&self, what: impl Display) -> String {
+        match self.sender {
+            Some(sender) => format!("{}: {what}", sender.name()),
+            None => what.to_string(),
+        }
     }
 
     fn write_hint(&self, hint: &str, text: &mut Vec<u8>) -> io::Result<()> {
-        let accent = self.styles.accent;
-        // The first line is shorter by its label.
-        let label = "hint: ";
-        let room = self.columns.saturating_sub(INDENT + label.len() + 1);
-        for (number, line) in wrap(hint, room).enumerate() {
-            match number {
-                0 => writeln!(text, "{:INDENT$}{accent}hint:{accent:#} {line}", "")?,
-                _ => writeln!(text, "{:1$}{line}", "", INDENT + label.len())?,
-            }
-        }
-        Ok(())
+        let Styles { accent, .. } = self.layout.styles;
+        self.layout.write_detail("hint: ", accent, hint, Style::new(), text)
     }
 }
 
@@ -64,7 +49,7 @@ impl Report for Human {
     const MAY_BE_FOLDED: bool = true;
 
     fn assembly(&self) -> Assembly {
-        if self.all { Assembly::Plain } else { Assembly::Folded(Folder::default()) }
+        if self.all { Assembly::Plain } else { Assembly::Folded(Box::new(Folder::new(String::new(), self.layout))) }
     }
 
     fn sender(&self) -> Option<Side> {
@@ -73,6 +58,10 @@ impl Report for Human {
 
     fn set_source(&mut self, source: &Source) {
         self.source = source.escaped_name();
+    }
+
+    fn note(&self, what: &str) -> String {
+        wrap_message(&format!("{}: {what}", self.source), self.layout.columns) + "\n"
     }
 
     fn set_sender(&mut self, sender: Option<Side>) {
@@ -95,48 +84,41 @@ impl Report for Human {
         Ok(())
     }
 
-    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
-        let Self { source, styles: Styles { strong, bad, dim, .. }, .. } = self;
-        let (reason, name) = (fault.reason(), fault.kind().name());
-        let position = format_args!("{source}:{}:{}:", fault.line(), fault.column());
-        let sender = self.sender.map_or_else(String::new, |side| format!(" {}:", side.name()));
-        let plain = format!("{position}{sender} {reason} [{name}]");
-        if columns(&plain) < self.columns {
-            writeln!(text, "{strong}{position}{strong:#}{sender} {reason} {bad}[{name}]{bad:#}")?;
-        } else {
-            writeln!(text, "{strong}{position}{strong:#}{sender}")?;
-            self.write_wrapped(&format!("{reason} [{name}]"), *bad, text)?;
-        }
+    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        let Styles { bad, dim, .. } = self.layout.styles;
+        let position = format!("{}:{}:{}:", self.source, fault.line(), fault.column());
+        self.layout.write_heading(&position, &self.sent(fault.reason()), fault.kind().name(), text)?;
 
+        let start = text.len();
         // How much of an oversized line is left depends on how it was read.
         if self.show && fault.kind() != FaultKind::LineTooLong {
-            let Excerpt { text: excerpt, caret } = Excerpt::new(line, fault.column(), self.columns);
+            let Excerpt { text: excerpt, caret } = Excerpt::new(line, fault.column(), self.layout.columns);
             writeln!(text, "    {dim}|{dim:#} {excerpt}")?;
             writeln!(text, "    {dim}|{dim:#} {:caret$}{bad}^{bad:#}", "")?;
         }
         if let Some(hint) = fault.hint() {
             self.write_hint(&hint.to_string(), text)?;
         }
-        write!(text, "    {dim}reply: ")?;
-        match (fault.reply(), fault.id()) {
-            (None, _) if fault.is_response() => write!(text, "none, because the line looks like a response")?,
-            (None, _) => write!(text, "none, because the line has no readable id")?,
-            (Some(reply), Some(id)) => write!(text, "error {} with the line's id ({})", reply.code(), type_of(id))?,
-            (Some(reply), None) if reply.id().is_none() => write!(text, "error {} without an id", reply.code())?,
-            (Some(reply), None) => write!(text, "error {} with id null", reply.code())?,
-        }
-        writeln!(text, "{dim:#}")
+        let details = start..text.len();
+        let reply = match (fault.reply(), fault.id()) {
+            (None, _) if fault.is_response() => "none, because the line looks like a response".to_owned(),
+            (None, _) => "none, because the line has no readable id".to_owned(),
+            (Some(reply), Some(id)) => format!("error {} with the line's id ({})", reply.code(), type_of(id)),
+            (Some(reply), None) if reply.id().is_none() => format!("error {} without an id", reply.code()),
+            (Some(reply), None) => format!("error {} with id null", reply.code()),
+        };
+        self.layout.write_detail("reply: ", dim, &reply, dim, text)?;
+        Ok(details)
     }
 
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
-        let Self { source, styles: Styles { strong, bad, .. }, .. } = self;
-        let sender = self.sender.map_or_else(String::new, |side| format!(" {}:", side.name()));
-        writeln!(text, "{strong}{source}:{strong:#}{sender} the last line has no line end {bad}[unterminated]{bad:#}")?;
+        let (position, what) = (format!("{}:", self.source), self.sent("the last line has no line end"));
+        self.layout.write_heading(&position, &what, "unterminated", text)?;
         self.write_hint(UNTERMINATED_HINT, text)
     }
 
     fn summary(&self, summary: &Summary<'_>, text: &mut Vec<u8>) -> io::Result<()> {
-        summary.write(&self.styles, self.columns, text)
+        summary.write(&self.layout.styles, self.layout.columns, text)
     }
 }
 

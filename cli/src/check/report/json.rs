@@ -11,6 +11,7 @@
 //! It is written as the files are read, so its size does not matter.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use serde_json::json;
 use wireline::{Fault, Frame, Message};
@@ -73,8 +74,8 @@ impl Report for Json {
         entries.filter_map(Result::err).try_for_each(|fault| self.write_fault(&fault, text))
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
-        self.write_fault(fault, text)
+    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        self.write_fault(fault, text).map(|()| 0..0)
     }
 
     fn unterminated(&self, _: &mut Vec<u8>) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use wireline::{Fault, Frame, Message};
 
@@ -18,6 +19,21 @@ use crate::terminal::escape;
 pub(crate) struct Junit {
     file: String,
     sender: Option<Side>,
+}
+
+impl Junit {
+    fn write_fault(&self, fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
+        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
+        let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
+        let reason = attribute(&fault.reason().to_string());
+        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!("hint: {hint}")));
+        let file = &self.file;
+        writeln!(
+            text,
+            "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\" file=\"{file}\" \
+             line=\"{line}\"><failure type=\"{kind}\" message=\"{reason}\">{hint}</failure></testcase>"
+        )
+    }
 }
 
 impl Report for Junit {
@@ -42,20 +58,11 @@ impl Report for Junit {
         entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
-        entries.filter_map(Result::err).try_for_each(|fault| self.fault(&fault, b"", text))
+        entries.filter_map(Result::err).try_for_each(|fault| self.write_fault(&fault, text))
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
-        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
-        let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
-        let reason = attribute(&fault.reason().to_string());
-        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!("hint: {hint}")));
-        let file = &self.file;
-        writeln!(
-            text,
-            "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\" file=\"{file}\" \
-             line=\"{line}\"><failure type=\"{kind}\" message=\"{reason}\">{hint}</failure></testcase>"
-        )
+    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        self.write_fault(fault, text).map(|()| 0..0)
     }
 
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {

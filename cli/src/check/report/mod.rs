@@ -3,9 +3,11 @@
 mod human;
 mod json;
 mod junit;
+mod layout;
 mod ndjson;
 
 use std::io;
+use std::ops::Range;
 
 use wireline::{Fault, Frame, Message};
 
@@ -18,6 +20,7 @@ use crate::session::Side;
 pub(crate) use human::Human;
 pub(crate) use json::Json;
 pub(crate) use junit::{Junit, document as junit_document};
+pub(crate) use layout::Layout;
 pub(crate) use ndjson::Ndjson;
 
 /// A format. Its methods append whole lines to a text, or nothing.
@@ -46,6 +49,12 @@ pub(crate) trait Report: Sync {
     /// Sets where the lines come from.
     fn set_source(&mut self, source: &Source);
 
+    /// What the report says of a source as a whole, if it has a place for that.
+    fn note(&self, what: &str) -> String {
+        let _ = what;
+        String::new()
+    }
+
     /// Sets who sent the lines, if that is known.
     fn set_sender(&mut self, sender: Option<Side>);
 
@@ -66,7 +75,9 @@ pub(crate) trait Report: Sync {
     ) -> io::Result<()>;
 
     /// Reports a faulty line. `line` is empty if the decoder did not keep it.
-    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<()>;
+    ///
+    /// Returns where the text has details that also hold for a finding which includes this fault.
+    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>>;
 
     /// Reports that the line before has no line end.
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()>;
@@ -103,8 +114,8 @@ impl Report for Quiet {
         Ok(())
     }
 
-    fn fault(&self, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
+    fn fault(&self, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        Ok(0..0)
     }
 
     fn unterminated(&self, _: &mut Vec<u8>) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The report for machines: one JSON object per line of input, blank lines excepted.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use serde::Serialize;
 use wireline::{Fault, Frame, Id, Message};
@@ -89,10 +90,10 @@ impl Report for Ndjson {
         text.write_all(b"}]}\n")
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<()> {
+    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
         self.write_position(fault.line(), fault.offset(), fault.line_len(), text)?;
         write_fault(fault, text)?;
-        text.write_all(b"}\n")
+        text.write_all(b"}\n").map(|()| 0..0)
     }
 
     /// Adds a member to the object of the line.
