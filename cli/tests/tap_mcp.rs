@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use common::{file, new_file, run, wireline};
+use common::{file, new_file, wireline};
 use rustix::process::{Pid, Signal, kill_process};
 use tapping::{session, tap, text, wait_for_exit};
 use terminal::Terminal;
@@ -231,43 +231,5 @@ fn environment_passes_whatever_signals_are_ignored() {
             let environment = text(&output.stdout);
             assert!(environment.lines().any(|line| line == variable), "{ignored}: {variable}\n{environment}");
         }
-    }
-}
-
-#[test]
-fn reports_fit_narrow_and_wide_terminals() {
-    let faulty = file("fits.ndjson", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}\nServer started\n");
-    for columns in [40, 80, 200] {
-        let terminal = Terminal::open_with(columns);
-        let mut command = wireline(&["check", "--show", faulty.to_str().unwrap()]);
-        command.stdin(std::process::Stdio::null()).stdout(terminal.stream());
-        let (_, written) = terminal.spawn(command).finish();
-        for line in written
-            .replace('\r', "")
-            .lines()
-            .filter(|line| !line.contains("fits.ndjson") && !line.contains("reply:") && !line.contains("non-blank"))
-        {
-            let visible: usize = line
-                .split('\x1b')
-                .enumerate()
-                .map(|(at, part)| {
-                    if at == 0 {
-                        part.chars().count()
-                    } else {
-                        part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())
-                    }
-                })
-                .sum();
-            assert!(visible <= columns, "{columns}: {line}");
-        }
-    }
-}
-
-#[test]
-fn manual_has_exit_status_and_examples() {
-    for command in ["check", "tap", "stats"] {
-        let page = run(&["man", command]).stdout;
-        assert!(page.contains(".SH \"EXIT STATUS\"") || page.contains(".SH EXIT STATUS"), "{page}");
-        assert!(page.contains(".SH EXAMPLES"), "{page}");
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitStatus;
 
+use clap::builder::styling::Style;
 use serde::Serialize;
 use wireline::{Fault, FaultKind, Id, Request};
 
@@ -15,7 +16,7 @@ use crate::json::{Change, ChangeKind, Comparison, kind};
 use crate::output::{print, report_error};
 use crate::protocol::Protocols;
 use crate::session::{Side, displayed_id};
-use crate::terminal::{Styles, escape_start, printable_json, terminal_columns};
+use crate::terminal::{Styles, columns, escape_start, printable_json, terminal_columns, wrap};
 use crate::units::counted;
 
 /// How many differences of one message are printed for people.
@@ -40,7 +41,10 @@ pub(super) struct Report {
     format: Format,
     show: bool,
     styles: Styles,
+    /// The width that values are cut to.
     columns: usize,
+    /// The width that lines are wrapped to: the terminal's, or unlimited.
+    line_columns: usize,
     counts: Counts,
     session: u64,
     /// Whether the number of the session has been printed.
@@ -226,6 +230,7 @@ impl Report {
             show: args.show,
             styles: Styles::detect(stdout.is_terminal()),
             columns: terminal_columns(&stdout),
+            line_columns: if stdout.is_terminal() { terminal_columns(&stdout) } else { usize::MAX },
             counts: Counts::default(),
             session: 0,
             is_session_named: true,
@@ -288,7 +293,7 @@ impl Report {
         self.keep(subject, "different", None, changes, (left_out > 0).then_some(left_out));
 
         let Styles { strong, dim, .. } = self.styles;
-        let mut text = format!("{strong}{}{strong:#}\n", subject.text());
+        let mut text = self.lines(&subject.text(), 0, strong);
         for change in comparison.changes.iter().take(MAX_PRINTED) {
             self.write_change(&mut text, change);
         }
@@ -318,7 +323,12 @@ impl Report {
         };
         self.keep(subject, problem.name(), fault, Vec::new(), None);
         let Styles { strong, bad, .. } = self.styles;
-        self.write(&format!("{strong}{}{strong:#}: {bad}{}{bad:#}\n", subject.text(), problem.text()));
+        let (subject, problem) = (subject.text(), problem.text());
+        if columns(&subject) + 2 + columns(&problem) < self.line_columns {
+            return self.write(&format!("{strong}{subject}{strong:#}: {bad}{problem}{bad:#}\n"));
+        }
+        let text = self.lines(&format!("{subject}:"), 0, strong) + &self.lines(&problem, 4, bad);
+        self.write(&text);
     }
 
     /// Adds a line of the server that is not a message.
@@ -326,8 +336,9 @@ impl Report {
         self.live_faults += 1;
         // Whether there are more than in the recording shows at the end.
         if self.fault_texts.len() < MAX_FAULTS {
-            let hint = fault.hint().map(|hint| format!("\n        {hint}")).unwrap_or_default();
-            self.fault_texts.push(format!("    {fault} [{}]{hint}\n", fault.kind().name()));
+            let plain = Style::new();
+            let hint = fault.hint().map(|hint| self.lines(&hint.to_string(), 8, plain)).unwrap_or_default();
+            self.fault_texts.push(self.lines(&format!("{fault} [{}]", fault.kind().name()), 4, plain) + &hint);
         }
     }
 
@@ -340,13 +351,14 @@ impl Report {
             let lines = counted(self.live_faults, "faulty line", "faulty lines");
             let recorded = self.recorded_faults;
             let first = self.fault_texts.concat();
-            self.write(&format!("{bad}{lines} from the server{bad:#}, {recorded} in the recording\n{first}"));
+            let heading = self.lines(&format!("{lines} from the server, {recorded} in the recording"), 0, bad);
+            self.write(&format!("{heading}{first}"));
         }
         let [live, recorded] = self.unmatched;
         self.counts.unmatched += live.saturating_sub(recorded);
         if live > recorded {
             let (answers, verb) = (counted(live, "answer", "answers"), if live == 1 { "matches" } else { "match" });
-            self.write(&format!("{bad}{answers} {verb} no request{bad:#}, {recorded} in the recording\n"));
+            self.write(&self.lines(&format!("{answers} {verb} no request, {recorded} in the recording"), 0, bad));
         }
 
         let (status, is_terminated) = match end {
@@ -369,7 +381,8 @@ impl Report {
                 Some(recorded) if is_comparable && code != Some(recorded) => format!(", {recorded} in the recording"),
                 _ => String::new(),
             };
-            self.write(&format!("{bad}server {}{when}{bad:#}{recorded}\n", end_text(code, signal, is_terminated)));
+            let end = end_text(code, signal, is_terminated);
+            self.write(&self.lines(&format!("server {end}{when}{recorded}"), 0, bad));
         }
         let stopped = stopped.map(Stopped::name);
         let session = self.session;
@@ -417,12 +430,17 @@ impl Report {
         }
         let lines = counted(sent, "message sent", "messages sent");
         let answers = counted(compared, "answer compared", "answers compared");
-        let verdict = match (is_same, different) {
-            (true, _) => format!("{good}all as recorded{good:#}"),
-            (false, 0) => "none differ".to_owned(),
-            (false, different) => format!("{bad}{}{bad:#}", counted(different, "differs", "differ")),
+        let (style, verdict) = match (is_same, different) {
+            (true, _) => (good, "all as recorded".to_owned()),
+            (false, 0) => (Style::new(), "none differ".to_owned()),
+            (false, different) => (bad, counted(different, "differs", "differ")),
         };
-        let _ = writeln!(text, "{lines}, {answers}: {verdict}");
+        let counts = format!("{lines}, {answers}:");
+        if columns(&counts) + 1 + columns(&verdict) < self.line_columns {
+            let _ = writeln!(text, "{counts} {style}{verdict}{style:#}");
+        } else {
+            text.push_str(&(self.lines(&counts, 0, Style::new()) + &self.lines(&verdict, 4, style)));
+        }
         for (count, words) in [
             (never_came, counted(never_came, "answer or request never came", "answers or requests never came")),
             (unreached, counted(unreached, "recorded answer was not reached", "recorded answers were not reached")),
@@ -502,6 +520,12 @@ impl Report {
             changes,
             more_changes,
         });
+    }
+
+    /// Text in lines that fit the terminal.
+    fn lines(&self, text: &str, indent: usize, style: Style) -> String {
+        let lines = wrap(text, self.line_columns.saturating_sub(indent + 1));
+        lines.map(|line| format!("{:indent$}{style}{line}{style:#}\n", "")).collect()
     }
 
     /// Prints text for people.

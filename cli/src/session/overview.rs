@@ -3,10 +3,12 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
+use clap::builder::styling::Style;
+
 use super::pending::{MAX_ID_LEN, MAX_PENDING};
-use super::{Sample, SentId, Session, Side, method_table};
+use super::{MethodIndex, Sample, SentId, Session, Side, method_table};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
-use crate::terminal::{Styles, escape, escape_start, wrap};
+use crate::terminal::{Styles, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Count, Seconds, counted};
 
 /// What is left of the width for the method of an unanswered request, and the least.
@@ -17,7 +19,7 @@ const MIN_METHOD_COLUMNS: usize = 22;
 pub(crate) fn overview(session: &Session, elapsed: Option<Duration>, width: usize, styles: Styles) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write_traffic(&mut text, session, elapsed, styles);
+    text.push_str(&traffic(session, elapsed, width, styles));
     text.push_str(&wrapped(&agreement(session), width, ""));
     if !session.methods.is_empty() {
         text.push('\n');
@@ -36,20 +38,23 @@ pub(crate) fn overview(session: &Session, elapsed: Option<Duration>, width: usiz
     text
 }
 
-fn write_traffic(text: &mut String, session: &Session, elapsed: Option<Duration>, styles: Styles) -> fmt::Result {
+/// How much was sent, and in which time.
+fn traffic(session: &Session, elapsed: Option<Duration>, width: usize, styles: Styles) -> String {
     let Styles { strong, .. } = styles;
     let [client, server] = &session.traffic;
-    if session.has_unknown_senders() {
-        let messages = counted(client.messages + server.messages, "message", "messages");
-        let size = Bytes(client.bytes + server.bytes);
-        return writeln!(text, "{strong}{messages}, {size}{strong:#}");
-    }
-    write!(text, "{strong}")?;
-    if let Some(elapsed) = elapsed {
-        write!(text, "{}, ", Seconds(elapsed))?;
-    }
-    write!(text, "{} from the client ({}), ", counted(client.messages, "message", "messages"), Bytes(client.bytes))?;
-    writeln!(text, "{} from the server ({}){strong:#}", Count(server.messages), Bytes(server.bytes))
+    let messages = |count| counted(count, "message", "messages");
+    let text = match session.has_unknown_senders() {
+        true => format!("{}, {}", messages(client.messages + server.messages), Bytes(client.bytes + server.bytes)),
+        false => format!(
+            "{}{} from the client ({}), {} from the server ({})",
+            elapsed.map_or_else(String::new, |elapsed| format!("{}, ", Seconds(elapsed))),
+            messages(client.messages),
+            Bytes(client.bytes),
+            Count(server.messages),
+            Bytes(server.bytes)
+        ),
+    };
+    wrap(&text, width.saturating_sub(1)).map(|line| format!("{strong}{line}{strong:#}\n")).collect()
 }
 
 /// What both sides agreed on when the session started: `MCP 2025-11-25: inspector 0.9 → everything 1.0`.
@@ -74,14 +79,8 @@ fn write_remarks(text: &mut String, session: &Session, width: usize, styles: Sty
     if session.cancelled.count > 0 {
         writeln!(text, "{} cancelled", counted(session.cancelled.count, "request was", "requests were"))?;
         for request in &session.cancelled.first {
-            let method = &session.methods[request.method];
-            let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
-            let room = width.saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
-            write!(text, "  {arrow} {} {}", escape_start(method.name.as_bytes(), room), request.id)?;
-            if let Some(after) = request.after {
-                write!(text, ", after {}", Seconds(after))?;
-            }
-            writeln!(text)?;
+            let after = request.after.map_or_else(String::new, |after| format!("after {}", Seconds(after)));
+            write_request(text, session, request.method, &request.id, (&after, Style::new()), width)?;
         }
         if session.cancelled.more() > 0 {
             writeln!(text, "    and {} more", Count(session.cancelled.more()))?;
@@ -115,7 +114,9 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
                 true => format!("the last line ({len}) has no line end"),
                 false => format!("the last line of the {} ({len}) has no line end", from.name()),
             };
-            writeln!(text, "{bad}{what}{bad:#}")?;
+            for line in wrap(&what, width.saturating_sub(1)) {
+                writeln!(text, "{bad}{line}{bad:#}")?;
+            }
             text.push_str(&wrapped(UNTERMINATED_HINT, width, "  "));
         }
     }
@@ -125,7 +126,7 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
     ] {
         if sample.count > 0 {
             writeln!(text, "{bad}{}{bad:#}", counted(sample.count, singular, plural))?;
-            writeln!(text, "  {}", first_ids(sample, session.has_unknown_senders()))?;
+            text.push_str(&wrapped(&first_ids(sample, session.has_unknown_senders()), width, "  "));
         }
     }
     if session.other_type > 0 {
@@ -134,9 +135,9 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
     }
     if session.untracked > 0 {
         let requests = counted(session.untracked, "request was", "requests were");
-        writeln!(text, "{requests} not tracked, so responses to them count as unmatched")?;
-        let limit = Count(MAX_PENDING as u64);
-        writeln!(text, "  (limits: {limit} pending requests per side, ids of {})", Bytes(MAX_ID_LEN as u64))?;
+        text.push_str(&wrapped(&format!("{requests} not tracked, so responses to them count as unmatched"), width, ""));
+        let (limit, len) = (Count(MAX_PENDING as u64), Bytes(MAX_ID_LEN as u64));
+        text.push_str(&wrapped(&format!("(limits: {limit} pending requests per side, ids of {len})"), width, "  "));
     }
     let faults: u64 = session.traffic.iter().map(|traffic| traffic.faults).sum();
     if faults > 0 {
@@ -164,20 +165,43 @@ fn write_unanswered(text: &mut String, session: &Session, width: usize, styles: 
     };
     writeln!(text, "{bad}{what}{bad:#}")?;
     for request in &unanswered.first {
-        let method = &session.methods[request.method];
-        let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
-        let room = width.saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
-        write!(text, "  {arrow} {} {}", escape_start(method.name.as_bytes(), room), request.id)?;
-        if let Some((sent, before_end)) = request.times {
-            let sent = sent.as_secs_f64();
-            write!(text, "{dim}, sent at {sent:.3} s, {} before the end{dim:#}", Seconds(before_end))?;
-        }
-        writeln!(text)?;
+        let times = request.times.map_or_else(String::new, |(sent, before_end)| {
+            format!("sent at {:.3} s, {} before the end", sent.as_secs_f64(), Seconds(before_end))
+        });
+        write_request(text, session, request.method, &request.id, (&times, dim), width)?;
     }
     if unanswered.more() > 0 {
         writeln!(text, "    and {} more", Count(unanswered.more()))?;
     }
     Ok(())
+}
+
+/// Writes one line about a request: its method and id, and when it was, or that below if it does not fit.
+fn write_request(
+    text: &mut String,
+    session: &Session,
+    method: MethodIndex,
+    id: &str,
+    (times, style): (&str, Style),
+    width: usize,
+) -> fmt::Result {
+    const INDENT: usize = 4;
+    let method = &session.methods[method];
+    let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
+    let room = width.saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
+    let room = room.min(width.saturating_sub(INDENT + 1 + columns(id) + 1));
+    let name = escape_start(method.name.as_bytes(), room);
+    write!(text, "  {arrow} {name} {id}")?;
+    let taken = INDENT + columns(&name) + 1 + columns(id);
+    if times.is_empty() {
+        writeln!(text)
+    } else if taken + 2 + columns(times) < width {
+        writeln!(text, "{style}, {times}{style:#}")
+    } else {
+        writeln!(text)?;
+        let lines = wrap(times, width.saturating_sub(INDENT + 1));
+        lines.into_iter().try_for_each(|line| writeln!(text, "{:INDENT$}{style}{line}{style:#}", ""))
+    }
 }
 
 /// Writes that there are no problems, unless there are no messages either.

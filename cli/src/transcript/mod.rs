@@ -37,8 +37,17 @@ const SIZE: usize = 7;
 const LATENCY: usize = 8;
 const NUMBERS: usize = 1 + SIZE + 1 + LATENCY + 1;
 
-/// The least width of method and id, whatever the terminal's.
+/// The least width of what is said of a message, whatever the terminal's.
 const MIN_SUBJECT_COLUMNS: usize = 12;
+
+/// How much of a method must be left beside its id. Otherwise, both are below time, direction and kind.
+const MIN_METHOD_COLUMNS: usize = 8;
+
+/// The narrowest terminal on which everything about a message is in one line.
+const MIN_COLUMNS: usize = INDENT + MIN_SUBJECT_COLUMNS + NUMBERS;
+
+/// How far everything else is indented on narrower ones.
+const NARROW_INDENT: usize = 4;
 
 const PAYLOAD_INDENT: usize = 11;
 
@@ -242,10 +251,14 @@ impl Transcript {
 
     /// Writes the subject, cut to leave room for the note, then size and latency.
     fn end_line(&mut self, subject: &str, note: &str, len: Option<usize>, latency: Option<Duration>) {
+        let note_columns = if note.is_empty() { 0 } else { columns(note) + 1 };
+        let room = self.columns.saturating_sub(INDENT + NUMBERS);
+        if self.is_narrow() || room < note_columns + columns(subject).min(MIN_METHOD_COLUMNS) {
+            return self.end_line_below(subject, note, len, latency);
+        }
         let Styles { strong, dim, accent, .. } = self.styles;
-        let room = self.columns.saturating_sub(INDENT + NUMBERS).max(MIN_SUBJECT_COLUMNS);
-        let room = room.saturating_sub(if note.is_empty() { 0 } else { columns(note) + 1 });
-        let subject = escape_start(subject.as_bytes(), room.max(4));
+        let room = room - note_columns;
+        let subject = escape_start(subject.as_bytes(), room);
         self.styled(strong, |text| text.push_str(&subject));
         if !note.is_empty() {
             self.text.push(' ');
@@ -258,6 +271,52 @@ impl Transcript {
             self.styled(accent, |text| push_right(text, Some(Seconds(latency)), LATENCY));
         }
         self.text.push('\n');
+    }
+
+    /// Like [`end_line`](Self::end_line), in as many lines as it takes.
+    fn end_line_below(&mut self, subject: &str, note: &str, len: Option<usize>, latency: Option<Duration>) {
+        let Styles { strong, dim, .. } = self.styles;
+        let (indent, room) = (self.indent(), self.room());
+        let subject = escape_start(subject.as_bytes(), room);
+        let numbers = [len.map(|len| Bytes(len as u64).to_string()), latency.map(|it| Seconds(it).to_string())];
+        let numbers = numbers.into_iter().flatten().collect::<Vec<_>>().join("  ");
+        let parts = [(&*subject, strong), (note, Style::new()), (&numbers, dim)];
+        let lines = parts.iter().flat_map(|(part, style)| wrap(part, room).map(|line| (line, *style)));
+
+        let mut left = if self.is_narrow() { 0 } else { room };
+        for (number, (line, style)) in lines.enumerate() {
+            let gap = usize::from(number > 0);
+            if columns(line) + gap <= left {
+                self.pad(gap);
+                left -= gap + columns(line);
+            } else {
+                self.end_start();
+                self.pad(indent);
+                left = room - columns(line).min(room);
+            }
+            self.styled(style, |text| text.push_str(line));
+        }
+        self.text.push('\n');
+    }
+
+    /// Ends a line that may have blanks at its end.
+    fn end_start(&mut self) {
+        self.text.truncate(self.text.trim_end_matches(' ').len());
+        self.text.push('\n');
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.columns < MIN_COLUMNS
+    }
+
+    /// How far everything but time, direction and kind is indented.
+    fn indent(&self) -> usize {
+        if self.is_narrow() { NARROW_INDENT } else { INDENT }
+    }
+
+    /// What that leaves of the width.
+    fn room(&self) -> usize {
+        self.columns.saturating_sub(self.indent() + 1).max(MIN_SUBJECT_COLUMNS)
     }
 
     /// Writes something in a style. Most logs have none.
@@ -277,6 +336,10 @@ impl Transcript {
 
     /// Writes text that begins after time, direction and kind.
     fn add_wrapped_after(&mut self, text: &str, style: Style) {
+        if self.is_narrow() {
+            self.end_start();
+            return self.add_wrapped(text, style);
+        }
         let start = self.text.len();
         self.add_wrapped(text, style);
         self.text.replace_range(start..(start + INDENT).min(self.text.len()), "");
@@ -284,9 +347,9 @@ impl Transcript {
 
     /// Writes text below the subject.
     fn add_wrapped(&mut self, text: &str, style: Style) {
-        let room = self.columns.saturating_sub(INDENT + 1).max(MIN_SUBJECT_COLUMNS);
+        let (indent, room) = (self.indent(), self.room());
         for line in wrap(text, room) {
-            let _ = writeln!(self.text, "{:INDENT$}{style}{line}{style:#}", "");
+            let _ = writeln!(self.text, "{:indent$}{style}{line}{style:#}", "");
         }
     }
 }

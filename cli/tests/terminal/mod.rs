@@ -28,7 +28,7 @@ impl Terminal {
         Self::open_with(COLUMNS)
     }
 
-    /// A terminal of another width, whose [`Screen`] still has 80 columns.
+    /// A terminal of another width. Use [`Screen::of_width`] for what it shows.
     pub(crate) fn open_with(columns: usize) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -105,8 +105,9 @@ impl Session {
 }
 
 /// What a terminal shows. Nothing scrolls away, colours are ignored, and every character takes one column.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Screen {
+    columns: usize,
     lines: Vec<Vec<char>>,
     row: usize,
     column: usize,
@@ -117,15 +118,24 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    fn new(columns: usize) -> Self {
+        Self { columns, lines: Vec::new(), row: 0, column: 0, sequence: String::new(), wraps: 0 }
+    }
+
     pub(crate) fn of(written: &str) -> Self {
-        let mut screen = Self::default();
+        Self::of_width(written, COLUMNS)
+    }
+
+    /// What a terminal of another width shows.
+    pub(crate) fn of_width(written: &str, columns: usize) -> Self {
+        let mut screen = Self::new(columns);
         written.chars().for_each(|character| screen.put(character));
         screen
     }
 
     /// The screen after each character.
     pub(crate) fn history(written: &str) -> impl Iterator<Item = Self> {
-        written.chars().scan(Self::default(), |screen, character| {
+        written.chars().scan(Self::new(COLUMNS), |screen, character| {
             screen.put(character);
             Some(screen.clone())
         })
@@ -170,7 +180,7 @@ impl Screen {
             '\x08' => self.column = self.column.saturating_sub(1),
             _ if character.is_control() => {}
             _ => {
-                if self.column == COLUMNS {
+                if self.column == self.columns {
                     (self.row, self.column) = (self.row + 1, 0);
                     self.wraps += 1;
                 }
@@ -192,9 +202,9 @@ impl Screen {
         match (command, parameter.unwrap_or(0)) {
             ("A", _) => self.row = self.row.saturating_sub(distance),
             ("B", _) => self.row += distance,
-            ("C", _) => self.column = (column + distance).min(COLUMNS - 1),
+            ("C", _) => self.column = (column + distance).min(self.columns - 1),
             ("D", _) => self.column = column.saturating_sub(distance),
-            ("G", _) => self.column = (distance - 1).min(COLUMNS - 1),
+            ("G", _) => self.column = (distance - 1).min(self.columns - 1),
             ("K", 0) => self.line().truncate(column),
             ("K", 1) => self.line().iter_mut().take(column + 1).for_each(|character| *character = ' '),
             ("K", _) => self.line().clear(),
