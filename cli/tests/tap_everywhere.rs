@@ -3,7 +3,7 @@
 mod common;
 mod tapping;
 
-use common::{PING, new_file, run};
+use common::{PING, new_file, run, run_with_input};
 use tapping::{server, session, text};
 
 #[test]
@@ -23,6 +23,30 @@ fn relays_logs_and_records() {
     assert!(stats.stdout.contains("→ ping"), "{}", stats.stdout);
     let report = run(&["report", recording]);
     assert!(report.code == Some(0) && report.stdout.contains("data-part=\"rows\""), "{}", report.stderr);
+}
+
+/// A recording is shown again, replayed against its server, and played as a server.
+#[test]
+fn recordings_are_shown_and_replayed() {
+    let recording = new_file("everywhere-replayed.tap");
+    let recording = recording.to_str().unwrap();
+    let input = format!("{PING}\n{}\n", PING.replace(":1,", ":2,").replace("ping", "unknown"));
+    let output = session(&["-qq", "--record", recording], &[&server()], input.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+
+    let shown = run(&["show", recording]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for part in ["→ request      ping #1", "← response     ping #1", "← error        unknown #2 (-32601)"] {
+        assert!(shown.stdout.contains(part), "{part}:\n{}", shown.stdout);
+    }
+    let errors = run(&["show", "--errors", "--full", recording]).stdout;
+    assert!(!errors.contains("ping") && errors.contains("\"code\": -32601"), "{errors}");
+
+    let replayed = run(&["replay", recording, "--", &server()]);
+    let expected = "2 messages sent, 2 answers compared: all as recorded\n";
+    assert_eq!((replayed.code, replayed.stdout.as_str()), (Some(0), expected), "{}", replayed.stderr);
+    let played = run_with_input(&["replay", "--as-server", recording], &input);
+    assert_eq!((played.code, played.stdout.as_str()), (Some(0), text(&output.stdout)), "{}", played.stderr);
 }
 
 /// Bytes pass unchanged: no line end is translated, and no byte stands for the end of a file.
@@ -63,8 +87,17 @@ fn exit_code_is_the_servers() {
 #[cfg(windows)]
 fn scripts_are_found_without_their_extension() {
     let script = common::file("served.cmd", "@exit 5\r\n");
-    let output = session(&["-qq"], &[script.with_extension("").to_str().unwrap()], b"");
+    let script = script.with_extension("");
+    let script = script.to_str().unwrap();
+    let output = session(&["-qq"], &[script], b"");
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    // The same server for a replay.
+    let recording = common::file(
+        "served.tap",
+        "{\"wireline-recording\":1,\"time\":1.0}\n{\"time\":1.1,\"event\":\"end\",\"code\":0}\n",
+    );
+    let replayed = run(&["replay", recording.to_str().unwrap(), "--", script]);
+    assert!(replayed.stdout.contains("server exited with code 5, 0 in the recording"), "{replayed:?}");
 }
 
 #[test]
