@@ -87,9 +87,21 @@ fn filters_select_messages() {
 fn tap_has_the_same_filters() {
     let recording = new_file("show-tap.tap");
     let name = recording.to_str().unwrap();
-    let input =
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"nothing\"}\n";
-    for options in [&["--errors"][..], &["--method", "p?ng"], &["--id", "2"], &["--direction", "server"]] {
+    let input = concat!(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"nothing\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}\n",
+    );
+    for (options, expected) in [
+        (&["--errors"][..], 2),
+        (&["--method", "p?ng"], 2),
+        (&["--id", "2"], 2),
+        (&["--tool", "ech*"], 2),
+        (&["--slower-than", "0"], 3),
+        (&["--direction", "server"], 3),
+        (&["--direction", "server", "--tool", "echo", "--errors"], 1),
+        (&["--slower-than", "1m"], 0),
+    ] {
         let _ = std::fs::remove_file(&recording);
         let tapped =
             tapping::session(&[&["--record", name], options].concat(), &[&tapping::server()], input.as_bytes());
@@ -97,7 +109,7 @@ fn tap_has_the_same_filters() {
         let log = log.split("───").next().unwrap();
         let again = run(&[&["show"], options, &[name]].concat());
         assert_eq!(shown(log), shown(&again.stdout), "{options:?}\n{log}\n{}", again.stdout);
-        assert!((1..=2).contains(&shown(log).len()), "{options:?}\n{log}");
+        assert_eq!(shown(log).len(), expected, "{options:?}\n{log}");
     }
 }
 

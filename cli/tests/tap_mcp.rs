@@ -81,7 +81,7 @@ fn hanging_call_is_told_and_told_again() {
         let mut log = BufReader::new(stderr).lines().map(Result::unwrap);
         let told = log.by_ref().find(|line| line.contains("… waiting      tools/call slow #1 ")).unwrap();
         assert!(told.trim_end().ends_with("ms"), "{told}");
-        assert!(log.next().unwrap().contains("no answer from the server for 2"));
+        assert!(log.next().unwrap().contains("no answer from the server for "));
         // It was told before the answer came.
         let answered = log.by_ref().find(|line| line.contains("← response     tools/call slow #1 ")).unwrap();
         assert!(answered.trim_end().ends_with(" s"), "{answered}");
@@ -90,14 +90,14 @@ fn hanging_call_is_told_and_told_again() {
         wait_for_exit(&mut tap);
     }
     // Also while the server never stops talking of something else.
-    let server = "while :; do echo '{\"jsonrpc\":\"2.0\",\"method\":\"note\"}'; done";
-    let mut tap = tap(&["-q", "--slow-after", "200ms"], &["sh", "-c", server]);
+    let mut tap = tap(&["-q", "--slow-after", "200ms"], &["yes", "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}"]);
     let (mut stdin, stdout, stderr) =
         (tap.stdin.take().unwrap(), tap.stdout.take().unwrap(), tap.stderr.take().unwrap());
     std::thread::spawn(move || std::io::copy(&mut { stdout }, &mut std::io::sink()));
     stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n").unwrap();
     let mut log = BufReader::new(stderr).lines().map(Result::unwrap);
-    assert!(log.any(|line| line.contains("… waiting      a #1 ")));
+    let told = log.find(|line| line.contains("… waiting      a #1 ")).unwrap();
+    assert!(told.trim_end().ends_with("ms"), "{told}");
     kill_process(Pid::from_child(&tap), Signal::TERM).unwrap();
     log.for_each(drop);
     wait_for_exit(&mut tap);
