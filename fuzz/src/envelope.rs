@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) {
     let mut choices = Choices::new(data);
     let settings = Settings::choose(&mut choices);
     let text = choices.rest();
-    let verdict = judge(text, &settings);
+    let verdict = verdict(text, &settings);
     for kernel in kernels() {
         let found = kernel.run(|| Frame::parse(text, &settings.rules()));
         let context = || format!("{kernel:?} {settings:?} on {:?}", String::from_utf8_lossy(text));
@@ -166,7 +166,7 @@ impl Complaint {
     }
 }
 
-fn judge(text: &[u8], settings: &Settings) -> Verdict {
+fn verdict(text: &[u8], settings: &Settings) -> Verdict {
     let json = std::str::from_utf8(text).ok().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
     let Some(json) = json.map(RawValue::get) else {
         return Verdict::NotJson(match () {
@@ -193,7 +193,7 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
         return Verdict::Fault(Complaint { is_response, ..complaint });
     }
     if let Some(object) = object {
-        return object.judge(text, settings).map_or_else(Verdict::Fault, Verdict::Message);
+        return object.message_or_complaint(text, settings).map_or_else(Verdict::Fault, Verdict::Message);
     }
     let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(json) else {
         return Verdict::Fault(Complaint::about(FaultKind::NotAnObject, start));
@@ -204,7 +204,7 @@ fn judge(text: &[u8], settings: &Settings) -> Verdict {
         len if len > settings.max_batch_len => FaultKind::BatchTooLong,
         _ => {
             let entry = |entry: &&RawValue| match Object::parse(entry.get()) {
-                Some(object) => object.judge(text, settings),
+                Some(object) => object.message_or_complaint(text, settings),
                 None => Err(Complaint::about(FaultKind::NotAnObject, place(entry.get(), text))),
             };
             return Verdict::Batch(entries.iter().map(entry).collect());
@@ -277,8 +277,8 @@ impl<'t> Object<'t> {
         id.filter(|_| self.count("id") == 1).map(str::to_owned)
     }
 
-    fn judge(&self, text: &[u8], settings: &Settings) -> Result<Naive, Complaint> {
-        self.try_judge(settings).map_err(|(kind, part)| Complaint {
+    fn message_or_complaint(&self, text: &[u8], settings: &Settings) -> Result<Naive, Complaint> {
+        self.message(settings).map_err(|(kind, part)| Complaint {
             kind,
             at: place(part, text),
             id: self.readable_id(settings),
@@ -287,7 +287,7 @@ impl<'t> Object<'t> {
     }
 
     /// The message, or the kind of fault and the part that has it.
-    fn try_judge(&self, settings: &Settings) -> Result<Naive, (FaultKind, &'t str)> {
+    fn message(&self, settings: &Settings) -> Result<Naive, (FaultKind, &'t str)> {
         const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
         // Names are checked first, in order.

@@ -47,7 +47,7 @@ impl<W> Outbox<W> {
         self.rules
     }
 
-    /// Lines from here on are judged by `rules`; lines of existing clones are not.
+    /// Checks lines from here on against `rules`; lines of existing clones are not affected.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }

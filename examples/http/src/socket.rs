@@ -71,7 +71,7 @@ async fn serve<M: Methods>(
                 Some(Err(error)) => return Err(error),
             },
         };
-        match judge(text, &owed, &rules) {
+        match parse(text, &owed, &rules) {
             Ok(frame) => {
                 let (owed, methods) = (owed.clone(), methods.clone());
                 exchanges.spawn(async move {
@@ -85,7 +85,7 @@ async fn serve<M: Methods>(
 }
 
 /// Parses a frame, or returns the answer to a text that isn't one, if it gets any.
-fn judge(text: axum::body::Bytes, owed: &Inbound, rules: &Rules) -> Result<Frame<'static>, Option<Answer>> {
+fn parse(text: axum::body::Bytes, owed: &Inbound, rules: &Rules) -> Result<Frame<'static>, Option<Answer>> {
     Frame::from_bytes(text, rules).map_err(|fault| fault.reply().map(|reply| owed.reply(&reply)))
 }
 

@@ -423,7 +423,7 @@ fn fragments_are_written_as_they_are() {
 }
 
 #[test]
-fn fragments_are_judged() {
+fn fragments_are_checked() {
     use FaultKind as Kind;
     let rule = EncodeErrorKind::Rule;
     for (json, kind, at) in [

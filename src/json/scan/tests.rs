@@ -45,18 +45,18 @@ fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Co
 /// What the implementations that run here make of a text; they must agree.
 #[track_caller]
 fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
-    let judge = |scanner: Scanner, input: Input<'_>| {
+    let scan = |scanner: Scanner, input: Input<'_>| {
         let mut members = Collected::default();
         scanner.scan(input, DEEPEST, &mut members).map(|scanned| check_escapes(text, scanned, members))
     };
     let mut verdicts = scanners().map(|scanner| {
-        let verdict = judge(scanner, text.into());
+        let verdict = scan(scanner, text.into());
         if !text.contains(&b'\n') {
             // As a line it is the same, whatever comes after it.
             let junk = b"\n\n{\"a\":[1,\"\xff\x00\\".repeat(7);
             let after = [&b""[..], b"\n", b"\n\"]}\\", &junk][text.len() % 4];
             let line = [text, after].concat();
-            let as_line = judge(scanner, Input::first_line(&line));
+            let as_line = scan(scanner, Input::first_line(&line));
             assert_eq!(as_line, verdict, "{scanner:?} on {:?}", String::from_utf8_lossy(&line));
         }
         (scanner, verdict)
@@ -316,8 +316,8 @@ fn tokens_across_block_boundaries() {
     }
 }
 
-/// Tokens are judged by the 64, the first two of which have been judged before: wherever such a group ends, the tokens
-/// around must be told to be right or wrong.
+/// Tokens are checked 64 at a time, and each group begins with the last two of the one before: wherever a group ends, wrong
+/// tokens around it are still noticed.
 #[test]
 fn tokens_across_groups() {
     for unit in
