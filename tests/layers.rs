@@ -1,4 +1,5 @@
-//! Checks the layers of `src`: each folder imports only from the layers below it.
+//! Checks the layers of `src`: each folder imports only from the layers below it. Also that CONTRIBUTING.md, which explains
+//! them, names files and items that exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,13 +26,24 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// The name after each `crate::` in a file, without comments and tests.
-fn imports(code: &str) -> Vec<&str> {
+/// The lines of a file, without comments and tests.
+fn lines(code: &str) -> impl Iterator<Item = &str> {
     let code = code.split("\n#[cfg(test)]\n").next().unwrap();
-    let lines = code.lines().map(|line| line.split("//").next().unwrap());
-    let paths = lines.flat_map(|line| line.split("crate::").skip(1));
+    code.lines().map(|line| line.split("//").next().unwrap())
+}
+
+/// The name after each `crate::` in a file.
+fn imports(code: &str) -> Vec<&str> {
+    let paths = lines(code).flat_map(|line| line.split("crate::").skip(1));
     let name = |path: &'_ str| path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
     paths.map(|path| &path[..name(path)]).collect()
+}
+
+/// Whether a `super::super::…` in a file leads out of its layer, where `imports` would miss it.
+fn leaves_layer(name: &str, code: &str) -> bool {
+    let module = name.trim_end_matches(".rs").trim_end_matches("/mod");
+    let out = "super::".repeat(module.split('/').count());
+    lines(code).any(|line| line.contains(&out))
 }
 
 #[test]
@@ -52,6 +64,9 @@ fn no_layer_imports_a_higher_one() {
         for import in imports(&code).into_iter().filter(|import| !may_import(layer, import)) {
             wrong.push(format!("{name} imports {import}"));
         }
+        if leaves_layer(&name, &code) {
+            wrong.push(format!("{name} imports by `super::` from outside its layer"));
+        }
     }
     assert!(checked > 30, "checked only {checked} files");
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -61,6 +76,48 @@ fn no_layer_imports_a_higher_one() {
 fn imports_are_found() {
     let code = "use crate::json::{self, Text};\n// crate::io\nlet x = crate::ledger::Inbound; /// [`X`](crate::X)\n\n#[cfg(test)]\nuse crate::io;\n";
     assert_eq!(imports(code), ["json", "ledger"]);
+    assert!(
+        leaves_layer("json/walk.rs", "use super::super::message;") && leaves_layer("io/mod.rs", "use super::decode;")
+    );
+    assert!(!leaves_layer("json/scan/mod.rs", "use super::text;") && !leaves_layer("json/walk.rs", "use super::text;"));
     assert!(may_import("encode", "decode") && !may_import("decode", "encode"));
     assert!(may_import("io", "ledger") && !may_import("ledger", "io") && !may_import("json", "Frame"));
+}
+
+/// The text between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn places_to_change_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let contributing = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let (_, table) = contributing.split_once("\n## Where a change goes\n").unwrap();
+    let table = table.split("\n## ").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).skip(1);
+    let mut checked = 0;
+    for (change, places) in rows {
+        let mut items = Vec::new();
+        for place in quoted(places).map(|place| place.split(' ').next().unwrap()) {
+            if !place.contains(['/', '.']) {
+                items.push(place);
+                continue;
+            }
+            let found = [root.join("src").join(place), root.join(place)].into_iter().find(|path| path.exists());
+            let Some(path) = found else {
+                // The published package contains the library alone.
+                assert!(!root.join("cli").exists(), "{change}: there is no {place}");
+                items.clear();
+                continue;
+            };
+            let text = if items.is_empty() { String::new() } else { fs::read_to_string(path).unwrap() };
+            for item in items.drain(..) {
+                assert!(text.contains(item), "{change}: there is no {item} in {place}");
+            }
+            checked += 1;
+        }
+        assert!(items.is_empty(), "{change}: where is {items:?}?");
+    }
+    assert!(checked > 20, "checked only {checked} places");
 }
