@@ -11,7 +11,8 @@ use std::thread;
 
 use common::{Dialect, cases, describe};
 use wireline::io::{FrameReader, FrameWriter, Progress, SendError};
-use wireline::{Decoder, EncodeErrorKind, Id, Rules};
+use wireline::ledger::Inbound;
+use wireline::{Decoder, EncodeErrorKind, Frame, Id, Message, Rules, to_line};
 
 /// All cases in one stream, and the expected results for each dialect.
 fn all_cases(dialect: Dialect) -> (Vec<u8>, Vec<String>) {
@@ -101,10 +102,12 @@ fn errors_of_a_reader_surface_and_lose_nothing() {
     assert!(reader.next_frame().unwrap().is_none());
 }
 
-/// Accepts as many bytes in each call as its plan says, or fails accordingly; and keeps what each call passed.
+/// Accepts as many bytes in each call as its plan says, or fails accordingly; and keeps what each call passed. Flushing
+/// fails as planned too.
 #[derive(Clone, Default)]
 struct Planned {
     plan: Rc<RefCell<VecDeque<Result<usize, ErrorKind>>>>,
+    flushes: Rc<RefCell<VecDeque<ErrorKind>>>,
     taken: Rc<RefCell<Vec<Vec<u8>>>>,
 }
 
@@ -122,7 +125,7 @@ impl Write for Planned {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.flushes.borrow_mut().pop_front().map_or(Ok(()), |kind| Err(kind.into()))
     }
 }
 
@@ -177,6 +180,59 @@ fn what_would_block_goes_first_later() {
     planned.plan.borrow_mut().clear();
     assert_eq!(writer.flush().unwrap(), Progress::Written);
     assert_eq!(planned.all(), PING.repeat(sent).as_bytes());
+}
+
+#[test]
+fn flushing_is_repeated_postponed_or_fails() {
+    let planned = Planned::default();
+    let writer = FrameWriter::new(planned.clone(), Rules::mcp());
+    assert_eq!(ping(&writer).unwrap(), Progress::Written);
+    planned.flushes.borrow_mut().extend([ErrorKind::Interrupted, ErrorKind::WouldBlock, ErrorKind::Interrupted]);
+    assert_eq!(writer.flush().unwrap(), Progress::Pending);
+    assert_eq!(writer.flush().unwrap(), Progress::Written);
+    assert!(planned.flushes.borrow().is_empty());
+    assert_eq!(ping(&writer).unwrap(), Progress::Written);
+
+    planned.flushes.borrow_mut().push_back(ErrorKind::StorageFull);
+    assert!(matches!(writer.flush(), Err(SendError::Io(error)) if error.kind() == ErrorKind::StorageFull));
+    assert!(matches!(writer.flush(), Err(SendError::Broken)));
+    assert!(matches!(ping(&writer), Err(SendError::Broken)));
+    assert_eq!(planned.all(), PING.repeat(2).as_bytes());
+}
+
+/// Whichever way they are sent.
+#[test]
+fn lines_are_collected_until_there_are_enough() {
+    let rules = Rules::mcp();
+    let line = to_line(&rules, |encoder| encoder.notification("ping", &())).unwrap();
+    let owed = Inbound::new(rules, 10);
+    let answer = |id: i32| {
+        let line = to_line(&rules, |encoder| encoder.request(&Id::from(id), "m", &())).unwrap();
+        let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line.text(), &rules) else { panic!() };
+        owed.admit(&request).unwrap().respond(&serde_json::json!({}))
+    };
+    let answered = |id: i32| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
+    let round = [PING, PING, &answered(1)].concat();
+
+    let planned = Planned::default();
+    let writer = FrameWriter::new(planned.clone(), rules).collect(round.len() + 1);
+    assert_eq!(ping(&writer).unwrap(), Progress::Pending);
+    assert_eq!(writer.send_line(&line).unwrap(), Progress::Pending);
+    assert_eq!(writer.answer(answer(1)).unwrap(), Progress::Pending);
+    // It counts as answered although it waits.
+    assert_eq!((owed.in_flight(), planned.all().len()), (0, 0));
+    assert_eq!(ping(&writer).unwrap(), Progress::Written);
+    assert_eq!(*planned.taken.borrow(), [[&round, PING].concat().as_bytes()]);
+
+    // Exactly enough is enough.
+    let planned = Planned::default();
+    let writer = FrameWriter::new(planned.clone(), rules).collect(round.len());
+    assert_eq!(ping(&writer).unwrap(), Progress::Pending);
+    assert_eq!(writer.send_line(&line).unwrap(), Progress::Pending);
+    assert_eq!(writer.answer(answer(1)).unwrap(), Progress::Written);
+    assert_eq!(writer.answer(answer(2)).unwrap(), Progress::Pending);
+    assert_eq!(writer.flush().unwrap(), Progress::Written);
+    assert_eq!(*planned.taken.borrow(), [round.as_bytes(), answered(2).as_bytes()]);
 }
 
 #[test]

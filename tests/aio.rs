@@ -96,6 +96,30 @@ fn gives_the_same_frames() {
     check_frames(&all_cases(), |source| source);
 }
 
+/// Frames that are there already, and reading only when there are none left.
+#[test]
+fn gives_the_same_frames_read_by_hand() {
+    let stream = all_cases();
+    for dialect in Dialect::ALL {
+        for size in [1, 64, usize::MAX] {
+            let mut reader = FrameReader::new(Unsteady { left: &stream, size, calls: 0 }, dialect.rules());
+            let mut found = Vec::new();
+            loop {
+                while let Some(frame) = reader.next_buffered() {
+                    found.push(describe(&frame));
+                }
+                match reader.fill().now_or_never() {
+                    Some(Ok(false)) => break,
+                    Some(Err(error)) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+                    Some(Ok(true)) | None => {}
+                }
+            }
+            let expected: Vec<_> = cases().iter().map(|case| case.expected(dialect).to_owned()).collect();
+            assert_eq!(found, expected, "{dialect:?} in pieces of {size}");
+        }
+    }
+}
+
 #[cfg(feature = "tokio")]
 #[test]
 fn gives_the_same_frames_on_tokio() {
@@ -867,6 +891,7 @@ mod on_futures {
     use std::pin::Pin;
     use wireline::Encoder;
     use wireline::aio::Futures;
+    use wireline::ledger::Answer;
 
     use super::*;
 
@@ -951,6 +976,36 @@ mod on_futures {
         assert!(link.0.borrow().is_closed);
         assert!(matches!(notify(&sender, "late"), Some(Err(SendError::Broken))));
         assert!(sink.send(line("late")).now_or_never().unwrap().is_err());
+    }
+
+    /// Their requests count as answered as soon as the sink has taken them.
+    #[test]
+    fn a_sink_of_answers() {
+        let owed = Inbound::new(Rules::mcp(), 10);
+        let answer = |id: i32| {
+            let line = to_line(&Rules::mcp(), |encoder| encoder.request(&Id::from(id), "m", &())).unwrap();
+            let Ok(Frame::Message(Message::Request(request))) = Frame::parse(line.text(), &Rules::mcp()) else {
+                panic!()
+            };
+            owed.admit(&request).unwrap().respond(&serde_json::json!({}))
+        };
+        let link = Link::new(State::Blocked);
+        let mut sink = LineWriter::new(link.clone(), Rules::mcp()).backlog(30);
+        assert!(sink.feed(answer(1)).now_or_never().unwrap().is_ok());
+        assert_eq!((owed.in_flight(), link.taken().len()), (0, 0));
+        // The backlog is full: the answer isn't taken, and is still owed.
+        assert!(sink.feed(answer(2)).now_or_never().is_none());
+        assert_eq!(owed.in_flight(), 1);
+
+        link.set(State::Open(7));
+        assert!(sink.send(answer(3)).now_or_never().unwrap().is_ok());
+        let answered = |id: i32| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
+        assert_eq!(link.taken(), [answered(1), answered(3)].concat().as_bytes());
+        SinkExt::<Answer>::flush(&mut sink).now_or_never().unwrap().unwrap();
+        SinkExt::<Answer>::close(&mut sink).now_or_never().unwrap().unwrap();
+        assert!(link.0.borrow().is_closed);
+        assert!(sink.feed(answer(4)).now_or_never().unwrap().is_err());
+        assert_eq!(owed.dropped().count(), 2);
     }
 
     /// Nobody knows how much of a line it has taken.

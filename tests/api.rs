@@ -1,12 +1,15 @@
 //! What people reach for first, each as a program would use it: values inside other people's structs, parts of messages
 //! that outlive them, lines that are stored and sent, texts that are shared and not copied.
 
+use std::collections::HashSet;
 use std::sync::mpsc::channel;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use wireline::io::FrameWriter;
-use wireline::{Decoder, Encoder, Frame, Id, Line, Message, RawJson, Request, Rules, to_line};
+use wireline::{
+    Decoder, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Line, Message, RawJson, Request, Rules, Scratch, to_line,
+};
 
 const LINE: &[u8] = br#"{"jsonrpc":"2.0","id":"a\u0062","method":"m","params":{"x": 1.0e2 , "s":"q\n"}}"#;
 const PARAMS: &str = r#"{"x": 1.0e2 , "s":"q\n"}"#;
@@ -168,4 +171,61 @@ fn positions_may_start_anywhere() {
     let Some(Err(fault)) = decoder.next_frame() else { panic!() };
     assert_eq!((fault.line(), fault.offset()), (12, 1031));
     assert_eq!(decoder.rules(), &Rules::mcp());
+}
+
+/// A batch knows where it was, as a message does.
+#[test]
+fn positions_of_a_batch() {
+    let mut decoder = Decoder::new(Rules::json_rpc());
+    decoder.feed(b"\n\n[{\"jsonrpc\":\"2.0\",\"method\":\"a\"}, 1]\n");
+    let Some(Ok(Frame::Batch(batch))) = decoder.next_frame() else { panic!() };
+    assert_eq!((batch.line(), batch.offset(), batch.len()), (3, 2, 2));
+    let frame = Frame::from(batch.clone());
+    assert_eq!((frame.line(), frame.offset(), frame.as_bytes()), (3, 2, batch.as_bytes()));
+}
+
+#[test]
+fn lines_as_bytes() {
+    let line = to_line(&Rules::json_rpc(), |encoder| encoder.notification("m", &())).unwrap();
+    let text = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+    assert_eq!(line, text);
+    assert!(line != text.trim_end() && line == *text);
+    assert_eq!(AsRef::<[u8]>::as_ref(&line), text.as_bytes());
+    assert_eq!(Bytes::from(line.clone()).as_ptr(), line.as_bytes().as_ptr());
+}
+
+/// Ids by value, and texts by spelling.
+#[test]
+fn keys_of_maps() {
+    let ids: HashSet<Id<'_>> = ["1", "1.0", "\"1\"", "\"\\u0031\"", "null"].map(|id| id.parse().unwrap()).into();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(ids.iter().filter(|id| id.is_string()).count(), 1);
+    let texts: HashSet<RawJson<'_>> =
+        ["1", "1.0", "1", "\"1\""].map(|text| RawJson::parse(text.as_bytes()).unwrap()).into();
+    assert_eq!(texts.len(), 3);
+}
+
+/// It is given back after a long text, and the next one is decoded all the same.
+#[test]
+fn a_scratch_buffer_for_texts_of_any_length() {
+    let mut scratch = Scratch::default();
+    for len in [10, 3 << 20, 10] {
+        let text = format!("\"{}\"", "\\n".repeat(len));
+        let raw = RawJson::parse(text.as_bytes()).unwrap();
+        assert_eq!(raw.deserialize_with::<String>(&mut scratch).unwrap(), "\n".repeat(len));
+    }
+}
+
+/// Rules that a message passed may permit longer ids than those of an encoder.
+#[test]
+fn forwarding_checks_the_length_of_an_id() {
+    let id = Id::from("a".repeat(2000));
+    let generous = Rules::json_rpc().max_id_len(3000);
+    let line = to_line(&generous, |encoder| encoder.request(&id, "m", &())).unwrap();
+    let Ok(Frame::Message(message)) = Frame::parse(line.text(), &generous) else { panic!() };
+    assert_eq!(to_line(&generous, |encoder| encoder.forward(&message)).unwrap().as_bytes(), line.as_bytes());
+    let error = to_line(&Rules::json_rpc(), |encoder| encoder.forward(&message)).unwrap_err();
+    assert_eq!(error.kind(), EncodeErrorKind::Rule(FaultKind::IdTooLong));
+    let shorter = to_line(&Rules::json_rpc(), |encoder| encoder.with_id(&message, &Id::from(1))).unwrap();
+    assert_eq!(shorter, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n");
 }

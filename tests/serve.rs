@@ -285,6 +285,31 @@ fn long_answers_are_written_on_the_way() {
     assert!(sizes.0.iter().all(|&size| size < (64 << 10) + 50_100), "{:?}", sizes.0);
 }
 
+/// A flush that a signal interrupts is repeated, and long results leave nothing behind in the answers after them.
+#[test]
+fn interrupted_flushes_and_results_of_any_length() {
+    struct Interrupted(Vec<u8>, usize);
+    impl Write for Interrupted {
+        fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+            self.0.extend_from_slice(lines);
+            Ok(lines.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.1 += 1;
+            if self.1 % 3 == 0 { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
+        }
+    }
+    let lens = [5, 300_000, 5, 100_000, 0];
+    let input: String = lens.map(|len| format!("{{\"jsonrpc\":\"2.0\",\"id\":{len},\"method\":\"m\"}}\n")).concat();
+    let mut output = Interrupted(Vec::new(), 0);
+    let handler = |call: Call<'_>| Ok("x".repeat(call.id().unwrap().as_i64().unwrap().try_into().unwrap()));
+    serve(input.as_bytes(), &mut output, Rules::json_rpc(), handler).unwrap();
+    let expected = lens.map(|len| format!("result {len} \"{}\"", "x".repeat(len)));
+    assert_eq!(common::decode(Rules::json_rpc(), [&output.0[..]]), expected);
+    assert!(output.1 > 0 && output.1 % 3 == 0, "{} flushes", output.1);
+}
+
 /// A peer that knows how to make a handler panic could otherwise fill the memory.
 #[test]
 fn nothing_is_kept_of_a_panic() {

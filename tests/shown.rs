@@ -1,11 +1,18 @@
 //! Errors and `Debug` output name kinds and sizes, never contents supplied by the peer or the caller.
 
+mod common;
+
 use std::error::Error;
 use std::io;
+use std::panic::resume_unwind;
+use std::task::{Context, Poll, Waker};
 
+use wireline::aio::{FrameReader, LineWriter, Source, Target};
 use wireline::io::{SendError, Unsent};
 use wireline::ledger::{Full, Inbound, Outbound, Refusal, Stray};
-use wireline::{Encoder, Frame, Id, Message, Request, RpcError, Rules, Scratch, io as adapters};
+use wireline::{
+    Encoder, FaultKind, Frame, Id, Message, RawJson, Request, RpcError, Rules, Scratch, io as adapters, to_line,
+};
 
 const SECRET: &str = "hunter2";
 
@@ -124,6 +131,120 @@ fn readers_and_writers() {
     let error = writer.flush().unwrap_err();
     check(&error.to_string(), "the writer has failed before");
     assert!(error.source().is_none());
+}
+
+/// What `?` makes of an error in a function that returns another kind.
+#[test]
+fn errors_as_other_errors() {
+    let encode = || to_line(&Rules::json_rpc(), |encoder| encoder.response(&Id::from(1), &f64::NAN)).unwrap_err();
+    let unsent = |error| Unsent { error, answer: None };
+    let (nan, full) = ("payload contains NaN or infinity (at byte 33)", "send backlog is full");
+    for (error, kind, text) in [
+        (encode().into(), io::ErrorKind::InvalidInput, nan),
+        (SendError::from(encode()).into(), io::ErrorKind::InvalidInput, nan),
+        (SendError::from(io::Error::other("theirs")).into(), io::ErrorKind::Other, "theirs"),
+        (SendError::Broken.into(), io::ErrorKind::BrokenPipe, "the writer has failed before"),
+        (SendError::Full.into(), io::ErrorKind::WouldBlock, full),
+        (SendError::from(unsent(SendError::Full)).into(), io::ErrorKind::WouldBlock, full),
+        (unsent(SendError::Full).into(), io::ErrorKind::WouldBlock, full),
+    ] {
+        let error: io::Error = error;
+        assert_eq!((error.kind(), error.to_string().as_str()), (kind, text));
+    }
+    assert!(unsent(SendError::Full).source().is_none());
+    assert_eq!(unsent(io::Error::other("theirs").into()).source().unwrap().to_string(), "theirs");
+}
+
+#[test]
+fn texts_that_are_no_values() {
+    let raw = |text: &[u8]| RawJson::parse(text).unwrap_err();
+    for (text, kind, offset, shown) in [
+        (&b" \t"[..], FaultKind::BlankLine, 2, "expected a JSON value, found only blanks"),
+        (b"[1,", FaultKind::UnexpectedEnd, 3, "unexpected end of text (at byte 3)"),
+        (b"[1] hunter2", FaultKind::TrailingData, 4, "unexpected data after the value (at byte 4)"),
+        (&[b'['; 2000], FaultKind::TooDeep, 1024, "brackets are nested deeper than 1024 (at byte 1024)"),
+        (b"{\"hunter2\" 1}", FaultKind::UnexpectedByte, 11, "unexpected value, bracket or separator (at byte 11)"),
+    ] {
+        let error = raw(text);
+        assert_eq!((error.kind(), error.offset()), (kind, offset), "{error}");
+        check(&error.to_string(), shown);
+    }
+    let error = SECRET.parse::<Id<'_>>().unwrap_err();
+    check(&error.to_string(), "expected a JSON string, number or null");
+    let error = to_line(&Rules::json_rpc(), |encoder| {
+        encoder.notification(SECRET, &())?;
+        encoder.notification(SECRET, &())
+    });
+    check(&error.unwrap_err().to_string(), "expected exactly one line");
+}
+
+#[test]
+fn incidents() {
+    common::quiet_panics_on_purpose();
+    let request = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":"{SECRET}","method":"{method}"}}"#);
+    let shown = |text: &str| {
+        let mut incidents = Vec::new();
+        let answer = adapters::answer_with(
+            text.as_bytes(),
+            &Rules::mcp(),
+            |call| match call.method() {
+                "panic" => panic!("on purpose"),
+                "carry" => resume_unwind(Box::new("on purpose".to_owned())),
+                "odd" => resume_unwind(Box::new(7)),
+                "nan" => Ok(f64::NAN),
+                _ => Err(RpcError::method_not_found()),
+            },
+            |incident| incidents.push(incident.to_string()),
+        );
+        (answer.is_some(), incidents.join("; "))
+    };
+    let of = |answered, incidents: &str| (answered, incidents.to_owned());
+    assert_eq!(shown(&request("none")), of(true, ""));
+    assert_eq!(shown(&request("panic")), of(true, "handler panicked: on purpose"));
+    assert_eq!(shown(&request("carry")), of(true, "handler panicked: on purpose"));
+    assert_eq!(shown(&request("odd")), of(true, "handler panicked"));
+    let replaced = "answered with an internal error: payload contains NaN or infinity (at byte 41)";
+    assert_eq!(shown(&request("nan")), of(true, replaced));
+    assert_eq!(shown(SECRET), of(false, "line 1, column 1: not JSON: expected an object"));
+    // Without a reporter they are logged.
+    let answer = adapters::answer(request("nan").as_bytes(), &Rules::mcp(), |_| Ok(f64::NAN)).unwrap();
+    assert!(answer.ends_with(br#""error":{"code":-32603,"message":"Internal error"}}"#));
+}
+
+#[test]
+fn asynchronous_readers_and_writers() {
+    struct Nowhere;
+
+    impl Source for Nowhere {
+        fn poll_read(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+            room[..SECRET.len()].copy_from_slice(SECRET.as_bytes());
+            Poll::Ready(Ok(SECRET.len()))
+        }
+    }
+
+    impl Target for Nowhere {
+        fn poll_write(&mut self, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    let mut reader = FrameReader::new(Nowhere, Rules::json_rpc());
+    assert!(reader.poll_fill(&mut Context::from_waker(Waker::noop())).is_ready());
+    check(&format!("{reader:?}"), "FrameReader { decoder: Decoder {");
+    let writer = LineWriter::new(Nowhere, Rules::json_rpc());
+    let line = to_line(&Rules::json_rpc(), |encoder| encoder.notification(SECRET, &())).unwrap();
+    check(&format!("{line:?}"), "Line(37 bytes)");
+    writer.sender().try_send(|encoder| encoder.notification(SECRET, &())).unwrap();
+    check(&format!("{writer:?}"), "LineWriter { rules: Rules {");
+    check(&format!("{:?}", writer.sender()), "LineSender { rules: Rules {");
 }
 
 /// A writer that always fails.

@@ -39,6 +39,14 @@ fn child() {
     print!("before");
     let stdout = stdio::claim().unwrap();
     assert_eq!(stdio::claim().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(format!("{stdout:?}"), "Stdout { .. }");
+    // It is the real one, which descriptor 1 no longer is.
+    #[cfg(unix)]
+    {
+        let [real, current] =
+            [rustix::fs::fstat(&stdout), rustix::fs::fstat(rustix::stdio::stdout())].map(Result::unwrap);
+        assert_ne!(real.st_ino, current.st_ino);
+    }
     let writer = FrameWriter::new(stdout, Rules::mcp());
     for id in 0..100 {
         println!("println {id}");

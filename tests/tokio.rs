@@ -6,12 +6,13 @@ mod common;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use common::{Dialect, cases, describe};
 use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
-use tokio_util::codec::{Framed, FramedRead};
+use tokio_util::codec::{Decoder, Framed, FramedRead};
 use wireline::codec::Codec;
 use wireline::{EncodeError, Encoder, Frame, Id, Line, Message, Rules, to_line};
 
@@ -56,6 +57,35 @@ async fn the_last_line_needs_no_end() {
         drop(near);
         assert_eq!(task.await.unwrap(), [r#"request 1 "m" -"#, last]);
     }
+}
+
+/// A transport may hand over its last bytes together with the end.
+#[test]
+fn bytes_that_come_with_the_end() {
+    let line = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
+    let mut codec = Codec::new(Rules::mcp());
+    let mut bytes = BytesMut::from(format!("{line}\n{line}").as_str());
+    for _ in 0..2 {
+        let frame = codec.decode_eof(&mut bytes).unwrap().unwrap();
+        assert_eq!(describe(&frame), r#"request 1 "m" -"#);
+        assert_eq!(codec.decoder().last_line(), line.as_bytes());
+    }
+    assert!(codec.decode_eof(&mut bytes).unwrap().is_none());
+}
+
+/// Closing a sink shuts down its stream, so that the peer sees the end.
+#[cfg(feature = "futures-io")]
+#[tokio::test]
+async fn closing_a_sink_ends_the_stream() {
+    let (near, mut far) = duplex(1024);
+    let (_reader, writer) = tokio::io::split(near);
+    let mut sink = wireline::aio::LineWriter::new(wireline::aio::Tokio(writer), Rules::mcp());
+    let sent = line(|encoder| encoder.notification("last", &()));
+    sink.feed(sent.clone()).await.unwrap();
+    SinkExt::<Line>::close(&mut sink).await.unwrap();
+    let mut received = Vec::new();
+    timeout(Duration::from_secs(10), far.read_to_end(&mut received)).await.unwrap().unwrap();
+    assert_eq!(received, sent.as_bytes());
 }
 
 #[tokio::test]

@@ -151,6 +151,8 @@ fn check_all(json: &str) {
     check::<BTreeMap<i64, Value>>(json, Sometimes);
     check::<BTreeMap<u8, Value>>(json, Sometimes);
     check::<BTreeMap<i128, Value>>(json, Sometimes);
+    check::<BTreeMap<u128, Value>>(json, Sometimes);
+    check::<BTreeMap<Bytes, Value>>(json, Sometimes);
     check::<BTreeMap<Key, Value>>(json, Sometimes);
     check::<Raw>(json, Always);
     check::<Vec<Raw>>(json, Always);
@@ -231,7 +233,7 @@ impl PartialEq for Raw {
 }
 
 /// Whatever is visited as bytes.
-#[derive(PartialEq, Debug)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Bytes(Vec<u8>);
 
 impl<'de> Deserialize<'de> for Bytes {
