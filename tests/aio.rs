@@ -886,7 +886,7 @@ mod on_tokio {
 /// Streams with the traits of futures-io, `Stream` and `Sink`.
 #[cfg(feature = "futures-io")]
 mod on_futures {
-    use futures_util::{SinkExt, StreamExt};
+    use futures_util::{Sink, SinkExt, StreamExt};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::pin::Pin;
     use wireline::Encoder;
@@ -965,6 +965,22 @@ mod on_futures {
         link.set(State::Broken);
         assert!(sink.send(line("o")).now_or_never().unwrap().is_err());
         assert!(sink.feed(line("p")).now_or_never().unwrap().is_err());
+    }
+
+    /// Somebody else may have taken it since.
+    #[test]
+    fn a_sink_keeps_its_word_about_room() {
+        let link = Link::new(State::Blocked);
+        let mut sink = LineWriter::new(link.clone(), Rules::mcp()).backlog(10);
+        let sender = sink.sender();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(Sink::<Line>::poll_ready(Pin::new(&mut sink), &mut cx).is_ready());
+        sender.try_send(|encoder| encoder.notification("first", &())).unwrap();
+        assert!(matches!(sender.try_send(|encoder| encoder.notification("refused", &())), Err(SendError::Full)));
+        Pin::new(&mut sink).start_send(line("second")).unwrap();
+        link.set(State::Open(usize::MAX));
+        SinkExt::<Line>::flush(&mut sink).now_or_never().unwrap().unwrap();
+        assert_eq!(methods(&link.taken()), ["first", "second"]);
     }
 
     #[test]

@@ -205,6 +205,34 @@ fn keys_of_maps() {
     assert_eq!(texts.len(), 3);
 }
 
+/// However an id is spelled, and whatever its size.
+#[test]
+fn ids_as_integers() {
+    let nines = "9".repeat(38);
+    for (id, signed, unsigned) in [
+        ("0", Some(0), Some(0)),
+        ("-0.0e5", Some(0), Some(0)),
+        ("-1", Some(-1), None),
+        ("1e2", Some(100), Some(100)),
+        ("150e-1", Some(15), Some(15)),
+        ("1.5", None, None),
+        ("1e-1", None, None),
+        ("9223372036854775807", Some(i64::MAX), Some(i64::MAX as u64)),
+        ("9223372036854775808", None, Some(1 << 63)),
+        ("-9223372036854775808", Some(i64::MIN), None),
+        ("18446744073709551616", None, None),
+        (&nines, None, None),
+        ("1e38", None, None),
+        ("1e99999999999999999999", None, None),
+        ("1e-99999999999999999999", None, None),
+        ("\"1\"", None, None),
+        ("null", None, None),
+    ] {
+        let parsed = Id::parse(id).unwrap();
+        assert_eq!((parsed.as_i64(), parsed.as_u64()), (signed, unsigned), "{id}");
+    }
+}
+
 /// It is given back after a long text, and the next one is decoded all the same.
 #[test]
 fn a_scratch_buffer_for_texts_of_any_length() {

@@ -90,6 +90,25 @@ fn tickets_and_answers_cross_threads() {
     is_sync::<Ticket>();
 }
 
+/// However many there are, and whatever is dropped while they are taken.
+#[test]
+fn a_thousand_dropped_tickets_are_answered_once() {
+    let owed = Inbound::new(Rules::json_rpc(), 1000);
+    let admit_all = || (0..1000).map(|id| admit(&owed, &id.to_string()).unwrap()).collect::<Vec<_>>();
+    for _ in 0..2 {
+        drop(admit_all());
+        assert_eq!(refused(&owed, "1000"), Refusal::TooMany);
+        let mut answered: Vec<_> = owed.dropped().take(900).flat_map(said).collect();
+        drop(admit(&owed, "1000").unwrap());
+        answered.extend(owed.dropped().flat_map(said));
+        let mut expected: Vec<_> = (0..=1000).map(|id| internal(&id.to_string())).collect();
+        answered.sort();
+        expected.sort();
+        assert_eq!(answered, expected);
+        assert_eq!(owed.in_flight(), 0);
+    }
+}
+
 #[test]
 fn answers_spell_the_id_as_it_was() {
     let owed = Inbound::new(Rules::json_rpc(), 10);

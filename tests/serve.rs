@@ -228,6 +228,17 @@ fn errors_of_the_streams_surface() {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     let error = serve(&line[..], Broken, Rules::json_rpc(), handler).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    struct Unflushed;
+    impl Write for Unflushed {
+        fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+            Ok(lines.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Err(ErrorKind::StorageFull.into())
+        }
+    }
+    let error = serve(&line[..], Unflushed, Rules::json_rpc(), handler).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
     // What came before the error has been answered.
     let mut output = Vec::new();
     assert!(serve((&line[..]).chain(Broken), &mut output, Rules::json_rpc(), handler).is_err());
@@ -297,7 +308,7 @@ fn interrupted_flushes_and_results_of_any_length() {
 
         fn flush(&mut self) -> io::Result<()> {
             self.1 += 1;
-            if self.1 % 3 == 0 { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
+            if self.1.is_multiple_of(3) { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
         }
     }
     let lens = [5, 300_000, 5, 100_000, 0];
@@ -307,7 +318,7 @@ fn interrupted_flushes_and_results_of_any_length() {
     serve(input.as_bytes(), &mut output, Rules::json_rpc(), handler).unwrap();
     let expected = lens.map(|len| format!("result {len} \"{}\"", "x".repeat(len)));
     assert_eq!(common::decode(Rules::json_rpc(), [&output.0[..]]), expected);
-    assert!(output.1 > 0 && output.1 % 3 == 0, "{} flushes", output.1);
+    assert!(output.1 > 0 && output.1.is_multiple_of(3), "{} flushes", output.1);
 }
 
 /// A peer that knows how to make a handler panic could otherwise fill the memory.
