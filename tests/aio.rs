@@ -17,7 +17,7 @@ use std::thread;
 use common::{Dialect, cases, describe};
 use futures_util::FutureExt;
 use wireline::aio::{FrameReader, LineSender, LineWriter, Source, Target};
-use wireline::io::SendError;
+use wireline::io::{SendError, Unsent};
 use wireline::ledger::Inbound;
 use wireline::{EncodeErrorKind, Frame, Id, Line, Message, Rules, to_line};
 
@@ -1017,11 +1017,19 @@ mod on_futures {
         assert!(sink.send(answer(3)).now_or_never().unwrap().is_ok());
         let answered = |id: i32| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
         assert_eq!(link.taken(), [answered(1), answered(3)].concat().as_bytes());
+
+        // There was room when it was asked for.
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(Sink::<Answer>::poll_ready(Pin::new(&mut sink), &mut cx).is_ready());
+        sink.sender().try_answer(answer(4)).unwrap();
+        assert!(matches!(sink.sender().try_answer(answer(5)), Err(Unsent { error: SendError::Full, .. })));
+        Pin::new(&mut sink).start_send(answer(6)).unwrap();
         SinkExt::<Answer>::flush(&mut sink).now_or_never().unwrap().unwrap();
         SinkExt::<Answer>::close(&mut sink).now_or_never().unwrap().unwrap();
         assert!(link.0.borrow().is_closed);
-        assert!(sink.feed(answer(4)).now_or_never().unwrap().is_err());
-        assert_eq!(owed.dropped().count(), 2);
+        assert!(sink.feed(answer(7)).now_or_never().unwrap().is_err());
+        assert_eq!(link.taken(), [1, 3, 4, 6].map(answered).concat().as_bytes());
+        assert_eq!(owed.dropped().count(), 3);
     }
 
     /// Nobody knows how much of a line it has taken.
