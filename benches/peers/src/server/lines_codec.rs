@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use futures_util::stream::SplitSink;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -79,31 +80,50 @@ pub(super) async fn in_place(stream: UnixStream) {
     SinkExt::<String>::close(&mut framed).await.expect(WORKS);
 }
 
+/// Answers where it reads, while another task writes.
+pub(super) async fn with_channel(stream: UnixStream) {
+    let in_flight = InFlight::default();
+    let (sink, mut lines) = Framed::new(stream, LinesCodec::new()).split::<String>();
+    let (answers, outbox) = mpsc::channel::<String>(QUEUE);
+    let writing = tokio::spawn(write(outbox, sink));
+    while let Some(line) = lines.next().await {
+        let line = line.expect(WORKS);
+        let request: Request<'_> = serde_json::from_str(&line).expect(VALID);
+        admit(&in_flight, &request);
+        let answer = answer(&in_flight, &request.id, &request.method, request.params);
+        answers.send(answer).await.expect(WORKS);
+    }
+    drop(answers);
+    writing.await.expect(WORKS);
+}
+
 pub(super) async fn in_tasks(stream: UnixStream) {
     let in_flight = Arc::new(InFlight::default());
-    let (mut sink, mut lines) = Framed::new(stream, LinesCodec::new()).split::<String>();
-    let (answers, mut outbox) = mpsc::channel::<String>(QUEUE);
-    let write = async move {
-        let mut some = Vec::new();
-        while outbox.recv_many(&mut some, QUEUE).await > 0 {
-            for answer in some.drain(..) {
-                sink.feed(answer).await.expect(WORKS);
-            }
-            sink.flush().await.expect(WORKS);
+    let (sink, mut lines) = Framed::new(stream, LinesCodec::new()).split::<String>();
+    let (answers, outbox) = mpsc::channel::<String>(QUEUE);
+    let writing = tokio::spawn(write(outbox, sink));
+    while let Some(line) = lines.next().await {
+        let line = line.expect(WORKS);
+        let request: Request<'_> = serde_json::from_str(&line).expect(VALID);
+        admit(&in_flight, &request);
+        let (id, method, params) = (request.id, request.method.into_owned(), request.params.to_owned());
+        let (in_flight, answers) = (Arc::clone(&in_flight), answers.clone());
+        tokio::spawn(async move {
+            let answer = answer(&in_flight, &id, &method, &params);
+            answers.send(answer).await.expect(WORKS);
+        });
+    }
+    drop(answers);
+    writing.await.expect(WORKS);
+}
+
+/// Writes as many answers at a time as there are.
+async fn write(mut outbox: mpsc::Receiver<String>, mut sink: SplitSink<Framed<UnixStream, LinesCodec>, String>) {
+    let mut some = Vec::new();
+    while outbox.recv_many(&mut some, QUEUE).await > 0 {
+        for answer in some.drain(..) {
+            sink.feed(answer).await.expect(WORKS);
         }
-    };
-    let read = async move {
-        while let Some(line) = lines.next().await {
-            let line = line.expect(WORKS);
-            let request: Request<'_> = serde_json::from_str(&line).expect(VALID);
-            admit(&in_flight, &request);
-            let (id, method, params) = (request.id, request.method.into_owned(), request.params.to_owned());
-            let (in_flight, answers) = (Arc::clone(&in_flight), answers.clone());
-            tokio::spawn(async move {
-                let answer = answer(&in_flight, &id, &method, &params);
-                answers.send(answer).await.expect(WORKS);
-            });
-        }
-    };
-    tokio::join!(write, read);
+        sink.flush().await.expect(WORKS);
+    }
 }

@@ -35,24 +35,24 @@ pub(super) async fn in_place(stream: UnixStream) {
     }
 }
 
-/// The same through both halves, as with tasks that answer: the reader goes on while a task of its own writes.
+/// Answers where it reads, while another task writes.
 pub(super) async fn halves(stream: UnixStream) {
     let rules = Rules::json_rpc();
     let (reader, writer) = stream.into_split();
     let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
     let writer = LineWriter::new(Tokio(writer), rules);
     let sender = writer.sender();
-    let read = async move {
-        while let Some(frame) = frames.next_frame().await.expect(WORKS) {
-            let request = request(frame);
-            let answer = match owed.admit(&request) {
-                Ok(ticket) => answer(ticket, &request),
-                Err(refusal) => refusal,
-            };
-            sender.answer(answer).await.expect(WORKS);
-        }
-    };
-    tokio::join!(async { writer.run().await.expect(WORKS) }, read);
+    let writing = tokio::spawn(writer.run());
+    while let Some(frame) = frames.next_frame().await.expect(WORKS) {
+        let request = request(frame);
+        let answer = match owed.admit(&request) {
+            Ok(ticket) => answer(ticket, &request),
+            Err(refusal) => refusal,
+        };
+        sender.answer(answer).await.expect(WORKS);
+    }
+    drop(sender);
+    writing.await.expect(WORKS).expect(WORKS);
 }
 
 pub(super) async fn in_tasks(stream: UnixStream) {
@@ -61,19 +61,19 @@ pub(super) async fn in_tasks(stream: UnixStream) {
     let (owed, mut frames) = (Inbound::new(rules, 100_000), FrameReader::new(Tokio(reader), rules));
     let writer = LineWriter::new(Tokio(writer), rules);
     let sender = writer.sender();
-    let read = async move {
-        while let Some(frame) = frames.next_frame().await.expect(WORKS) {
-            let request = request(frame);
-            match owed.admit(&request) {
-                Ok(ticket) => {
-                    let (request, sender) = (request.into_owned(), sender.clone());
-                    tokio::spawn(async move { sender.answer(answer(ticket, &request)).await.expect(WORKS) });
-                }
-                Err(refusal) => sender.answer(refusal).await.expect(WORKS),
+    let writing = tokio::spawn(writer.run());
+    while let Some(frame) = frames.next_frame().await.expect(WORKS) {
+        let request = request(frame);
+        match owed.admit(&request) {
+            Ok(ticket) => {
+                let (request, sender) = (request.into_owned(), sender.clone());
+                tokio::spawn(async move { sender.answer(answer(ticket, &request)).await.expect(WORKS) });
             }
+            Err(refusal) => sender.answer(refusal).await.expect(WORKS),
         }
-    };
-    tokio::join!(async { writer.run().await.expect(WORKS) }, read);
+    }
+    drop(sender);
+    writing.await.expect(WORKS).expect(WORKS);
 }
 
 pub(super) async fn framed(stream: UnixStream) {
