@@ -64,11 +64,12 @@ impl<'a> Text<'a> {
         Text { repr: Repr::Shared(bytes) }
     }
 
-    /// The characters of a string literal, with U+FFFD in place of lone surrogates.
-    pub(crate) fn decoded(self) -> Cow<'a, str> {
-        match self.repr {
-            Repr::Borrowed { text, .. } => string::decode_lossy(text),
-            Repr::Shared(_) => Cow::Owned(string::decode_lossy(self.as_str()).into_owned()),
+    /// The characters of the string literal in `range`, with U+FFFD in place of lone surrogates.
+    #[inline]
+    pub(crate) fn decoded_part(&self, range: Range<usize>) -> Cow<'a, str> {
+        match &self.repr {
+            Repr::Borrowed { text, .. } => decoded(&text[range]),
+            Repr::Shared(_) => Cow::Owned(decoded(&self.as_str()[range]).into_owned()),
         }
     }
 
@@ -88,6 +89,18 @@ impl<'a> Text<'a> {
             Repr::Borrowed { text, buffer: None } => Bytes::copy_from_slice(text.as_bytes()),
             Repr::Shared(bytes) => bytes.clone(),
         }
+    }
+}
+
+/// The characters of a string literal.
+#[inline]
+fn decoded(literal: &str) -> Cow<'_, str> {
+    match literal.as_bytes() {
+        // Most are short and have no escapes, and memchr takes longer to start than this.
+        [b'"', short @ .., b'"'] if short.len() <= 16 && !short.contains(&b'\\') => {
+            Cow::Borrowed(&literal[1..literal.len() - 1])
+        }
+        _ => string::decode_lossy(literal),
     }
 }
 

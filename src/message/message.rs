@@ -456,7 +456,7 @@ impl<'a> Parts<'a> {
     }
 
     fn method(&self) -> Cow<'a, str> {
-        self.part(self.envelope.method).decoded()
+        self.text.decoded_part(self.envelope.method.range())
     }
 
     fn payload(&self) -> Option<RawJson<'a>> {
