@@ -160,6 +160,64 @@ fn a_full_read_is_followed_by_a_pause() {
     assert!(pauses >= stream.len() / (64 << 10), "{pauses}");
 }
 
+/// If frames are kept, others get their turn after some of them, to do what they are kept for. If not, they are handed out
+/// without a pause.
+#[test]
+fn kept_frames_are_followed_by_a_pause() {
+    let line = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+    // Few enough that no read is full.
+    let bursts = [line.repeat(100), line.repeat(100), line.repeat(100)];
+    for keeps in [false, true] {
+        let source = Bursts { left: bursts.iter().map(String::as_bytes).collect(), is_ready: false };
+        let mut reader = FrameReader::new(source, Rules::mcp());
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let (mut kept, mut found, mut pauses) = (Vec::new(), 0, Vec::new());
+        loop {
+            let poll = pin!(reader.next_frame()).poll(&mut Context::from_waker(&waker));
+            match poll {
+                Poll::Ready(Ok(Some(Ok(frame)))) => {
+                    found += 1;
+                    kept.extend(keeps.then(|| frame.into_owned()));
+                }
+                Poll::Ready(Ok(None)) => break,
+                Poll::Ready(other) => panic!("{other:?}"),
+                Poll::Pending => {
+                    // It is to be polled again at once if something is left.
+                    let woken = count.0.swap(0, Ordering::Relaxed);
+                    assert_eq!(woken, 1);
+                    pauses.push(found);
+                    kept.clear();
+                }
+            }
+        }
+        assert_eq!(found, 300);
+        // Before each burst; and within those that follow one whose frames were kept.
+        let expected: &[usize] =
+            if keeps { &[0, 100, 128, 160, 192, 200, 224, 256, 288, 300] } else { &[0, 100, 200, 300] };
+        assert_eq!(pauses, expected);
+    }
+}
+
+/// Has one burst at a time, and isn't ready before it.
+struct Bursts<'a> {
+    left: VecDeque<&'a [u8]>,
+    is_ready: bool,
+}
+
+impl Source for Bursts<'_> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.is_ready = !self.is_ready;
+        if self.is_ready {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let burst = self.left.pop_front().unwrap_or_default();
+        room[..burst.len()].copy_from_slice(burst);
+        Poll::Ready(Ok(burst.len()))
+    }
+}
+
 /// Fills whatever it is given.
 struct Endless<'a> {
     left: &'a [u8],
@@ -430,6 +488,50 @@ fn lines_that_were_sent_meanwhile_leave_in_one_write() {
     assert!(matches!(run.as_mut().poll(&mut cx), Poll::Ready(Ok(_))));
     assert_eq!(methods(&link.taken()), ["a", "b", "c", "d"]);
     assert!(!link.0.borrow().is_closed);
+}
+
+/// While others add more in each of their turns, the writer waits, but not forever.
+#[test]
+fn lines_of_several_turns_leave_in_one_write() {
+    let link = Link::new(State::Open(usize::MAX));
+    let writer = LineWriter::new(link.clone(), Rules::mcp());
+    let sender = writer.sender();
+    let mut run = pin!(writer.run());
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let mut cx = Context::from_waker(&waker);
+    let mut poll = || assert!(run.as_mut().poll(&mut cx).is_pending());
+    let writes = || link.0.borrow().writes.len();
+    poll();
+    // The first line isn't kept waiting.
+    assert!(matches!(notify(&sender, "first"), Some(Ok(()))));
+    poll();
+    assert_eq!(writes(), 1);
+    let mut turns = 0;
+    while writes() < 3 {
+        assert!(matches!(notify(&sender, "more"), Some(Ok(()))));
+        // Once by the line that was added, or by itself.
+        assert_eq!(count.0.swap(0, Ordering::Relaxed), if turns == 0 { 2 } else { 1 });
+        poll();
+        turns += 1;
+        assert!(turns < 100);
+    }
+    assert_eq!(turns, 2 * 17);
+    // One that comes alone waits for one turn at most, and after that for none.
+    for expected in [4, 5] {
+        assert!(matches!(notify(&sender, "alone"), Some(Ok(()))));
+        poll();
+        if writes() < expected {
+            assert_eq!(expected, 4);
+            poll();
+        }
+        assert_eq!(writes(), expected);
+    }
+    assert_eq!(methods(&link.taken()).len(), 1 + 34 + 2);
+    // It sleeps when it has nothing to do.
+    count.0.store(0, Ordering::Relaxed);
+    poll();
+    assert_eq!(count.0.load(Ordering::Relaxed), 0);
 }
 
 #[test]

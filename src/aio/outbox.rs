@@ -44,6 +44,7 @@ impl Outbox {
         self.queue().pending.backlog = bytes;
     }
 
+    #[inline]
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,6 +103,14 @@ impl Outbox {
         self.accept(&mut answer, anyway).map_err(|error| Unsent { error, answer })
     }
 
+    /// Whether to let other tasks add more before writing: one large write takes less time than several small ones.
+    pub(super) fn is_growing(&self, growth: &mut Growth) -> bool {
+        let queue = self.queue();
+        let len = queue.pending.lines.len();
+        let may_grow = queue.senders > 0 && (1..ENOUGH).contains(&len) && queue.pending.check().is_ok();
+        growth.goes_on(len, may_grow)
+    }
+
     /// Swaps `lines`, which have been written, for those that are to be written next. False if there are none.
     pub(super) fn take_lines(&self, lines: &mut BytesMut) -> bool {
         self.queue().pending.take(lines)
@@ -150,6 +159,55 @@ impl Outbox {
         waiting.into_values().for_each(Waker::wake);
         // Senders may live on, but must not keep its task.
         drop(writer);
+    }
+}
+
+/// Whether more is added while the writer lets others have a turn.
+pub(super) struct Growth {
+    /// How much there was before the last turn.
+    len: usize,
+    /// How many turns others had since the last write.
+    turns: u32,
+    /// How many more writes to do without such a turn.
+    skipped: u32,
+    /// How many to do so after the next turn that brings nothing.
+    penalty: u32,
+}
+
+/// How much is written at once, without waiting for more.
+const ENOUGH: usize = 64 << 10;
+
+/// How many turns of others a line waits to be written with more at most.
+const TURNS: u32 = 16;
+
+/// How many writes are done without such a turn at most, if the last turns brought nothing.
+const MOST_SKIPPED: u32 = 255;
+
+impl Growth {
+    /// The first write doesn't wait for anything.
+    pub(super) fn new() -> Self {
+        Self { len: 0, turns: 0, skipped: 1, penalty: 1 }
+    }
+
+    /// Whether to let others have a turn before writing `len` bytes.
+    fn goes_on(&mut self, len: usize, may_grow: bool) -> bool {
+        if self.turns == 0 && (!may_grow || self.skipped > 0) {
+            self.skipped -= u32::from(may_grow);
+            return false;
+        }
+        let has_grown = len > self.len;
+        if may_grow && has_grown && self.turns < TURNS {
+            (self.len, self.turns) = (len, self.turns + 1);
+            return true;
+        }
+        if self.turns == 1 && !has_grown {
+            self.skipped = self.penalty;
+            self.penalty = (2 * self.penalty).min(MOST_SKIPPED);
+        } else {
+            self.penalty = 1;
+        }
+        (self.len, self.turns) = (0, 0);
+        false
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 
 use crate::message::Rules;
 
-use super::outbox::{LineSender, Outbox};
+use super::outbox::{Growth, LineSender, Outbox};
 use super::traits::Target;
 
 /// Writes the lines that its [senders](Self::sender) send, as many at a time as there are.
@@ -35,13 +35,23 @@ pub struct LineWriter<W> {
     is_dirty: bool,
     /// Whether the target is being called. If it panics, nobody knows how much it has taken.
     is_calling: bool,
+    /// Whether to wait for more before writing.
+    growth: Growth,
 }
 
 impl<W: Target> LineWriter<W> {
     /// Writes lines to `target` that pass `rules`.
     pub fn new(target: W, rules: Rules) -> Self {
         let outbox = Arc::new(Outbox::new(rules));
-        Self { target: Some(target), outbox, lines: BytesMut::new(), written: 0, is_dirty: false, is_calling: false }
+        Self {
+            target: Some(target),
+            outbox,
+            lines: BytesMut::new(),
+            written: 0,
+            is_dirty: false,
+            is_calling: false,
+            growth: Growth::new(),
+        }
     }
 
     /// Sets how many bytes may wait to be written. The default is 1 MiB. While more are waiting, senders wait.
@@ -72,6 +82,10 @@ impl<W: Target> LineWriter<W> {
 
     fn poll_run(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
+            if self.written == self.lines.len() && self.outbox.is_growing(&mut self.growth) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             ready!(self.poll_flush_lines(cx))?;
             if !ready!(self.outbox.poll_lines(cx)) {
                 return Poll::Ready(Ok(()));

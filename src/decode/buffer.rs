@@ -181,6 +181,14 @@ impl Buffer {
         let _ = self.tail.split_to(len);
     }
 
+    /// Whether something that was split off is kept, so that the memory before the tail can't be used again. It is only
+    /// known while that memory isn't given back.
+    pub(super) fn is_kept(&mut self) -> bool {
+        self.absorb();
+        let room = self.tail.capacity() - self.tail.len();
+        self.tail.capacity() > 0 && !self.tail.try_reclaim(room + 1)
+    }
+
     /// The bytes that have not been split off.
     pub(super) fn into_tail(mut self) -> BytesMut {
         self.absorb();

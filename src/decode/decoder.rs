@@ -336,6 +336,12 @@ impl Decoder {
         }
     }
 
+    /// Whether somebody keeps frames, so that their memory can't be used again. For when all have been taken.
+    pub(crate) fn are_frames_kept(&mut self) -> bool {
+        self.drop_taken_lines();
+        self.lines.is_empty() && self.buffer.is_kept()
+    }
+
     /// The frame or fault that is ready. It is always `Some`: callers return it as it is, since to wrap it would be to move
     /// it, right after it was written.
     #[inline(always)]
