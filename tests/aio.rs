@@ -17,7 +17,7 @@ use std::thread;
 use common::{Dialect, cases, describe};
 use futures_util::FutureExt;
 use wireline::aio::{FrameReader, LineSender, LineWriter, Source, Target};
-use wireline::io::{SendError, Unsent};
+use wireline::io::SendError;
 use wireline::ledger::Inbound;
 use wireline::{EncodeErrorKind, Frame, Id, Line, Message, Rules, to_line};
 
@@ -1124,7 +1124,10 @@ mod on_futures {
         let mut cx = Context::from_waker(Waker::noop());
         assert!(Sink::<Answer>::poll_ready(Pin::new(&mut sink), &mut cx).is_ready());
         sink.sender().try_answer(answer(4)).unwrap();
-        assert!(matches!(sink.sender().try_answer(answer(5)), Err(Unsent { error: SendError::Full, .. })));
+        assert!(matches!(
+            sink.sender().try_answer(answer(5)),
+            Err(wireline::io::Unsent { error: SendError::Full, .. })
+        ));
         Pin::new(&mut sink).start_send(answer(6)).unwrap();
         SinkExt::<Answer>::flush(&mut sink).now_or_never().unwrap().unwrap();
         SinkExt::<Answer>::close(&mut sink).now_or_never().unwrap().unwrap();
