@@ -522,6 +522,26 @@ fn waiting_can_be_given_up() {
     assert_eq!(count.count(), 0);
 }
 
+/// Two waiters in one task have the same waker. One that gives up, or is done, leaves the other's alone.
+#[test]
+fn waiters_in_one_task_are_all_woken() {
+    for limit in [10, 10_000] {
+        let owed = Inbound::new(Rules::json_rpc(), limit);
+        let ticket = admit(&owed, "1").unwrap();
+        let count = Arc::new(Alarm::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut cx = Context::from_waker(&waker);
+        let mut one = pin!(owed.idle());
+        assert!(one.as_mut().poll(&mut cx).is_pending());
+        // As with a timeout around it.
+        assert!(pin!(owed.idle()).poll(&mut cx).is_pending());
+        assert!(!ticket.respond(&1).accept().is_empty());
+        assert_eq!(count.count(), 1);
+        assert!(one.as_mut().poll(&mut cx).is_ready());
+        assert_eq!(Arc::strong_count(&count), 2);
+    }
+}
+
 /// The waker of a task may own what the task owns, such as another ticket, so it must not be dropped under a lock.
 #[test]
 fn a_waker_may_own_a_ticket() {

@@ -15,7 +15,7 @@ use crate::message::message::HasEnvelope;
 use crate::message::{Id, Kind, Request, Rules, code, envelope};
 
 use super::answer::Answer;
-use super::owed::Owed;
+use super::owed::{ANYBODY, Owed, Waiter};
 use super::share::Shares;
 use super::ticket::{Body, Claim, Ticket};
 
@@ -276,17 +276,13 @@ impl Inbound {
     ///
     /// A request whose ticket was [dropped](Self::dropped) is in flight until its answer has been accepted.
     pub fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.owed.poll_idle(cx)
+        self.owed.poll_idle(ANYBODY, cx)
     }
 
     /// Waits until no request is in flight, on any runtime; see [`poll_idle`](Self::poll_idle).
     pub async fn idle(&self) {
-        let mut waiting = Waiting { owed: &self.owed, waker: None };
-        poll_fn(|cx| {
-            waiting.waker = Some(cx.waker().clone());
-            self.poll_idle(cx)
-        })
-        .await;
+        let waiting = Waiting::new(&self.owed);
+        poll_fn(|cx| waiting.poll(cx)).await;
     }
 
     /// Blocks until no request is in flight, or `timeout` has passed. Returns whether none is in flight.
@@ -301,9 +297,9 @@ impl Inbound {
         }
 
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let _waiting = Waiting { owed: &self.owed, waker: Some(waker.clone()) };
+        let waiting = Waiting::new(&self.owed);
         let start = Instant::now();
-        while self.poll_idle(&mut Context::from_waker(&waker)).is_pending() {
+        while waiting.poll(&mut Context::from_waker(&waker)).is_pending() {
             match timeout.checked_sub(start.elapsed()) {
                 Some(left) if !left.is_zero() => thread::park_timeout(left),
                 _ => return false,
@@ -316,14 +312,22 @@ impl Inbound {
 /// A waiter for the last answer. Dropping it removes its waker.
 struct Waiting<'o> {
     owed: &'o Owed,
-    waker: Option<Waker>,
+    waiter: Waiter,
+}
+
+impl<'o> Waiting<'o> {
+    fn new(owed: &'o Owed) -> Self {
+        Self { owed, waiter: owed.new_waiter() }
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.owed.poll_idle(self.waiter, cx)
+    }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(waker) = &self.waker {
-            self.owed.forget_idle(waker);
-        }
+        self.owed.forget_idle(self.waiter);
     }
 }
 

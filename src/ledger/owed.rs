@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -45,7 +45,8 @@ pub(super) struct Owed {
     dropped: Mutex<VecDeque<u32>>,
     /// Set once somebody waits in `idle`.
     is_idle_awaited: AtomicBool,
-    idle: Mutex<Vec<Waker>>,
+    idle: Mutex<Vec<(Waiter, Waker)>>,
+    next_waiter: AtomicU64,
     wake: Box<dyn Fn() + Send + Sync>,
     /// A power of two.
     shards: Box<[Padded]>,
@@ -63,6 +64,11 @@ struct Shard {
     permits: u32,
     table: Table<State>,
 }
+
+/// Tells apart those who wait in `idle`, which may have the same waker: it is the task's.
+pub(super) type Waiter = u64;
+/// Somebody who can't be told apart from others of the same task.
+pub(super) const ANYBODY: Waiter = 0;
 
 struct State {
     flags: u8,
@@ -95,6 +101,7 @@ impl Owed {
             dropped: Mutex::default(),
             is_idle_awaited: AtomicBool::new(false),
             idle: Mutex::default(),
+            next_waiter: AtomicU64::new(1),
             wake,
             shards: (0..shards).map(|_| Padded(Mutex::new(Shard { permits: own, ..Shard::default() }))).collect(),
             spares: Spares::default(),
@@ -369,29 +376,39 @@ impl Owed {
         shards.iter().map(|shard| shard.table.len()).sum()
     }
 
-    pub(super) fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// A number of its own for somebody who waits in [`poll_idle`](Self::poll_idle).
+    pub(super) fn new_waiter(&self) -> Waiter {
+        self.next_waiter.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn poll_idle(&self, waiter: Waiter, cx: &mut Context<'_>) -> Poll<()> {
+        let new = cx.waker().clone();
+        let is_it =
+            |(other, waker): &(Waiter, Waker)| *other == waiter && (waiter != ANYBODY || waker.will_wake(cx.waker()));
         // Set before the requests are counted, so that a thread that settles one after that, under its lock, sees it.
         let mut idle = lock(&self.idle);
-        idle.retain(|waker| !waker.will_wake(cx.waker()));
-        idle.push(cx.waker().clone());
+        let before = take_first(&mut idle, is_it);
+        idle.push((waiter, new));
         self.is_idle_awaited.store(true, Ordering::Relaxed);
         drop(idle);
         if self.in_flight() > 0 {
             return Poll::Pending;
         }
         let mut idle = lock(&self.idle);
-        idle.retain(|waker| !waker.will_wake(cx.waker()));
+        let own = take_first(&mut idle, is_it);
         self.is_idle_awaited.store(!idle.is_empty(), Ordering::Relaxed);
+        drop(idle);
+        drop(own);
+        // It may be somebody else's of the same task, who then finds out as well.
+        before.filter(|_| waiter == ANYBODY).into_iter().for_each(|(_, waker)| waker.wake());
         Poll::Ready(())
     }
 
-    /// Removes a waker that was registered by [`poll_idle`](Self::poll_idle).
-    pub(super) fn forget_idle(&self, waker: &Waker) {
-        let mut idle = lock(&self.idle);
-        let (forgotten, rest) = mem::take(&mut *idle).into_iter().partition(|other| other.will_wake(waker));
-        *idle = rest;
-        drop(idle);
-        drop::<Vec<Waker>>(forgotten);
+    /// Removes the waker of a [waiter](Self::new_waiter).
+    pub(super) fn forget_idle(&self, waiter: Waiter) {
+        let forgotten = take_first(&mut lock(&self.idle), |(other, _)| *other == waiter);
+        // Not under the lock: dropping a waker may drop a task.
+        drop(forgotten);
     }
 
     #[cold]
@@ -401,7 +418,7 @@ impl Owed {
         }
         let mut idle = lock(&self.idle);
         self.is_idle_awaited.store(false, Ordering::Relaxed);
-        wakes.waiting().due.append(&mut idle);
+        wakes.waiting().due.extend(idle.drain(..).map(|(_, waker)| waker));
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "at most `MOST_SHARDS`")]
@@ -475,6 +492,10 @@ impl Drop for Wakes {
             waiting.due.into_iter().for_each(Waker::wake);
         }
     }
+}
+
+fn take_first<T>(list: &mut Vec<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    list.iter().position(is_it).map(|at| list.swap_remove(at))
 }
 
 /// Only running out of memory can panic under a lock, and that leaves no inconsistent state.
