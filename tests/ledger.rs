@@ -661,6 +661,24 @@ fn an_idle_ledger_is_small() {
     }
 }
 
+/// Also after as many requests at once as it allows, with answers as long as a buffer that is kept may be.
+#[test]
+fn a_small_ledger_is_small_after_a_burst() {
+    let (result, mut out) = ("x".repeat(1500), BytesMut::with_capacity(4000));
+    let requests: Vec<_> = (0..100).map(|id| request(&id.to_string())).collect();
+    let mut burst = |owed: &Inbound| {
+        let tickets: Vec<_> = requests.iter().map(|request| owed.admit(request).unwrap()).collect();
+        for ticket in tickets {
+            out.clear();
+            ticket.respond(&result).accept_into(&mut out);
+        }
+    };
+    burst(&Inbound::new(Rules::json_rpc(), 100)); // for what threads keep
+    let mut owed = None;
+    let info = measure(|| burst(owed.insert(Inbound::new(Rules::json_rpc(), 100))));
+    assert!(info.bytes_current < 16 << 10, "{} bytes are kept", info.bytes_current);
+}
+
 #[test]
 fn memory_is_given_back_after_a_burst() {
     const REQUESTS: usize = 1_000_000;

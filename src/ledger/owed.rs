@@ -104,7 +104,7 @@ impl Owed {
             next_waiter: AtomicU64::new(1),
             wake,
             shards: (0..shards).map(|_| Padded(Mutex::new(Shard { permits: own, ..Shard::default() }))).collect(),
-            spares: Spares::default(),
+            spares: Spares::new(shards),
         }
     }
 

@@ -15,8 +15,9 @@ use super::ticket::Body;
 /// How many bodies a thread keeps, and how many go from one thread to another at a time.
 const OWN: usize = 2 * BATCH;
 const BATCH: usize = 4;
-/// How many bodies a ledger keeps.
-const SHARED: usize = 64;
+/// How many bodies a ledger keeps for each of its shards, and at most: a small ledger is meant to stay small.
+const PER_SHARD: usize = 4;
+const MOST_SHARED: usize = 64;
 /// How large their buffers may be.
 const MOST_LEN: usize = 2048;
 
@@ -28,10 +29,16 @@ thread_local! {
 }
 
 /// The bodies that a ledger keeps for threads that have none. Nobody waits for this lock: a body can also be allocated.
-#[derive(Default)]
-pub(super) struct Spares(Mutex<Bodies>);
+pub(super) struct Spares {
+    shared: Mutex<Bodies>,
+    most_shared: usize,
+}
 
 impl Spares {
+    pub(super) fn new(shards: usize) -> Self {
+        Self { shared: Mutex::default(), most_shared: (PER_SHARD * shards).min(MOST_SHARED) }
+    }
+
     #[inline]
     pub(super) fn take(&self) -> Box<Body> {
         // A thread that is ending may have none any more.
@@ -60,7 +67,7 @@ impl Spares {
 
     #[cold]
     fn fetch(&self, own: &mut Bodies) -> Option<Box<Body>> {
-        let mut shared = self.0.try_lock().ok()?;
+        let mut shared = self.shared.try_lock().ok()?;
         let left = shared.len().saturating_sub(BATCH);
         own.extend(shared.drain(left..));
         own.pop()
@@ -69,8 +76,8 @@ impl Spares {
     #[cold]
     fn hand_over(&self, own: &mut Bodies) {
         let surplus = own.drain(BATCH..);
-        if let Ok(mut shared) = self.0.try_lock() {
-            let room = SHARED.saturating_sub(shared.len());
+        if let Ok(mut shared) = self.shared.try_lock() {
+            let room = self.most_shared.saturating_sub(shared.len());
             shared.extend(surplus.take(room));
         }
     }
