@@ -64,9 +64,10 @@ fn thread_number() -> usize {
         static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
-    NUMBER.get().unwrap_or_else(|| {
+    // Where thread-locals are emulated, a thread that is ending may have none any more.
+    NUMBER.try_with(Cell::get).ok().flatten().unwrap_or_else(|| {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        NUMBER.set(Some(number));
+        let _ = NUMBER.try_with(|own| own.set(Some(number)));
         number
     })
 }
