@@ -199,6 +199,27 @@ fn kept_frames_are_followed_by_a_pause() {
     }
 }
 
+/// The start of a long line after them doesn't make frames seem kept.
+#[test]
+fn frames_before_a_long_line_are_not_kept() {
+    let line = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+    let long = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{{\"x\":\"{}\"}}}}\n", "x".repeat(5000));
+    let (start, rest) = long.split_at(2500);
+    let bursts = [line.repeat(40) + start, rest.to_owned() + &line.repeat(40), line.repeat(100)];
+    let source = Bursts { left: bursts.iter().map(String::as_bytes).collect(), is_ready: false };
+    let mut reader = FrameReader::new(source, Rules::mcp());
+    let (mut found, mut pauses) = (0, Vec::new());
+    loop {
+        match pin!(reader.next_frame()).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(Some(Ok(_)))) => found += 1,
+            Poll::Ready(Ok(None)) => break,
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => pauses.push(found),
+        }
+    }
+    assert_eq!((found, &pauses[..]), (181, &[0, 40, 81, 181][..]));
+}
+
 /// Has one burst at a time, and isn't ready before it.
 struct Bursts<'a> {
     left: VecDeque<&'a [u8]>,

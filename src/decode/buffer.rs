@@ -182,11 +182,12 @@ impl Buffer {
     }
 
     /// Whether something that was split off is kept, so that the memory before the tail can't be used again. It is only
-    /// known while that memory isn't given back.
+    /// known while that memory isn't given back, and if the tail would fit there.
     pub(super) fn is_kept(&mut self) -> bool {
         self.absorb();
-        let room = self.tail.capacity() - self.tail.len();
-        self.tail.capacity() > 0 && !self.tail.try_reclaim(room + 1)
+        let (len, capacity) = (self.tail.len(), self.tail.capacity());
+        let before = self.allocated.saturating_sub(capacity);
+        capacity > 0 && before >= len.max(1) && !self.tail.try_reclaim(capacity - len + 1)
     }
 
     /// The bytes that have not been split off.
