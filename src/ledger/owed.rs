@@ -43,7 +43,7 @@ pub(super) struct Owed {
     stopped: Marks,
     /// The slots of requests whose ticket or answer was dropped, the oldest first. This queue holds them.
     dropped: Mutex<VecDeque<u32>>,
-    /// Set once somebody waits in `idle`.
+    /// Whether somebody waits in `idle`.
     is_idle_awaited: AtomicBool,
     idle: Mutex<Vec<(Waiter, Waker)>>,
     next_waiter: AtomicU64,
@@ -406,8 +406,11 @@ impl Owed {
 
     /// Removes the waker of a [waiter](Self::new_waiter).
     pub(super) fn forget_idle(&self, waiter: Waiter) {
-        let forgotten = take_first(&mut lock(&self.idle), |(other, _)| *other == waiter);
-        // Not under the lock: dropping a waker may drop a task.
+        let mut idle = lock(&self.idle);
+        let forgotten = take_first(&mut idle, |(other, _)| *other == waiter);
+        self.is_idle_awaited.store(!idle.is_empty(), Ordering::Relaxed);
+        // In this order, because dropping a waker may drop a task, and with it a waiter.
+        drop(idle);
         drop(forgotten);
     }
 
