@@ -529,8 +529,9 @@ fn lines_of_several_turns_leave_in_one_write() {
     poll();
     assert_eq!(writes(), 1);
     let mut turns = 0;
+    let more = "more".repeat(128);
     while writes() < 3 {
-        assert!(matches!(notify(&sender, "more"), Some(Ok(()))));
+        assert!(matches!(notify(&sender, &more), Some(Ok(()))));
         // Once by the line that was added, or by itself.
         assert_eq!(count.0.swap(0, Ordering::Relaxed), if turns == 0 { 2 } else { 1 });
         poll();
@@ -548,7 +549,16 @@ fn lines_of_several_turns_leave_in_one_write() {
         }
         assert_eq!(writes(), expected);
     }
-    assert_eq!(methods(&link.taken()).len(), 1 + 34 + 2);
+    // Nor do lines wait for others if each turn brings just a short one.
+    for _ in 0..10 {
+        let before = writes();
+        assert!(matches!(notify(&sender, "trickle"), Some(Ok(()))));
+        poll();
+        assert!(matches!(notify(&sender, "trickle"), Some(Ok(()))));
+        poll();
+        assert!(writes() > before);
+    }
+    assert_eq!(methods(&link.taken()).len(), 1 + 34 + 2 + 20);
     // It sleeps when it has nothing to do.
     count.0.store(0, Ordering::Relaxed);
     poll();

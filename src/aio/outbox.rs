@@ -170,17 +170,21 @@ pub(super) struct Growth {
     turns: u32,
     /// How many more writes to do without such a turn.
     skipped: u32,
-    /// How many to do so after the next turn that brings nothing.
+    /// How many to do so after the next turn that brings too little.
     penalty: u32,
 }
 
 /// How much is written at once, without waiting for more.
 const ENOUGH: usize = 64 << 10;
 
+/// How much a turn of others must bring to be worth another one. Nobody knows how long a turn takes, so lines don't wait for
+/// a trickle.
+const WORTH: usize = 512;
+
 /// How many turns of others a line waits to be written with more at most.
 const TURNS: u32 = 16;
 
-/// How many writes are done without such a turn at most, if the last turns brought nothing.
+/// How many writes are done without such a turn at most, if the last turns brought too little.
 const MOST_SKIPPED: u32 = 255;
 
 impl Growth {
@@ -195,7 +199,7 @@ impl Growth {
             self.skipped -= u32::from(may_grow);
             return false;
         }
-        let has_grown = len > self.len;
+        let has_grown = len >= self.len + if self.turns == 0 { 1 } else { WORTH };
         if may_grow && has_grown && self.turns < TURNS {
             (self.len, self.turns) = (len, self.turns + 1);
             return true;
