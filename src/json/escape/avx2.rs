@@ -305,7 +305,7 @@ unsafe fn put_spread(letters: __m256i, special: u64, to: *mut Blank) {
 ///
 /// # Safety
 ///
-/// See [`spread_block`].
+/// See [`spread`].
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
