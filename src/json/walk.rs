@@ -104,15 +104,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_string(&mut self) {
-        self.at += 1;
-        while let Some(special) = quote_or_backslash(&self.text.as_bytes()[self.at..]) {
-            self.at += special + 1;
-            if self.text.as_bytes()[self.at - 1] == b'"' {
-                return;
-            }
-            self.at = (self.at + 1).min(self.text.len());
-        }
-        self.at = self.text.len();
+        self.at = string_end(self.text.as_bytes(), self.at);
     }
 
     fn skip_container(&mut self) {
@@ -139,6 +131,19 @@ impl<'a> Cursor<'a> {
         let end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || is_blank(*byte);
         self.at += rest.iter().position(end).unwrap_or(rest.len());
     }
+}
+
+/// Where the string that starts at `start` ends, its closing quote included.
+pub(super) fn string_end(text: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(special) = text.get(at..).and_then(quote_or_backslash) {
+        at += special + 1;
+        if text[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 /// Where the first quote or backslash is. Most are so near that a call to `memchr2` costs more than it saves.

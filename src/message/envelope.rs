@@ -3,7 +3,7 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use crate::json::{self, Accepted, Decimal, Input, Members, Opening, Root, Scanned, Span, string, swar, walk};
+use crate::json::{self, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk};
 
 use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;
@@ -161,6 +161,17 @@ impl Name {
         table
     };
 
+    /// How long the name in each slot is, with its quotes and a colon.
+    const LENGTHS: [usize; Self::SLOTS] = {
+        let mut lengths = [0; Self::SLOTS];
+        let mut i = 0;
+        while i < Self::ALL.len() {
+            lengths[Self::ALL[i].0 as usize] = Self::ALL[i].1.len() + 3;
+            i += 1;
+        }
+        lengths
+    };
+
     const ALL: [(Self, &str); 6] = [
         (Self::Jsonrpc, "jsonrpc"),
         (Self::Id, "id"),
@@ -200,18 +211,13 @@ struct Outline {
 
 impl Members for Outline {
     #[inline(always)]
-    fn member(&mut self, text: &[u8], key: Span, value: Span) {
-        let slot = match Name::slot_of(text, key.start()) {
-            Some(slot) => slot,
-            None => match self.unusual_name(text, key) {
-                Some(name) => name as usize,
-                None => return,
-            },
-        };
-        if self.seen >> slot & 1 == 0 {
-            self.set(slot, value);
-        } else {
-            self.wrong_name.get_or_insert(Violation { kind: FaultKind::DuplicateMember, at: key.start() });
+    fn member(&mut self, text: &[u8], member: Member) {
+        let start = member.span.start();
+        match Name::slot_of(text, start) {
+            Some(slot) if !member.may_have_blanks => {
+                self.add(slot, start, Span::new(start + Name::LENGTHS[slot % Name::SLOTS], member.span.end()));
+            }
+            _ => self.unusual_member(text, member),
         }
     }
 }
@@ -244,8 +250,27 @@ impl Outline {
         known.into_input()
     }
 
-    /// The envelope member that a key with escapes spells, if any.
+    /// Adds a member with blanks around its parts, with escapes in its name, or with a name that doesn't matter.
     #[inline(never)]
+    fn unusual_member(&mut self, text: &[u8], member: Member) {
+        let (key, value) = member.key_and_value(text);
+        let name = Name::slot_of(text, key.start());
+        if let Some(slot) = name.or_else(|| self.unusual_name(text, key).map(|name| name as usize)) {
+            self.add(slot, key.start(), value);
+        }
+    }
+
+    /// Adds the value of a member whose key starts at `key`, unless there is one already.
+    #[inline(always)]
+    fn add(&mut self, slot: usize, key: usize, value: Span) {
+        if self.seen >> slot & 1 == 0 {
+            self.set(slot, value);
+        } else {
+            self.wrong_name.get_or_insert(Violation { kind: FaultKind::DuplicateMember, at: key });
+        }
+    }
+
+    /// The envelope member that a key with escapes spells, if any.
     fn unusual_name(&mut self, text: &[u8], key: Span) -> Option<Name> {
         let literal = key.of(text);
         memchr::memchr(b'\\', literal)?;

@@ -11,6 +11,7 @@ mod carry;
 mod cpu;
 mod grammar;
 mod group;
+mod member;
 pub(super) mod nesting;
 mod numbers;
 mod opening;
@@ -21,6 +22,7 @@ mod pass;
 mod strings;
 mod text;
 
+pub(crate) use member::Member;
 pub(crate) use nesting::DEEPEST;
 pub(crate) use opening::Opening;
 
@@ -83,14 +85,17 @@ impl fmt::Debug for Span {
 
 /// Receives the members of the outermost object while a text is scanned.
 pub(crate) trait Members {
-    /// `key` with its quotes, and `value` without blanks around it, in order. If the text turns out not to be JSON further
-    /// on, they mean nothing.
-    fn member(&mut self, text: &[u8], key: Span, value: Span);
+    /// A member, from the bracket or comma before it to the comma or bracket after it. If the text turns out not to be JSON
+    /// further on, it means nothing.
+    ///
+    /// Receivers that know how a key is spelled also know where its value starts. Others ask
+    /// [`key_and_value`](Member::key_and_value).
+    fn member(&mut self, text: &[u8], member: Member);
 }
 
 /// Ignores them: for callers who only ask whether a text is JSON.
 impl Members for () {
-    fn member(&mut self, _: &[u8], _: Span, _: Span) {}
+    fn member(&mut self, _: &[u8], _: Member) {}
 }
 
 /// A text, and what follows it in memory. That is ignored, but reading past the end is faster than copying.

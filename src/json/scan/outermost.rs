@@ -1,29 +1,20 @@
-//! The members of the outermost object, or the elements of the outermost array, as their separators go by.
+//! The members of the outermost object, or the elements of the outermost array, as their ends go by.
 
 use super::grammar::Claims;
 use super::group::Tokens;
 use super::nesting::{Levels, Nesting};
 use super::pass::Rejected;
 use super::text::Text;
-use super::{Members, Root, Span};
+use super::{Member, Members, Root, Span};
 
-/// The outermost container, and the separators in it that have been seen but not delivered yet.
+/// The outermost container, and how much of it has been delivered.
 #[derive(Default)]
 pub(super) struct Outermost {
     pub(super) root: Root,
     has_begun: bool,
-    /// Just after the bracket or comma before the first undelivered member.
+    /// Just after the bracket or comma before the next member.
     start: usize,
-    /// The positions of the members' colons and ends, in turn.
-    positions: [u32; 2 * MEMBERS + STEP],
-    len: usize,
 }
-
-/// How many members are delivered at once: a few more than messages have.
-const MEMBERS: usize = 8;
-
-/// How many positions are written at a time.
-const STEP: usize = 4;
 
 impl Outermost {
     /// Whether there has been any token.
@@ -56,7 +47,7 @@ impl Outermost {
     ///
     /// Outside containers, a text has exactly one token.
     #[inline(always)]
-    pub(super) fn enter<I: Iterator<Item = (u32, u64)>>(
+    pub(super) fn enter<I: Iterator<Item = usize>>(
         &mut self,
         tokens: Tokens,
         places: impl FnOnce(u64) -> I,
@@ -74,16 +65,16 @@ impl Outermost {
         if tokens.open & first == 0 {
             return Ok(0);
         }
-        let (at, place) = places(first).find(|&(_, place)| place != 0).unwrap_or_default();
-        self.open((at + place.trailing_zeros()) as usize, tokens.curly & first != 0, nesting, max_depth)?;
+        let at = places(first).next().unwrap_or_default();
+        self.open(at, tokens.curly & first != 0, nesting, max_depth)?;
         Ok(first)
     }
 
-    /// Notes the separators of members, or counts those of elements. `places` locates tokens in the text.
+    /// Passes on the members that end in this group, or counts the elements. `places` locates tokens in the text.
     ///
-    /// All other checks have passed, so in an object colons alternate with commas.
+    /// All other checks have passed, so in an object each member is a key, a colon and a value.
     #[inline(always)]
-    pub(super) fn separators<M: Members, I: Iterator<Item = (u32, u64)>>(
+    pub(super) fn deliver<M: Members, I: Iterator<Item = usize>>(
         &mut self,
         tokens: Tokens,
         claims: Claims,
@@ -97,86 +88,20 @@ impl Outermost {
         if end != 0 && tokens.new > (end | (end - 1)) {
             return Err(Rejected);
         }
-        let separators = ((tokens.comma | tokens.colon) & tokens.new & outermost) | end;
-        if separators == 0 {
+        // An empty container has an end, but nothing that ends there.
+        let ends = (tokens.comma & tokens.new & outermost) | (end & !claims.empty);
+        if ends == 0 {
             return Ok(());
         }
         if let Root::Array { len } = &mut self.root {
-            // Each separator ends an element, except the end of an empty array.
-            if claims.empty & end == 0 {
-                *len += separators.count_ones() as usize;
-            }
+            *len += ends.count_ones() as usize;
             return Ok(());
         }
-        for (at, here) in places(separators) {
-            self.note(at, here, text, members);
+        for end in places(ends) {
+            let span = Span::new(self.start, end);
+            members.member(text.as_bytes(), Member { span, may_have_blanks: text.has_blanks() });
+            self.start = end + 1;
         }
         Ok(())
     }
-
-    /// Notes the separators of one block. Always writes [`STEP`] positions at a time, since a branch on their number would
-    /// often be mispredicted.
-    #[inline(always)]
-    fn note<M: Members>(&mut self, at: u32, mut separators: u64, text: &Text<'_>, members: &mut M) {
-        let mut count = separators.count_ones() as usize;
-        loop {
-            if self.len > 2 * MEMBERS {
-                self.deliver_some(text.as_bytes(), text.has_blanks(), members);
-            }
-            if let Some(step) = self.positions[self.len..].first_chunk_mut::<STEP>() {
-                for position in step {
-                    *position = at.wrapping_add(separators.trailing_zeros());
-                    separators &= separators.wrapping_sub(1);
-                }
-            }
-            if count <= STEP {
-                self.len += count;
-                return;
-            }
-            self.len += STEP;
-            count -= STEP;
-        }
-    }
-
-    /// Passes on the members that have not been delivered, at the end of the text.
-    #[inline(always)]
-    pub(super) fn deliver<M: Members>(&mut self, text: &Text<'_>, members: &mut M) {
-        if text.has_blanks() {
-            return self.deliver_some(text.as_bytes(), true, members);
-        }
-        let mut start = self.start;
-        // An empty object has no pair, just its end.
-        for &[colon, end] in self.positions[..self.len].as_chunks().0 {
-            let (colon, end) = (colon as usize, end as usize);
-            members.member(text.as_bytes(), Span::new(start, colon), Span::new(colon + 1, end));
-            start = end + 1;
-        }
-    }
-
-    /// Passes on the members that are complete, to make room for others.
-    #[inline(never)]
-    fn deliver_some<M: Members>(&mut self, text: &[u8], has_blanks: bool, members: &mut M) {
-        let (pairs, rest) = self.positions[..self.len].as_chunks();
-        for &[colon, end] in pairs {
-            let (colon, end) = (colon as usize, end as usize);
-            let (key, value) = if has_blanks {
-                (trimmed(text, self.start, colon), trimmed(text, colon + 1, end))
-            } else {
-                (Span::new(self.start, colon), Span::new(colon + 1, end))
-            };
-            members.member(text, key, value);
-            self.start = end + 1;
-        }
-        // What remains is a colon whose value has not ended yet, or the end of an empty object.
-        let rest = rest.first().copied();
-        self.len = usize::from(rest.is_some());
-        self.positions[0] = rest.unwrap_or(0);
-    }
-}
-
-/// The span from `start` to `end`, which is not all blank, without the blanks at both ends.
-fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
-    let item = text[start..end].trim_ascii_start();
-    let start = end - item.len();
-    Span::new(start, start + item.trim_ascii_end().len())
 }

@@ -103,7 +103,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
                 true => nesting.walk(brackets, max_depth)?,
             };
             grammar::check_containers(cpu, tokens, claims, brackets, levels, in_object)?;
-            outermost.separators(tokens, claims, levels, places, &text, members)?;
+            outermost.deliver(tokens, claims, levels, places, &text, members)?;
             if group.all_fit() && !text.has_more() {
                 break 'text;
             }
@@ -119,7 +119,6 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
         return Err(Rejected);
     }
     text.check_utf8(cpu)?;
-    outermost.deliver(&text, members);
     Ok(Scanned {
         len: text.as_bytes().len(),
         root: outermost.root,

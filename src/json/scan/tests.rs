@@ -22,7 +22,9 @@ fn oracle(text: &[u8]) -> bool {
 struct Collected(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Members for Collected {
-    fn member(&mut self, text: &[u8], key: Span, value: Span) {
+    fn member(&mut self, text: &[u8], member: Member) {
+        let (key, value) = member.key_and_value(text);
+        assert!(member.may_have_blanks || (key.start(), value.end()) == (member.span.start(), member.span.end()));
         self.0.push((key.of(text).to_vec(), value.of(text).to_vec()));
     }
 }

@@ -59,8 +59,8 @@ pub(super) trait Group<C: Masks> {
     /// Opens and closes the containers of `nesting`, which must not [be deep](Nesting::may_be_deep).
     fn nest(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected>;
 
-    /// Locates `tokens` in the text: for each block, its position and a mask of its bytes.
-    fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = (u32, u64)>;
+    /// Where each of `tokens` is in the text, in order.
+    fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = usize>;
 
     /// Begins the next group, with the tokens that did not fit in this one.
     fn restart(&mut self, cpu: C, origins: &mut Self::Origins);
@@ -99,4 +99,14 @@ pub(super) struct Tokens {
     pub(super) string: u64,
     /// Numbers and literals.
     pub(super) scalar: u64,
+}
+
+/// The bits of a mask, one by one from the lowest.
+#[inline(always)]
+fn bits(mut mask: u64) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        let bit = mask & mask.wrapping_neg();
+        mask ^= bit;
+        (bit != 0).then_some(bit)
+    })
 }

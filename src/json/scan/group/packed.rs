@@ -18,7 +18,7 @@ use super::super::grammar::{self, After, Claims};
 use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pairs;
 use super::super::pass::Rejected;
-use super::{Found, Group, Tokens};
+use super::{Found, Group, Tokens, bits};
 
 /// The tokens that fit in a group: as many as a mask has bits.
 pub(in super::super) const TOKENS: u32 = u64::BITS;
@@ -62,11 +62,12 @@ pub(in super::super) trait Pack<C: Gather> {
     fn restart(&mut self, cpu: C, count: u32);
 }
 
-/// Tokens of several blocks, packed side by side: 64, or those of eight blocks, or what is left of the text.
+/// Tokens of several blocks, packed side by side: 64, or those of eight blocks that have any, or what is left of the text.
 pub(in super::super) struct Packed<P> {
     pack: P,
     count: u32,
-    blocks: usize,
+    /// The first token of each block.
+    firsts: u64,
     /// The tokens of the last block that did not fit.
     rest: Origin,
 }
@@ -88,12 +89,12 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 
     #[inline(always)]
     fn new(cpu: C, after_comma: bool) -> Self {
-        Self { pack: P::new(cpu, after_comma), count: JUDGED, blocks: 0, rest: Origin::default() }
+        Self { pack: P::new(cpu, after_comma), count: JUDGED, firsts: 0, rest: Origin::default() }
     }
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        self.count == TOKENS || self.blocks == BLOCKS
+        self.count == TOKENS || self.blocks() == BLOCKS
     }
 
     #[inline(always)]
@@ -117,6 +118,9 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
         at: usize,
         origins: &mut Self::Origins,
     ) -> bool {
+        if found.tokens == 0 {
+            return false;
+        }
         let gathered = P::gather(cpu, block, shapes, found.tokens, found.string);
         self.pack.append(cpu, gathered, self.count);
         let room = TOKENS - self.count;
@@ -124,7 +128,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
             self.pack.set_aside(cpu, gathered, room);
             return true;
         }
-        self.blocks == BLOCKS
+        self.blocks() == BLOCKS
     }
 
     #[inline(always)]
@@ -145,17 +149,20 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     }
 
     #[inline(always)]
-    fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = (u32, u64)> {
-        origins[..self.blocks]
-            .iter()
-            .map(move |origin| (origin.at, cpu.scatter(tokens >> (origin.before % TOKENS), origin.tokens)))
+    fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = usize> {
+        bits(tokens).map(move |token| {
+            // As many blocks have begun as there are first tokens up to this one.
+            let begun = (self.firsts & (token | (token - 1))).count_ones() as usize;
+            let Origin { tokens, at, before } = origins[begun.wrapping_sub(1) % BLOCKS];
+            (at + cpu.scatter(token >> (before % TOKENS), tokens).trailing_zeros()) as usize
+        })
     }
 
     #[inline(always)]
     fn restart(&mut self, cpu: C, origins: &mut Self::Origins) {
         self.pack.restart(cpu, self.count);
         let Origin { tokens, at, .. } = self.rest;
-        (self.count, self.blocks, self.rest) = (JUDGED, 0, Origin::default());
+        (self.count, self.firsts, self.rest) = (JUDGED, 0, Origin::default());
         if tokens != 0 {
             self.count_in(cpu, tokens, at, origins);
         }
@@ -168,12 +175,18 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 }
 
 impl<P> Packed<P> {
+    /// How many blocks the tokens come from. Blocks without tokens don't count.
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.firsts.count_ones() as usize
+    }
+
     /// Records where the tokens just appended came from, and which of them did not fit. Returns whether there is no room for
     /// more.
     #[inline(always)]
     fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) -> bool {
-        origins[self.blocks % BLOCKS] = Origin { tokens, at, before: self.count };
-        self.blocks += 1;
+        origins[self.blocks() % BLOCKS] = Origin { tokens, at, before: self.count };
+        self.firsts |= 1 << (self.count % TOKENS);
         let room = TOKENS - self.count;
         self.count += tokens.count_ones();
         if self.count < TOKENS {
@@ -239,7 +252,7 @@ mod tests {
                 assert_eq!(is_full, group.is_full());
                 let places = (0..BLOCK).filter(|&at| tokens >> at & 1 != 0);
                 model.extend(places.map(|at| (block[at], i * BLOCK + at)));
-                in_group += 1;
+                in_group += usize::from(tokens != 0);
             }
             let end = model.len().min(judged - JUDGED as usize + TOKENS as usize);
             assert_eq!(group.is_empty(), end == judged);
@@ -254,9 +267,7 @@ mod tests {
             // Each on its own, every third, and all.
             for which in (0..64).map(|i| 1 << i).chain([0x4924_9249_2492_4924, !0]) {
                 let which = which & tokens.new;
-                let found = group.places(cpu, which, &origins).flat_map(|(at, here)| {
-                    (0..BLOCK).filter(move |i| here >> i & 1 != 0).map(move |i| at as usize + i)
-                });
+                let found = group.places(cpu, which, &origins);
                 let places = expected.iter().enumerate().filter(|(i, _)| which >> i & 1 != 0);
                 assert!(found.eq(places.map(|(_, &(_, at))| at)));
             }

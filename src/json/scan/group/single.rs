@@ -17,7 +17,7 @@ use super::super::cpu::{Block, Masks, StructureMasks};
 use super::super::grammar::{self, After, Claims};
 use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pass::Rejected;
-use super::{Found, Group, Tokens};
+use super::{Found, Group, Tokens, bits};
 
 /// The tokens of one block, in place.
 pub(in super::super) struct Single {
@@ -124,8 +124,8 @@ impl<C: Masks> Group<C> for Single {
     }
 
     #[inline(always)]
-    fn places(&self, _: C, tokens: u64, (): &()) -> impl Iterator<Item = (u32, u64)> {
-        std::iter::once((self.at, tokens))
+    fn places(&self, _: C, tokens: u64, (): &()) -> impl Iterator<Item = usize> {
+        bits(tokens).map(|token| (self.at + token.trailing_zeros()) as usize)
     }
 
     #[inline(always)]
