@@ -3,7 +3,9 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use crate::json::{self, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk};
+use crate::json::{
+    self, Accepted, Decimal, Input, Member, Members, Opening, Plain, Root, Scanned, Span, string, swar, walk,
+};
 
 use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;
@@ -87,8 +89,7 @@ pub(crate) fn read_line<'a>(line: &'a [u8], rules: &Rules) -> Result<(&'a str, C
 #[inline(always)]
 pub(crate) fn read_message<'a>(input: Input<'a>, rules: &Rules) -> Option<(&'a str, Envelope)> {
     let mut outline = Outline::default();
-    let input = outline.opening(input);
-    let Accepted { text, scanned } = json::accept(input, rules.max_depth_u32(), &mut outline)?;
+    let Accepted { text, scanned } = json::accept(input.reading_ahead(), rules.max_depth_u32(), &mut outline)?;
     if scanned.root != Root::Object {
         return None;
     }
@@ -220,36 +221,37 @@ impl Members for Outline {
             _ => self.unusual_member(text, member),
         }
     }
-}
 
-impl Outline {
     /// Reads the members that most messages begin with, if spelled the usual way: the version, the id and the method.
     #[inline(always)]
-    fn opening<'a>(&mut self, input: Input<'a>) -> Input<'a> {
-        let mut known = Opening::of(input);
-        let mut next = known;
-        if let Some(after) = next.literal(r#"{"jsonrpc":"2.0","#) {
+    fn opening<'a, C: Plain>(&mut self, opening: Opening<'a, C>) -> Opening<'a, C> {
+        let mut known = opening;
+        if let Some(after) = known.literal(r#"{"jsonrpc":"2.0","#) {
             self.set(Name::Jsonrpc as usize, Span::new(11, 16));
             self.is_version_2 = true;
-            (known, next) = (after, after);
-        } else if let Some(after) = next.literal("{") {
-            next = after;
+            known = after;
+        } else if let Some(after) = known.literal("{") {
+            known = after;
+        } else {
+            return opening;
         }
-        if let Some((id, after)) = next.literal(r#""id":"#).and_then(Opening::natural)
+        if let Some((id, after)) = known.literal(r#""id":"#).and_then(Opening::natural)
             && let Some(after) = after.literal(",")
         {
             self.set(Name::Id as usize, id);
-            (known, next) = (after, after);
+            known = after;
         }
-        if let Some((method, after)) = next.literal(r#""method":"#).and_then(Opening::string)
+        if let Some((method, after)) = known.literal(r#""method":"#).and_then(Opening::string)
             && let Some(after) = after.literal(",")
         {
             self.set(Name::Method as usize, method);
             known = after;
         }
-        known.into_input()
+        known
     }
+}
 
+impl Outline {
     /// Adds a member with blanks around its parts, with escapes in its name, or with a name that doesn't matter.
     #[inline(never)]
     fn unusual_member(&mut self, text: &[u8], member: Member) {
@@ -440,7 +442,7 @@ fn is_error_object(json: &str) -> bool {
 
 /// The rest of an object that starts with `code` and `message`, spelled the usual way.
 fn after_code_and_message(json: &str) -> Option<&str> {
-    let opening = Opening::of(json.as_bytes().into()).literal(r#"{"code":"#)?;
+    let opening = Opening::without_cpu(json.as_bytes()).literal(r#"{"code":"#)?;
     let (_, opening) = opening.literal("-").unwrap_or(opening).natural()?;
     // A number may continue after its digits, but not with a comma.
     let (message, _) = opening.literal(r#","message":"#)?.string()?;
@@ -464,7 +466,7 @@ mod tests {
     /// Which members are read before the scan.
     fn read_ahead(line: &str) -> String {
         let mut outline = Outline::default();
-        outline.opening(line.as_bytes().into());
+        outline.opening(Opening::without_cpu(line.as_bytes()));
         let names = [(Name::Jsonrpc, 'v'), (Name::Id, 'i'), (Name::Method, 'm')];
         names.iter().filter(|(name, _)| outline.has(*name)).map(|(_, letter)| letter).collect()
     }

@@ -15,24 +15,20 @@ pub(crate) struct Member {
 impl Member {
     /// The key with its quotes, and the value, both without the blanks around them.
     pub(crate) fn key_and_value(self, text: &[u8]) -> (Span, Span) {
-        let key = skip_blanks(text, self.span.start());
-        let key = Span::new(key, walk::string_end(text, key).min(self.span.end()));
-        let value = skip_blanks(text, key.end()) + 1; // after the colon
-        (key, trimmed(text, value, self.span.end()))
+        let member = self.span.of(text);
+        let key = blanks(member);
+        let key_end = walk::string_end(member, key);
+        let colon = key_end + blanks(&member[key_end..]);
+        let value = member.get(colon + 1..).unwrap_or_default().trim_ascii();
+        let value_end = member.trim_ascii_end().len();
+        let at = |start: usize, end: usize| Span::new(self.span.start() + start, self.span.start() + end);
+        (at(key, key_end), at(value_end - value.len(), value_end))
     }
 }
 
-/// The first byte from `at` on that isn't blank, or the end of the text.
-fn skip_blanks(text: &[u8], at: usize) -> usize {
-    let rest = &text[at..];
-    at + rest.iter().position(|&byte| !is_blank(byte)).unwrap_or(rest.len())
-}
-
-/// The span from `start` to `end` without the blanks at both ends.
-fn trimmed(text: &[u8], start: usize, end: usize) -> Span {
-    let start = skip_blanks(text, start.min(end)).min(end);
-    let blanks = text[start..end].iter().rev().take_while(|&&byte| is_blank(byte)).count();
-    Span::new(start, end - blanks)
+/// How many blanks `text` starts with.
+fn blanks(text: &[u8]) -> usize {
+    text.iter().take_while(|&&byte| is_blank(byte)).count()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod pass;
 mod strings;
 mod text;
 
+pub(crate) use cpu::Plain;
 pub(crate) use member::Member;
 pub(crate) use nesting::DEEPEST;
 pub(crate) use opening::Opening;
@@ -91,6 +92,13 @@ pub(crate) trait Members {
     /// Receivers that know how a key is spelled also know where its value starts. Others ask
     /// [`key_and_value`](Member::key_and_value).
     fn member(&mut self, text: &[u8], member: Member);
+
+    /// Reads the start of an object by itself: nothing, or a `{` and perhaps some members, each with the comma after it.
+    /// These are neither scanned nor reported.
+    #[inline(always)]
+    fn opening<'a, C: Plain>(&mut self, opening: Opening<'a, C>) -> Opening<'a, C> {
+        opening
+    }
 }
 
 /// Ignores them: for callers who only ask whether a text is JSON.
@@ -103,15 +111,15 @@ impl Members for () {
 pub(crate) struct Input<'a> {
     buffer: &'a [u8],
     ends_at_line_feed: bool,
-    /// How much of the text is already known: nothing, or the start of an object up to a comma between members.
-    known: usize,
+    /// Whether the receiver of members may read some of them [ahead](Members::opening).
+    reads_ahead: bool,
 }
 
 /// All of it, line breaks included.
 impl<'a> From<&'a [u8]> for Input<'a> {
     #[inline(always)]
     fn from(text: &'a [u8]) -> Self {
-        Self { buffer: text, ends_at_line_feed: false, known: 0 }
+        Self { buffer: text, ends_at_line_feed: false, reads_ahead: false }
     }
 }
 
@@ -119,7 +127,13 @@ impl<'a> Input<'a> {
     /// The text up to the first line feed in a buffer, or all of it if there is none.
     #[inline(always)]
     pub(crate) fn first_line(buffer: &'a [u8]) -> Self {
-        Self { buffer, ends_at_line_feed: true, known: 0 }
+        Self { buffer, ends_at_line_feed: true, reads_ahead: false }
+    }
+
+    /// The same, for a receiver that reads members [ahead](Members::opening).
+    #[inline(always)]
+    pub(crate) fn reading_ahead(self) -> Self {
+        Self { reads_ahead: true, ..self }
     }
 
     /// The text, given how long it is.

@@ -4,69 +4,76 @@
 //! a time, takes fewer instructions than scanning them.
 
 use super::super::swar;
-use super::{Input, Span};
+use super::cpu::portable::Portable;
+use super::{Plain, Span};
 
-/// An [`Input`] whose start is known, extended piece by piece.
+/// The start of a text, extended piece by piece.
 ///
 /// Each method checks the bytes it adds, and that they are ASCII without line feeds. The caller makes sure that they add up
 /// to valid JSON.
 #[derive(Clone, Copy)]
-pub(crate) struct Opening<'a> {
-    input: Input<'a>,
-    /// What is not known yet.
-    rest: &'a [u8],
+pub(crate) struct Opening<'a, C> {
+    cpu: C,
+    buffer: &'a [u8],
+    /// Where it ends.
+    at: usize,
 }
 
-impl<'a> Opening<'a> {
+impl<'a> Opening<'a, Portable> {
+    /// For texts that have been scanned.
     #[inline(always)]
-    pub(crate) fn of(input: Input<'a>) -> Self {
-        Self { input, rest: input.buffer }
+    pub(crate) fn without_cpu(text: &'a [u8]) -> Self {
+        Self::of(Portable, text)
+    }
+}
+
+impl<'a, C: Plain> Opening<'a, C> {
+    #[inline(always)]
+    pub(crate) fn of(cpu: C, buffer: &'a [u8]) -> Self {
+        Self { cpu, buffer, at: 0 }
     }
 
-    /// The whole text. What has been added is neither scanned nor reported. It must be nothing, or a `{`, members of an
-    /// object, and a comma.
+    /// What has been added.
     #[inline(always)]
-    pub(crate) fn into_input(self) -> Input<'a> {
-        Input { known: self.len(), ..self.input }
+    pub(crate) fn known(self) -> &'a [u8] {
+        &self.buffer[..self.at]
     }
 
     /// Adds `literal`, if it comes next.
     #[inline(always)]
     pub(crate) fn literal(self, literal: &'static str) -> Option<Self> {
         debug_assert!(literal.is_ascii() && !literal.contains('\n'));
-        self.rest.strip_prefix(literal.as_bytes()).map(|rest| Self { rest, ..self })
+        let end = self.at + literal.len();
+        (self.buffer.get(self.at..end)? == literal.as_bytes()).then_some(Self { at: end, ..self })
     }
 
     /// Adds a number of up to seven digits.
     #[inline(always)]
     pub(crate) fn natural(self) -> Option<(Span, Self)> {
-        let len = swar::digits(swar::eight(self.rest))?;
-        let has_leading_zero = self.rest.first() == Some(&b'0') && len > 1;
-        (len > 0 && !has_leading_zero).then_some(self.with(&self.rest[len..]))
+        let rest = self.rest();
+        let len = swar::digits(swar::eight(rest))?;
+        let has_leading_zero = rest.first() == Some(&b'0') && len > 1;
+        (len > 0 && !has_leading_zero).then_some(self.with(len))
     }
 
     /// Adds a string of ASCII without escapes.
     #[inline(always)]
     pub(crate) fn string(self) -> Option<(Span, Self)> {
-        let mut rest = self.rest.strip_prefix(b"\"")?;
-        loop {
-            match swar::special(swar::eight(rest)) {
-                Some(end) => return Some(self.with(rest.get(end..)?.strip_prefix(b"\"")?)),
-                None => rest = rest.get(8..)?,
-            }
-        }
-    }
-
-    /// Adds what comes before `rest`, and returns that too.
-    #[inline(always)]
-    fn with(self, rest: &'a [u8]) -> (Span, Self) {
-        let longer = Self { rest, ..self };
-        (Span::new(self.len(), longer.len()), longer)
+        let body = self.rest().strip_prefix(b"\"")?;
+        let len = self.cpu.plain_len(body)?;
+        (body.get(len) == Some(&b'"')).then_some(self.with(len + 2))
     }
 
     #[inline(always)]
-    fn len(self) -> usize {
-        self.input.buffer.len() - self.rest.len()
+    fn rest(self) -> &'a [u8] {
+        &self.buffer[self.at..]
+    }
+
+    /// Adds the next `len` bytes, and returns them too.
+    #[inline(always)]
+    fn with(self, len: usize) -> (Span, Self) {
+        let end = self.at + len;
+        (Span::new(self.at, end), Self { at: end, ..self })
     }
 }
 
@@ -74,8 +81,8 @@ impl<'a> Opening<'a> {
 mod tests {
     use super::*;
 
-    fn opening(text: &str) -> Opening<'_> {
-        Opening::of(Input::from(text.as_bytes()))
+    fn opening(text: &str) -> Opening<'_, Portable> {
+        Opening::of(Portable, text.as_bytes())
     }
 
     #[test]
@@ -95,7 +102,7 @@ mod tests {
             ("123", Some(3)),
             ("", None),
         ] {
-            let added = opening(text).natural().map(|(span, opening)| (span, opening.len()));
+            let added = opening(text).natural().map(|(span, opening)| (span, opening.known().len()));
             assert_eq!(added, len.map(|len| (Span::new(0, len), len)), "{text}");
         }
     }
@@ -115,7 +122,7 @@ mod tests {
                 (format!("{plain}\",xxxxxxxx"), None),
                 (format!("\"{plain}"), None),
             ] {
-                let added = opening(&text).string().map(|(span, opening)| (span, opening.len()));
+                let added = opening(&text).string().map(|(span, opening)| (span, opening.known().len()));
                 assert_eq!(added, expected, "{text}");
             }
         }
@@ -128,7 +135,7 @@ mod tests {
         let (id, after) = opening.literal("{\"id\":").and_then(Opening::natural).unwrap();
         let (method, after) = after.literal(",\"method\":").and_then(Opening::string).unwrap();
         assert_eq!((id.in_str(text), method.in_str(text)), ("17", "\"a/b\""));
-        assert_eq!(&text[after.len()..], r#","params":{}}"#);
+        assert_eq!(&text[after.known().len()..], r#","params":{}}"#);
         assert!(after.literal("\"params\":").is_none() && after.natural().is_none() && after.string().is_none());
     }
 }

@@ -3,6 +3,8 @@
 //! There is no loop over tokens. Each step asks one question of a whole block of bytes, or of a whole group of tokens, with
 //! a handful of operations on masks.
 //!
+//! First, [`opening`](super::opening): does the text start as most do, and how much of it needs no scanning?
+//!
 //! For every block of bytes:
 //!
 //! 1. [`text`](super::text): where is the block, and does the text end in it?
@@ -33,7 +35,7 @@ use super::numbers::Numbers;
 use super::outermost::Outermost;
 use super::strings::Strings;
 use super::text::Text;
-use super::{Input, Members, Scanned, Traits};
+use super::{Input, Members, Opening, Scanned, Traits};
 
 /// The text is not JSON, or too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +53,17 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     max_depth: u32,
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
-    let mut text = Text::new(input);
+    let known = if input.reads_ahead { members.opening(Opening::of(cpu, input.buffer)).known() } else { &[] };
+    let mut text = Text::new(input, known.len());
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
-    let mut group = G::new(cpu, input.known > 0);
+    let mut group = G::new(cpu, *known.last().unwrap_or(&b':'));
     let mut origins = G::Origins::default();
     let mut nesting = Nesting::default();
     let mut outermost = Outermost::default();
     let mut padded = None;
-    if input.known > 0 {
-        outermost.open(input.known - 1, true, &mut nesting, max_depth)?;
+    if !known.is_empty() {
+        outermost.open(known.len() - 1, true, &mut nesting, max_depth)?;
     }
 
     'text: loop {

@@ -35,10 +35,11 @@ pub(super) struct TextMasks {
 }
 
 impl<'a> Text<'a> {
+    /// A text whose first `at` bytes are known.
     #[inline(always)]
-    pub(super) fn new(Input { buffer, ends_at_line_feed, known }: Input<'a>) -> Self {
+    pub(super) fn new(Input { buffer, ends_at_line_feed, .. }: Input<'a>, at: usize) -> Self {
         let beyond_ascii = (usize::MAX, 0);
-        Self { buffer, text: buffer, ends_at_line_feed, at: known, beyond_ascii, blanks: 0, controls: 0 }
+        Self { buffer, text: buffer, ends_at_line_feed, at, beyond_ascii, blanks: 0, controls: 0 }
     }
 
     #[inline(always)]

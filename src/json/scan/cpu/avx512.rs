@@ -8,8 +8,10 @@ use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
 use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
+use super::portable::Portable;
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, Plain, StringMasks,
+    StructureMasks,
 };
 
 /// Proof that AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -57,6 +59,16 @@ macro_rules! with_avx512 {
         // read only through `load`, within the block.
         unsafe { $body }
     };
+}
+
+impl Plain for Avx512 {
+    #[inline(always)]
+    fn plain_len(self, text: &[u8]) -> Option<usize> {
+        let Some(block) = text.first_chunk() else { return Portable.plain_len(text) };
+        let StringMasks { quote, backslash, odd } = self.strings(block);
+        let special = quote | backslash | odd;
+        (special != 0).then_some(special.trailing_zeros() as usize)
+    }
 }
 
 impl Masks for Avx512 {
@@ -226,8 +238,8 @@ impl Pack<Avx512> for Register {
     type Gathered = __m512i;
 
     #[inline(always)]
-    fn new(_: Avx512, after_comma: bool) -> Self {
-        let tokens = i32::from_le_bytes(if after_comma { *b"0,\0\0" } else { *b"0:\0\0" });
+    fn new(_: Avx512, previous: u8) -> Self {
+        let tokens = i32::from_le_bytes([b'0', previous, 0, 0]);
         with_avx512!({
             let tokens = _mm512_zextsi128_si512(_mm_cvtsi32_si128(tokens));
             Self { tokens, rest: _mm512_setzero_si512() }

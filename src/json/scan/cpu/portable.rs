@@ -4,7 +4,7 @@
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, Plain, StringMasks, StructureMasks};
 
 /// Any CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ impl Portable {
         pass::scan::<_, Single, _>(self, input, max_depth, members)
     }
 }
+
+impl Plain for Portable {}
 
 impl Masks for Portable {
     const SKIPS_BETWEEN_ESCAPES: bool = true;

@@ -27,8 +27,9 @@ pub(super) trait Group<C: Masks> {
     /// Where the tokens came from. Kept apart from the rest, which thus can stay in registers.
     type Origins: Default;
 
-    /// An empty group, at the beginning of a text or after a comma.
-    fn new(cpu: C, after_comma: bool) -> Self;
+    /// An empty group after the token `previous`: a `{`, a comma, or a colon, after which a value comes as at the beginning
+    /// of a text.
+    fn new(cpu: C, previous: u8) -> Self;
 
     /// Whether the group must be checked before the next block is appended.
     fn is_full(&self) -> bool;

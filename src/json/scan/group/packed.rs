@@ -39,9 +39,9 @@ pub(in super::super) trait Pack<C: Gather> {
     /// Tokens of one block.
     type Gathered: Copy;
 
-    /// Stand-ins for the [`JUDGED`] tokens before the first group. The last one is a comma, or a colon, after which a value
-    /// comes as at the beginning of a text.
-    fn new(cpu: C, after_comma: bool) -> Self;
+    /// Stand-ins for the [`JUDGED`] tokens before the first group: a number, and `previous`, which is as for
+    /// [`Group::new`].
+    fn new(cpu: C, previous: u8) -> Self;
 
     /// See [`Group::structure`].
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
@@ -88,8 +88,8 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     type Origins = [Origin; BLOCKS];
 
     #[inline(always)]
-    fn new(cpu: C, after_comma: bool) -> Self {
-        Self { pack: P::new(cpu, after_comma), count: JUDGED, firsts: 0, rest: Origin::default() }
+    fn new(cpu: C, previous: u8) -> Self {
+        Self { pack: P::new(cpu, previous), count: JUDGED, firsts: 0, rest: Origin::default() }
     }
 
     #[inline(always)]
@@ -233,10 +233,10 @@ mod tests {
     }
 
     /// Collects the tokens at random places of random blocks, and compares each group with those of the model.
-    fn check<C: Gather, P: Pack<C>>(cpu: C, blocks: &[(Block, u64)], after_comma: bool) {
-        let mut group = Packed::<P>::new(cpu, after_comma);
+    fn check<C: Gather, P: Pack<C>>(cpu: C, blocks: &[(Block, u64)], previous: u8) {
+        let mut group = Packed::<P>::new(cpu, previous);
         let mut origins = [Origin::default(); BLOCKS];
-        let mut model = vec![(b'0', 0), (if after_comma { b',' } else { b':' }, 0)];
+        let mut model = vec![(b'0', 0), (previous, 0)];
         let mut judged = JUDGED as usize;
         let mut blocks = blocks.iter().enumerate();
         let mut in_group = 0;
@@ -279,12 +279,12 @@ mod tests {
     }
 
     fn check_all(blocks: &[(Block, u64)]) {
-        for after_comma in [false, true] {
+        for previous in *b"{:," {
             if let Some(avx2) = Avx2::<true>::detect() {
-                check::<_, Planes>(avx2, blocks, after_comma);
+                check::<_, Planes>(avx2, blocks, previous);
             }
             if let Some(avx512) = Avx512::detect() {
-                check::<_, Register>(avx512, blocks, after_comma);
+                check::<_, Register>(avx512, blocks, previous);
             }
         }
     }

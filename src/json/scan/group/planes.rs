@@ -52,10 +52,10 @@ impl<C: Kinds> Pack<C> for Planes {
     type Gathered = KindMasks;
 
     #[inline(always)]
-    fn new(_: C, after_comma: bool) -> Self {
-        let separator = 1 << (JUDGED - 1);
-        let kind = if after_comma { 0 } else { separator };
-        Self { tokens: KindMasks { bracket: 0, after: separator, kind }, rest: KindMasks::default() }
+    fn new(_: C, previous: u8) -> Self {
+        let is = |yes: bool| u64::from(yes) << (JUDGED - 1);
+        let [open, comma] = [previous == b'{', previous == b','];
+        Self { tokens: KindMasks { bracket: is(open), after: is(!open), kind: is(!comma) }, rest: KindMasks::default() }
     }
 
     #[inline(always)]

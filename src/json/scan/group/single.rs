@@ -41,17 +41,17 @@ impl<C: Masks> Group<C> for Single {
     type Origins = ();
 
     #[inline(always)]
-    fn new(_: C, after_comma: bool) -> Self {
+    fn new(_: C, previous: u8) -> Self {
+        let carry = |token: u8| Carry(u64::from(previous == token));
         Self {
             tokens: Tokens::default(),
             is_empty: true,
             at: 0,
             inside: 0,
             blank: 0,
-            after_open: Carry(0),
-            after_comma: Carry(u64::from(after_comma)),
-            // A text begins with a value, as if after a colon.
-            after_colon: Carry(u64::from(!after_comma)),
+            after_open: carry(b'{'),
+            after_comma: carry(b','),
+            after_colon: carry(b':'),
             key: Carry(0),
             after_key: Carry(0),
         }
