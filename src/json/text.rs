@@ -46,11 +46,16 @@ impl<'a> Text<'a> {
     /// The part in `range`, which starts and ends where a token does, for as long as the whole lives.
     #[inline(always)]
     pub(crate) fn part(&self, range: Range<usize>) -> Self {
-        let repr = match &self.repr {
-            Repr::Borrowed { text, buffer } => Repr::Borrowed { text: &text[range], buffer: *buffer },
-            Repr::Shared(bytes) => Repr::Shared(bytes.slice_ref(self.as_str()[range].as_bytes())),
-        };
-        Self { repr }
+        match &self.repr {
+            Repr::Borrowed { text, buffer } => Self::borrowed(&text[range], *buffer),
+            Repr::Shared(bytes) => self.shared_part(bytes, range),
+        }
+    }
+
+    /// Not inlined: it takes longer than a call.
+    #[inline(never)]
+    fn shared_part(&self, bytes: &Bytes, range: Range<usize>) -> Self {
+        Self { repr: Repr::Shared(bytes.slice_ref(self.as_str()[range].as_bytes())) }
     }
 
     /// The same text without borrowing: it shares the buffer it is a part of, or is copied if there is none.

@@ -92,6 +92,7 @@ impl<'a> Message<'a> {
     }
 
     /// The id of a request or a response.
+    #[inline]
     #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
         self.parts().id.as_ref()
@@ -108,6 +109,7 @@ impl<'a> Message<'a> {
     }
 
     /// The params of a request or a notification, if there are any.
+    #[inline]
     #[must_use]
     pub fn params(&self) -> Option<RawJson<'a>> {
         match self {
@@ -132,6 +134,7 @@ impl<'a> Message<'a> {
         self.parts().position
     }
 
+    #[inline]
     fn parts(&self) -> &Parts<'a> {
         match self {
             Self::Request(Request { parts })
@@ -155,6 +158,7 @@ impl<'a> Request<'a> {
     /// encoder.response(ping.id(), &serde_json::json!({}))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn id(&self) -> &Id<'a> {
         static NULL: Id<'static> = Id::NULL;
@@ -168,6 +172,7 @@ impl<'a> Request<'a> {
     }
 
     /// The params, if there are any.
+    #[inline]
     #[must_use]
     pub fn params(&self) -> Option<RawJson<'a>> {
         self.parts.payload()
@@ -189,6 +194,7 @@ impl<'a> Notification<'a> {
     }
 
     /// The params, if there are any.
+    #[inline]
     #[must_use]
     pub fn params(&self) -> Option<RawJson<'a>> {
         self.parts.payload()
@@ -204,6 +210,7 @@ impl<'a> Notification<'a> {
 
 impl<'a> Response<'a> {
     /// The id of the request that it answers. Only an error may have none, and only if the rules permit that.
+    #[inline]
     #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
         self.parts.id.as_ref()
@@ -214,21 +221,24 @@ impl<'a> Response<'a> {
     /// # Errors
     ///
     /// The peer answered the request with an error.
+    #[inline]
     pub fn outcome(&self) -> Result<RawJson<'a>, ErrorObject<'a>> {
-        let json = RawJson::of_json(self.parts.part(self.parts.envelope.payload));
+        let payload = self.parts.envelope.payload;
         match self.parts.envelope.kind {
-            Kind::Error => Err(ErrorObject { json }),
-            _ => Ok(json),
+            Kind::Error => Err(ErrorObject { json: self.parts.part(payload) }),
+            _ => Ok(self.parts.part(payload)),
         }
     }
 
     /// The result, unless the response is an error.
+    #[inline]
     #[must_use]
     pub fn result(&self) -> Option<RawJson<'a>> {
         self.outcome().ok()
     }
 
     /// The error, unless the response is a result.
+    #[inline]
     #[must_use]
     pub fn error(&self) -> Option<ErrorObject<'a>> {
         self.outcome().err()
@@ -247,6 +257,7 @@ macro_rules! any_message {
     ($($type:ident: |$message:ident| $parts:expr;)*) => {$(
         impl<'a> $type<'a> {
             /// The message as it was sent, byte for byte: its line without the line ending, or its entry in a batch.
+            #[inline]
             #[must_use]
             pub fn as_bytes(&self) -> &[u8] {
                 self.any_parts().text.as_str().as_bytes()
@@ -275,12 +286,14 @@ macro_rules! any_message {
             }
 
             /// The number of the line in the stream, starting at 1.
+            #[inline]
             #[must_use]
             pub fn line(&self) -> u64 {
                 self.any_parts().position.line
             }
 
             /// Where the line starts in the stream, in bytes.
+            #[inline]
             #[must_use]
             pub fn offset(&self) -> u64 {
                 self.any_parts().position.offset
@@ -292,6 +305,7 @@ macro_rules! any_message {
                 self.any_parts().ranges()
             }
 
+            #[inline]
             fn any_parts(&self) -> &Parts<'a> {
                 let $message = self;
                 $parts
@@ -451,17 +465,19 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn part(&self, span: Span) -> Text<'a> {
-        self.text.part(span.range())
+    #[inline(always)]
+    fn part(&self, span: Span) -> RawJson<'a> {
+        RawJson::of_json(self.text.part(span.range()))
     }
 
     fn method(&self) -> Cow<'a, str> {
         self.text.decoded_part(self.envelope.method.range())
     }
 
+    #[inline(always)]
     fn payload(&self) -> Option<RawJson<'a>> {
         let payload = self.envelope.payload;
-        (!payload.is_empty()).then(|| RawJson::of_json(self.part(payload)))
+        if payload.is_empty() { None } else { Some(self.part(payload)) }
     }
 
     fn raw(&self) -> RawJson<'a> {
