@@ -1,14 +1,15 @@
 //! Frames from a source.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::mem;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 
-use crate::decode::{Decoder, Fault};
+use crate::decode::{Decoder, Fault, Ready};
 use crate::io::Input;
 use crate::message::{Frame, Rules};
 
@@ -83,19 +84,9 @@ impl<R: Source> FrameReader<R> {
     /// # Errors
     ///
     /// The source failed. What was read before isn't lost, so this can be called again if the source can.
-    pub async fn next_frame(&mut self) -> io::Result<Option<Result<Frame<'_>, Fault>>> {
-        let ready = loop {
-            if self.turn.left == 0 {
-                poll_fn(|cx| self.poll_turn(cx)).await;
-            }
-            match self.input.decoder.next_ready() {
-                Some(ready) => break ready,
-                None if !poll_fn(|cx| self.poll_more(cx)).await? => return Ok(None),
-                None => {}
-            }
-        };
-        self.turn.left -= 1;
-        Ok(self.input.decoder.take(ready))
+    #[inline]
+    pub fn next_frame(&mut self) -> impl Future<Output = io::Result<Option<Result<Frame<'_>, Fault>>>> + Unpin {
+        NextFrame { reader: Some(self) }
     }
 
     /// The next frame or fault of what has been read already, or `None` if more must be read: time to pass on what was
@@ -145,13 +136,20 @@ impl<R: Source> FrameReader<R> {
     ///
     /// As for [`next_frame`](Self::next_frame).
     pub fn poll_owned(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Result<Frame<'static>, Fault>>>> {
+        let Some(ready) = ready!(self.poll_ready(cx))? else { return Poll::Ready(Ok(None)) };
+        Poll::Ready(Ok(self.input.decoder.take(ready).map(|frame| frame.map(Frame::into_owned))))
+    }
+
+    /// Ready when the decoder has something that may be handed out now, or the stream has ended.
+    #[inline(always)]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Ready>>> {
         loop {
             if self.turn.left == 0 {
                 ready!(self.poll_turn(cx));
             }
-            if let Some(frame) = self.input.decoder.next_frame() {
+            if let Some(ready) = self.input.decoder.next_ready() {
                 self.turn.left -= 1;
-                return Poll::Ready(Ok(Some(frame.map(Frame::into_owned))));
+                return Poll::Ready(Ok(Some(ready)));
             }
             if !ready!(self.poll_more(cx))? {
                 return Poll::Ready(Ok(None));
@@ -201,6 +199,29 @@ impl<R: Source> FrameReader<R> {
     /// The source, and the bytes read from it that aren't part of any frame or fault yet.
     pub fn into_parts(self) -> (R, BytesMut) {
         (self.source, self.input.decoder.into_buffer())
+    }
+}
+
+/// The next frame of a reader.
+///
+/// By hand, and not `async`: a frame is written where the caller gets it, and not moved right after, when the CPU would wait
+/// for it.
+struct NextFrame<'r, R> {
+    /// Until it is done.
+    reader: Option<&'r mut FrameReader<R>>,
+}
+
+impl<'r, R: Source> Future for NextFrame<'r, R> {
+    type Output = io::Result<Option<Result<Frame<'r>, Fault>>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(reader) = &mut self.reader else { return Poll::Ready(Ok(None)) };
+        let Some(ready) = ready!(reader.poll_ready(cx))? else { return Poll::Ready(Ok(None)) };
+        match self.reader.take() {
+            Some(reader) => Poll::Ready(Ok(reader.input.decoder.take(ready))),
+            None => Poll::Ready(Ok(None)),
+        }
     }
 }
 

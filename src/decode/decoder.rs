@@ -98,8 +98,8 @@ struct Cursor {
 pub(crate) enum Ready {
     /// A whole line is next.
     Line,
-    /// A line has been discarded.
-    Discarded(Fault),
+    /// A line has been discarded. In a box, since this is passed around for every line.
+    Discarded(Box<Fault>),
 }
 
 impl Decoder {
@@ -317,20 +317,35 @@ impl Decoder {
     /// limit.
     ///
     /// It doesn't borrow from the decoder, so the caller can read more if there is nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_ready(&mut self) -> Option<Ready> {
+        if self.starts_like_a_message() && self.discarding.is_none() {
+            return Some(Ready::Line);
+        }
+        self.find_ready()
+    }
+
+    /// Whether the next line starts as most do.
+    #[inline(always)]
+    fn starts_like_a_message(&self) -> bool {
+        self.lines.get(self.cursor.next) == Some(&b'{')
+    }
+
+    /// The same if it isn't obvious.
+    #[inline(never)]
+    fn find_ready(&mut self) -> Option<Ready> {
         loop {
             if self.cursor.next == self.lines.len() && !self.refill() {
                 return None;
             }
             if self.discarding.is_some() {
                 match self.discard() {
-                    Some(fault) => return Some(Ready::Discarded(fault)),
+                    Some(fault) => return Some(Ready::Discarded(Box::new(fault))),
                     None => continue,
                 }
             }
-            // Most lines start so, and aren't blank.
-            if self.lines.get(self.cursor.next) == Some(&b'{') || !self.skip_blank_line() {
+            // To ask whether it is blank is to search it, after which it can't be taken in one pass.
+            if self.starts_like_a_message() || !self.skip_blank_line() {
                 return Some(Ready::Line);
             }
         }
@@ -479,7 +494,7 @@ impl Cursor {
     #[inline(never)]
     fn take_other<'l>(&mut self, ready: Ready, lines: &'l Bytes, rules: &Rules) -> Option<Result<Frame<'l>, Fault>> {
         let frame = match ready {
-            Ready::Discarded(fault) => Err(fault),
+            Ready::Discarded(fault) => Err(*fault),
             Ready::Line => {
                 let Line { range, after, position } = self.find_line(lines);
                 let is_kept = range.len() <= rules.limits.max_line_len;

@@ -18,5 +18,5 @@ pub(crate) mod hint;
 pub(crate) mod parse;
 mod recover;
 
-pub(crate) use decoder::Decoder;
+pub(crate) use decoder::{Decoder, Ready};
 pub(crate) use fault::{Fault, Reply};
