@@ -29,13 +29,14 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::json::{Input, Text};
-use crate::message::{Frame, Message, Position, Rules, envelope};
+use crate::json::Input;
+use crate::message::{Envelope, Frame, Position, Rules, envelope};
 
 use super::buffer::Buffer;
 use super::diagnose;
 use super::discard::Discarding;
 use super::fault::Fault;
+use super::parse::Reading;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -361,12 +362,14 @@ impl Decoder {
     /// it, right after it was written.
     #[inline(always)]
     pub(crate) fn take(&mut self, ready: Ready) -> Option<Result<Frame<'_>, Fault>> {
+        let Self { cursor, lines, rules, .. } = self;
         if let Ready::Line = ready
-            && let Some(message) = self.cursor.take_message(&self.lines, &self.rules)
+            && let Some((position, text, envelope)) = cursor.take_message(lines, rules)
         {
-            return Some(Ok(Frame::Message(message)));
+            return Some(Reading::Message(text, envelope).into_frame(Some(lines), position, rules));
         }
-        self.cursor.take_other(ready, &self.lines, &self.rules)
+        let (position, reading) = cursor.take_other(ready, lines, rules);
+        Some(reading.into_frame(Some(lines), position, rules))
     }
 
     /// Moves what has arrived to `lines`, up to the last line feed, or all of it at the end of the stream or while a line
@@ -469,7 +472,7 @@ struct Line {
 impl Cursor {
     /// The next line if it is a message and nothing of it has been searched: found and checked in one pass.
     #[inline(always)]
-    fn take_message<'l>(&mut self, lines: &'l Bytes, rules: &Rules) -> Option<Message<'l>> {
+    fn take_message<'l>(&mut self, lines: &'l [u8], rules: &Rules) -> Option<(Position, &'l str, Envelope)> {
         let rest = &lines[self.next..];
         if rest.first() != Some(&b'{') || self.searched > self.next {
             return None;
@@ -487,22 +490,24 @@ impl Cursor {
         }
         let position = self.position;
         self.pass(self.next + line.len() + 1, self.next..self.next + text.len());
-        Some(Message::new(Text::borrowed(text, Some(lines)), position, 0, envelope))
+        Some((position, text, envelope))
     }
 
     /// What is ready, if it isn't such a line.
     #[inline(never)]
-    fn take_other<'l>(&mut self, ready: Ready, lines: &'l Bytes, rules: &Rules) -> Option<Result<Frame<'l>, Fault>> {
-        let frame = match ready {
-            Ready::Discarded(fault) => Err(*fault),
+    fn take_other<'l>(&mut self, ready: Ready, lines: &'l [u8], rules: &Rules) -> (Position, Reading<'l>) {
+        match ready {
+            Ready::Discarded(fault) => {
+                fault.log();
+                (self.position, Reading::Faulty(fault))
+            }
             Ready::Line => {
                 let Line { range, after, position } = self.find_line(lines);
                 let is_kept = range.len() <= rules.limits.max_line_len;
                 self.pass(after, if is_kept { range.clone() } else { 0..0 });
-                Frame::of_line(&lines[range], Some(lines), position, rules)
+                (position, Reading::of(&lines[range], position, rules))
             }
-        };
-        Some(frame.inspect_err(Fault::log))
+        }
     }
 
     /// Where the next line is, without its line ending and without a byte order mark at the start of the stream.
