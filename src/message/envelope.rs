@@ -338,7 +338,7 @@ impl Outline {
             {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
-            if json.len() > rules.longest_id() {
+            if rules.is_id_too_long(json.len()) {
                 return Err(at(FaultKind::IdTooLong, Name::Id));
             }
         } else if matches!(kind, Kind::Result)
@@ -350,12 +350,12 @@ impl Outline {
         let method = self.value(Name::Method);
         let payload = match kind {
             Kind::Request | Kind::Notification => {
-                let is_string = method.of(bytes).first() == Some(&b'"');
+                let is_string = first(bytes, method) == Some(b'"');
                 if !is_string || scanned.traits.has_escapes() && !is_decodable(method.in_str(text)) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
                 }
                 let params = self.value(Name::Params);
-                match params.of(bytes).first() {
+                match first(bytes, params) {
                     None | Some(b'{') => params,
                     Some(b'[') if rules.permits.contains(Permits::ARRAY_PARAMS) => params,
                     Some(b'n') if rules.permits.contains(Permits::NULL_PARAMS) => Span::default(),
@@ -364,7 +364,7 @@ impl Outline {
             }
             Kind::Result => {
                 let result = self.value(Name::Result);
-                if !rules.permits.contains(Permits::ANY_RESULT) && result.of(bytes).first() != Some(&b'{') {
+                if !rules.permits.contains(Permits::ANY_RESULT) && first(bytes, result) != Some(b'{') {
                     return Err(at(FaultKind::InvalidResult, Name::Result));
                 }
                 result
@@ -380,6 +380,12 @@ impl Outline {
         let is_one_line = !scanned.traits.has_controls();
         Ok(Envelope { kind, is_one_line, passed: rules.standard(), id, method, payload })
     }
+}
+
+/// The first byte of a value, if there is one.
+#[inline(always)]
+fn first(text: &[u8], value: Span) -> Option<u8> {
+    if value.is_empty() { None } else { text.get(value.start()).copied() }
 }
 
 /// Checks that `json`, a JSON text, may be the id of a message of this kind.

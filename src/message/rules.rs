@@ -288,6 +288,12 @@ impl Rules {
         self.limits.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID)
     }
 
+    /// Whether an id of this length exceeds that. No short one does because of the line limit.
+    #[inline(always)]
+    pub(crate) fn is_id_too_long(&self, len: usize) -> bool {
+        len > self.limits.max_id_len || (len > ANSWER_LEN - AROUND_ID && len > self.longest_id())
+    }
+
     /// The same rules, with limits that leave room for an error response to any accepted id.
     pub(crate) fn for_answers(mut self) -> Self {
         self.limits.max_line_len = self.limits.max_line_len.max(ANSWER_LEN);

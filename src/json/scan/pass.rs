@@ -57,14 +57,17 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     let mut text = Text::new(input, known.len());
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
-    let mut group = G::new(cpu, *known.last().unwrap_or(&b':'));
     let mut origins = G::Origins::default();
     let mut nesting = Nesting::default();
     let mut outermost = Outermost::default();
     let mut padded = None;
-    if !known.is_empty() {
+    // At its beginning a text has a value, as after a colon.
+    let mut previous = b':';
+    if let Some(&last) = known.last() {
+        previous = last;
         outermost.open(known.len() - 1, true, &mut nesting, max_depth)?;
     }
+    let mut group = G::new(cpu, previous);
 
     'text: loop {
         while let Some(block) = text.block(&mut padded) {
