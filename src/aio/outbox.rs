@@ -335,7 +335,7 @@ struct Answering<'o> {
 impl Future for Answering<'_> {
     type Output = Result<(), Unsent>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { answer, turn } = &mut *self;
         match turn.outbox.accept(answer, false) {

@@ -173,6 +173,7 @@ impl<R: Source> FrameReader<R> {
     }
 
     /// Reads once, but gives other tasks a turn before it if the last read was full.
+    #[inline(never)]
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Self { input, turn, .. } = self;
         if mem::take(&mut turn.is_over) && !turn.are_kept {
@@ -214,7 +215,7 @@ struct NextFrame<'r, R> {
 impl<'r, R: Source> Future for NextFrame<'r, R> {
     type Output = io::Result<Option<Result<Frame<'r>, Fault>>>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(reader) = &mut self.reader else { return Poll::Ready(Ok(None)) };
         let Some(ready) = ready!(reader.poll_ready(cx))? else { return Poll::Ready(Ok(None)) };
