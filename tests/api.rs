@@ -180,6 +180,11 @@ fn positions_of_a_batch() {
     decoder.feed(b"\n\n[{\"jsonrpc\":\"2.0\",\"method\":\"a\"}, 1]\n");
     let Some(Ok(Frame::Batch(batch))) = decoder.next_frame() else { panic!() };
     assert_eq!((batch.line(), batch.offset(), batch.len()), (3, 2, 2));
+    let mut entries = batch.iter();
+    for left in [2, 1, 0] {
+        assert_eq!((entries.len(), entries.size_hint()), (left, (left, Some(left))));
+        assert_eq!(entries.next().is_some(), left > 0);
+    }
     let frame = Frame::from(batch.clone());
     assert_eq!((frame.line(), frame.offset(), frame.as_bytes()), (3, 2, batch.as_bytes()));
 }

@@ -438,6 +438,7 @@ fn a_closed_ledger_admits_no_more() {
     for limit in [10, 10_000] {
         let owed = Inbound::new(Rules::json_rpc(), limit);
         let ticket = admit(&owed, "1").unwrap();
+        assert!(!owed.is_closed());
         owed.close();
         assert!(owed.is_closed());
         assert_eq!((refused(&owed, "2"), owed.in_flight()), (Refusal::Closed, 1));

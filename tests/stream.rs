@@ -118,6 +118,16 @@ fn a_byte_order_mark_before_an_oversized_line() {
             let found = decode(Rules::mcp().max_line_len(40), pieces);
             assert_eq!(found, ["fault line-too-long @41 id=- reply=none", r#"request 1 "m" -"#]);
         }
+        // The mark is not a part of the line.
+        let mut decoder = Decoder::new(Rules::mcp().max_line_len(40));
+        for piece in [&stream.as_bytes()[..first], &stream.as_bytes()[first..]] {
+            decoder.feed(piece);
+            while let Some(frame) = decoder.next_frame() {
+                if let Err(fault) = frame {
+                    assert_eq!((fault.offset(), fault.line_len()), (3, 50), "split at {first}");
+                }
+            }
+        }
     }
 }
 

@@ -393,4 +393,21 @@ mod tests {
         buffer.absorb();
         assert_eq!(buffer.tail(), b"abcdef");
     }
+
+    /// Only then can the room before the tail not be used again.
+    #[test]
+    fn knows_whether_lines_are_kept() {
+        let mut buffer = Buffer::new();
+        assert!(!buffer.is_kept());
+        buffer.append(&[b'x'; 100], 1 << 20);
+        assert!(!buffer.is_kept());
+        let lines = buffer.split_to(90);
+        assert!(buffer.is_kept());
+        drop(lines);
+        assert!(!buffer.is_kept());
+        // That has moved the tail to the front. If it is longer than the room before it, nobody can tell.
+        let lines = buffer.split_to(1);
+        assert!(!buffer.is_kept());
+        drop(lines);
+    }
 }

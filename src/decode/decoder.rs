@@ -590,4 +590,14 @@ mod tests {
             assert_eq!(takes_message(&mut decoder), takes_one, "limit {limit}, end {end:?}");
         }
     }
+
+    #[test]
+    fn knows_whether_frames_are_kept() {
+        let mut decoder = Decoder::new(Rules::json_rpc());
+        decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n");
+        let frame = decoder.next_frame().unwrap().unwrap().into_owned();
+        assert!(decoder.next_frame().is_none() && decoder.are_frames_kept());
+        drop(frame);
+        assert!(!decoder.are_frames_kept());
+    }
 }

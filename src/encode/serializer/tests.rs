@@ -524,3 +524,21 @@ fn nobody_answers_a_question_of_another_time() {
     assert!(!fragment_was_asked());
     assert_eq!(serde_json::to_string(&Stand("[1]")).unwrap(), "[1]");
 }
+
+/// Names of fields are checked by a loop of their own.
+#[test]
+fn names_are_escaped_wherever_that_is_needed() {
+    #[derive(Serialize)]
+    struct Names {
+        #[serde(rename = "\"")]
+        quote: u8,
+        #[serde(rename = "\\")]
+        backslash: u8,
+        #[serde(rename = "\u{1f}")]
+        control: u8,
+        #[serde(rename = " !#[]é")]
+        plain: u8,
+    }
+    let names = Names { quote: 1, backslash: 2, control: 3, plain: 4 };
+    assert_eq!(to_json(&names).unwrap(), serde_json::to_string(&names).unwrap());
+}
