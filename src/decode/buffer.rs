@@ -409,5 +409,10 @@ mod tests {
         let lines = buffer.split_to(1);
         assert!(!buffer.is_kept());
         drop(lines);
+        // If it just fits there, it can be told.
+        let mut buffer = Buffer::new();
+        buffer.append(&[b'x'; 22], 1 << 20);
+        drop(buffer.split_to(12));
+        assert!(!buffer.is_kept());
     }
 }
