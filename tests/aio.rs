@@ -252,6 +252,21 @@ impl Source for Endless<'_> {
     }
 }
 
+/// Not as if the stream had ended.
+#[test]
+fn a_future_that_has_returned_its_frame_says_so() {
+    let mut frames = FrameReader::new(Unsteady { left: REQUESTS, size: 1000, calls: 3 }, Rules::json_rpc());
+    let mut next = frames.next_frame();
+    assert!(matches!((&mut next).now_or_never(), Some(Ok(Some(Ok(_))))));
+    let again = (&mut next).now_or_never().unwrap().unwrap_err();
+    assert!(again.to_string().contains("call next_frame again"), "{again}");
+    drop(next);
+    assert!(matches!(frames.next_frame().now_or_never(), Some(Ok(Some(Ok(_))))));
+}
+
+const REQUESTS: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"m\"}\n";
+
 /// Both ends of a connection that is ready or not at random, takes and gives as much as it likes, and whose peer doesn't
 /// read for a while now and then. Each call is given up when it would wait.
 #[test]

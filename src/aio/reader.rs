@@ -217,13 +217,19 @@ impl<'r, R: Source> Future for NextFrame<'r, R> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(reader) = &mut self.reader else { return Poll::Ready(Ok(None)) };
+        let Some(reader) = &mut self.reader else { return Poll::Ready(Err(done_before())) };
         let Some(ready) = ready!(reader.poll_ready(cx))? else { return Poll::Ready(Ok(None)) };
         match self.reader.take() {
             Some(reader) => Poll::Ready(Ok(reader.input.decoder.take(ready))),
-            None => Poll::Ready(Ok(None)),
+            None => Poll::Ready(Err(done_before())),
         }
     }
+}
+
+/// For callers that poll a future again after it has given them a frame.
+#[cold]
+fn done_before() -> io::Error {
+    io::Error::other("this future has already returned a frame; call next_frame again")
 }
 
 /// Each item is a frame that shares the buffer, or a fault; or the source's error.
