@@ -9,6 +9,9 @@ use crate::comparison::Part;
 use crate::machine::cpu_name;
 use crate::members::{Members, Tally};
 
+/// The whole stream at once.
+const WHOLE: usize = usize::MAX;
+
 /// The size of a typical read.
 const CHUNK: usize = 64 << 10;
 
@@ -21,51 +24,42 @@ pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     for (place, &cpu) in cpus.iter().enumerate() {
         let name = if cpus.len() == 1 { "wireline".to_owned() } else { format!("wireline, {}", cpu_name(cpu)) };
         let part = if place == 0 { Part::Subject } else { Part::Kernel };
-        all.push(Box::new(Decoding::new(name, part, cpu, Decoding::BORROWED)));
+        all.push(Box::new(Decoding::<BORROWED>::new(name, part, cpu, WHOLE)));
         if place == 0 {
-            all.push(Box::new(Decoding::new("  in 64 KiB chunks", Part::Variant, cpu, Decoding::CHUNKED)));
-            all.push(Box::new(Decoding::new("  with into_owned", Part::Variant, cpu, Decoding::OWNED)));
+            all.push(Box::new(Decoding::<BORROWED>::new("  in 64 KiB chunks", Part::Variant, cpu, CHUNK)));
+            all.push(Box::new(Decoding::<OWNED>::new("  with into_owned", Part::Variant, cpu, WHOLE)));
             all.push(Box::new(Parsing { cpu }));
         }
     }
     all
 }
 
-/// A [`Decoder`] that is fed the stream.
-struct Decoding {
+/// How frames are taken. A constant, because a program does one or the other: a loop that can do both copies each frame.
+const BORROWED: bool = false;
+const OWNED: bool = true;
+
+/// A [`Decoder`] that is fed the stream in pieces.
+struct Decoding<const AS: bool> {
     name: String,
     part: Part,
     cpu: Cpu,
-    how: How,
+    piece: usize,
     decoder: Decoder,
 }
 
-/// How the stream is fed, and how frames are taken.
-#[derive(Clone, Copy)]
-struct How {
-    piece: usize,
-    owned: bool,
-}
-
-impl How {
-    /// One that keeps the buffer it needs for whole slices, as the other contenders keep theirs.
-    fn decoder(self) -> Decoder {
-        let decoder = Decoder::new(Rules::json_rpc());
-        if self.piece == CHUNK { decoder } else { decoder.keep_capacity(KEPT) }
+impl<const AS: bool> Decoding<AS> {
+    fn new(name: impl Into<String>, part: Part, cpu: Cpu, piece: usize) -> Self {
+        Self { name: name.into(), part, cpu, piece, decoder: decoder(piece) }
     }
 }
 
-impl Decoding {
-    const BORROWED: How = How { piece: usize::MAX, owned: false };
-    const CHUNKED: How = How { piece: CHUNK, owned: false };
-    const OWNED: How = How { piece: usize::MAX, owned: true };
-
-    fn new(name: impl Into<String>, part: Part, cpu: Cpu, how: How) -> Self {
-        Self { name: name.into(), part, cpu, how, decoder: how.decoder() }
-    }
+/// A decoder that keeps the buffer it needs for whole slices, as the other contenders keep theirs.
+fn decoder(piece: usize) -> Decoder {
+    let decoder = Decoder::new(Rules::json_rpc());
+    if piece == CHUNK { decoder } else { decoder.keep_capacity(KEPT) }
 }
 
-impl Contender for Decoding {
+impl<const AS: bool> Contender for Decoding<AS> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -79,17 +73,17 @@ impl Contender for Decoding {
     }
 }
 
-impl Decoding {
+impl<const AS: bool> Decoding<AS> {
     fn decode(&mut self, stream: &[u8]) -> Option<Tally> {
         let mut tally = Tally::default();
-        for piece in stream.chunks(self.how.piece) {
+        for piece in stream.chunks(self.piece) {
             self.decoder.feed(piece);
             while let Some(frame) = self.decoder.next_frame() {
                 let Ok(frame) = frame else {
-                    self.decoder = self.how.decoder();
+                    self.decoder = decoder(self.piece);
                     return None;
                 };
-                if self.how.owned {
+                if AS == OWNED {
                     tally.count(members(black_box(&frame.into_owned())));
                 } else {
                     tally.count(members(black_box(&frame)));
