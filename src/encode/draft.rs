@@ -51,7 +51,7 @@ impl<'d> Draft<'d> {
         params: &(impl Serialize + ?Sized),
     ) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        self.check_id(id, Kind::Request)?;
+        self.check_id(id.as_json(), Kind::Request)?;
         self.text(br#"{"jsonrpc":"2.0","id":"#)?;
         self.text(id.as_json().as_bytes())?;
         self.text(br#","method":"#)?;
@@ -82,7 +82,7 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        self.check_id(id, Kind::Result)?;
+        self.check_id(id.as_json(), Kind::Result)?;
         let before: [&[u8]; 3] = [br#"{"jsonrpc":"2.0","id":"#, id.as_json().as_bytes(), br#","result":"#];
         let from = serializer::append_between(self.out, before, result, b"}", self.bounds(0))?;
         if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(from) != Some(&b'{') {
@@ -96,7 +96,7 @@ impl<'d> Draft<'d> {
         self.text(br#"{"jsonrpc":"2.0","#)?;
         match id {
             Some(id) => {
-                self.check_id(id, Kind::Error)?;
+                self.check_id(id.as_json(), Kind::Error)?;
                 self.text(br#""id":"#)?;
                 self.text(id.as_json().as_bytes())?;
                 self.text(b",")?;
@@ -174,8 +174,9 @@ impl<'d> Draft<'d> {
         if envelope.id.is_empty() {
             return Err(EncodeError::rule(FaultKind::MissingId, None));
         }
+        let id = id.as_json();
         self.check_id(id, envelope.kind)?;
-        let (range, id) = (envelope.id.range(), id.as_json());
+        let range = envelope.id.range();
         serializer::append_spliced(self.out, text.as_bytes(), range, id.as_bytes(), self.bounds(0))?;
         self.check_again(envelope)
     }
@@ -211,8 +212,9 @@ impl<'d> Draft<'d> {
         }
     }
 
-    fn check_id(&self, id: &Id<'_>, kind: Kind) -> Result<(), EncodeError> {
-        envelope::check_id(id.as_json(), kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
+    #[inline]
+    fn check_id(&self, id: &str, kind: Kind) -> Result<(), EncodeError> {
+        envelope::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
     /// Checks that a message that has passed other rules passes these. It is read again only if these may be stricter.

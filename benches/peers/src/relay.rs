@@ -108,10 +108,10 @@ impl Forward for Splicing {
         let mut encoder = Encoder::append_to(&mut self.out, Rules::json_rpc());
         self.decoder.feed(stream);
         while let Some(frame) = self.decoder.next_frame() {
-            let Ok(Frame::Message(message)) = frame else { panic!("{VALID}") };
+            let Ok(Frame::Message(message)) = &frame else { panic!("{VALID}") };
             let sent = match message {
-                Message::Request(_) | Message::Response(_) => encoder.with_id(&message, &self.id),
-                Message::Notification(_) => encoder.forward(&message),
+                Message::Request(_) | Message::Response(_) => encoder.with_id(message, &self.id),
+                Message::Notification(_) => encoder.forward(message),
             };
             sent.expect(VALID);
         }
