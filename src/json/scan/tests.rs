@@ -9,7 +9,7 @@ mod recorded;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 use super::super::explain::{Defect, Flaw, explain};
-use super::super::kernel;
+use super::super::{is_blank, kernel};
 use super::*;
 
 /// A text is JSON for serde_json if it is UTF-8 and can be skipped over: skipping decodes no string, so that lone
@@ -25,6 +25,7 @@ impl Members for Collected {
     fn member(&mut self, text: &[u8], member: Member) {
         let (key, value) = member.key_and_value(text);
         assert!(member.may_have_blanks || (key.start(), value.end()) == (member.span.start(), member.span.end()));
+        assert!(!member.may_have_blanks || text.iter().any(|&byte| is_blank(byte)));
         self.0.push((key.of(text).to_vec(), value.of(text).to_vec()));
     }
 }

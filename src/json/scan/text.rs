@@ -19,6 +19,8 @@ pub(super) struct Text<'a> {
     blanks: u64,
     /// Nonzero once some of it was not a space.
     controls: u64,
+    /// The bytes of the next block that belong to the buffer.
+    within: u64,
 }
 
 /// The masks of a block that concern strings. They have no bits after the end of the text.
@@ -39,7 +41,7 @@ impl<'a> Text<'a> {
     #[inline(always)]
     pub(super) fn new(Input { buffer, ends_at_line_feed, .. }: Input<'a>, at: usize) -> Self {
         let beyond_ascii = (usize::MAX, 0);
-        Self { buffer, text: buffer, ends_at_line_feed, at, beyond_ascii, blanks: 0, controls: 0 }
+        Self { buffer, text: buffer, ends_at_line_feed, at, beyond_ascii, blanks: 0, controls: 0, within: !0 }
     }
 
     #[inline(always)]
@@ -69,15 +71,19 @@ impl<'a> Text<'a> {
     }
 
     /// The next block, if the text goes on. A last block of fewer than 64 bytes is copied to `padded` and filled up with
-    /// spaces.
+    /// spaces, which don't count as blanks.
     #[inline(always)]
-    pub(super) fn block<'b>(&self, padded: &'b mut Option<Block>) -> Option<&'b Block>
+    pub(super) fn block<'b>(&mut self, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
         'a: 'b,
     {
         match self.text.get(self.at..self.at + BLOCK).and_then(<[u8]>::first_chunk) {
             Some(block) => Some(block),
-            None => pad(self.text.get(self.at..)?, padded),
+            None => {
+                let rest = self.text.get(self.at..)?;
+                self.within = !(!0 << (rest.len() % BLOCK));
+                pad(rest, padded)
+            }
         }
     }
 
@@ -93,8 +99,13 @@ impl<'a> Text<'a> {
     #[inline(always)]
     pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
         let masks = cpu.strings(block);
-        let mut masks =
-            TextMasks { within: !0, quote: masks.quote, backslash: masks.backslash, odd: masks.odd, control: 0 };
+        let mut masks = TextMasks {
+            within: self.within,
+            quote: masks.quote,
+            backslash: masks.backslash,
+            odd: masks.odd,
+            control: 0,
+        };
         if masks.odd != 0 {
             let line_feed = cpu.line_feeds(block);
             if self.ends_at_line_feed && line_feed != 0 {
