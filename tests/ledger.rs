@@ -246,7 +246,9 @@ fn cancelled_requests_are_answered_as_their_dialect_wants() {
         // Cancelled after its ticket was dropped, but before that was answered.
         drop(admit(&owed, "1").unwrap());
         assert!(owed.cancel(&Id::from(1)));
-        assert_eq!(owed.dropped().flat_map(said).collect::<Vec<_>>(), dropped);
+        let answers: Vec<_> = owed.dropped().collect();
+        assert_eq!(answers.len(), dropped.len()); // not even an empty one
+        assert_eq!(answers.into_iter().flat_map(said).collect::<Vec<_>>(), dropped);
         assert_eq!(owed.in_flight(), 0);
     }
 }
@@ -655,6 +657,12 @@ fn a_ticket_dropped_after_the_rest_was_answered_wakes() {
     assert_eq!((wakes.load(Ordering::Relaxed), owed.in_flight()), (1, 1));
     assert!(!owed.dropped().next().unwrap().accept().is_empty());
     assert_eq!(owed.in_flight(), 0);
+
+    // There is nothing to write for a ticket whose request has been answered.
+    let ticket = admit(&owed, "2").unwrap();
+    assert!(owed.answer_rest(&RpcError::internal()).into_iter().all(|answer| !answer.accept().is_empty()));
+    drop(ticket);
+    assert_eq!((wakes.load(Ordering::Relaxed), owed.in_flight(), owed.dropped().count()), (1, 0, 0));
 }
 
 /// A server may have a ledger for each of thousands of connections.
@@ -766,8 +774,19 @@ fn outbound_settles_once() {
     assert_eq!(asked.settle(&result(ids[2].as_json())), Err(Stray::Repeated));
     assert_eq!(asked.in_flight(), 1);
     asked.issue("e").unwrap();
+    assert_eq!(format!("{asked:?}"), "Outbound { in_flight: 2, limit: 10 }");
     assert_eq!(asked.drain().map(|(_, value)| value).collect::<Vec<_>>(), ["d", "e"]);
     assert_eq!(asked.in_flight(), 0);
+}
+
+/// An error gives the value back, and shows none of it.
+#[test]
+fn outbound_is_bounded() {
+    let mut asked = Outbound::new(1);
+    let id = asked.issue("a").unwrap();
+    let full = asked.issue("secret").unwrap_err();
+    assert_eq!((full.to_string(), format!("{full:?}")), ("too many requests in flight".into(), "Full(_)".into()));
+    assert_eq!((full.0, asked.withdraw(&id), asked.issue("b").is_ok()), ("secret", Some("a"), true));
 }
 
 #[test]
