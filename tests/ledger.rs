@@ -387,6 +387,20 @@ fn waiting_for_the_last_answer() {
     }
 }
 
+/// Tasks that poll are told apart by their wakers.
+#[test]
+fn tasks_wait_for_the_last_answer() {
+    let owed = Inbound::new(Rules::json_rpc(), 10);
+    let ticket = admit(&owed, "1").unwrap();
+    let alarms = [(); 2].map(|()| Arc::new(Alarm::default()));
+    let wakers = alarms.clone().map(Waker::from);
+    for which in [0, 1, 0, 1] {
+        assert!(owed.poll_idle(&mut Context::from_waker(&wakers[which])).is_pending());
+    }
+    assert!(!ticket.respond(&1).accept().is_empty());
+    assert_eq!(alarms.map(|alarm| alarm.count()), [1, 1]);
+}
+
 #[test]
 fn a_thread_waits_for_the_last_answer() {
     let owed = Inbound::new(Rules::json_rpc(), 1000);
