@@ -207,6 +207,22 @@ fn every_escape_at_every_place() {
     }
 }
 
+/// Whole blocks of a string that has escapes are skipped in a loop of their own.
+#[test]
+#[rustfmt::skip]
+fn long_strings_with_escapes() {
+    let pieces: [&[u8]; 11] = [
+        br"\\\\", br"\\", br"\n", br#"\""#, br"\u00e9", br"\u00g9", br"\x", b"\xc3\xa9", b"\xff", b"\xe2\x82", b"\x1f",
+    ];
+    // With escapes in each block, or in the first one alone.
+    for (piece, filler) in pieces.into_iter().flat_map(|piece| [(piece, &b"xy"[..]), (piece, br"\t")]) {
+        for at in 0..2 * BLOCK {
+            let before = [&br#""\n"#[..], &filler.repeat(BLOCK), &vec![b'z'; at]].concat();
+            check(&[&before, piece, &filler.repeat(BLOCK), b"\""].concat());
+        }
+    }
+}
+
 /// What is carried over a block without numbers is neither lost nor taken up again.
 #[test]
 #[rustfmt::skip]
