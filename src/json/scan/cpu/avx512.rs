@@ -257,17 +257,17 @@ impl Pack<Avx512> for Register {
 
     #[inline(always)]
     fn gather(_: Avx512, block: &Block, (): (), tokens: u64, _: u64) -> __m512i {
-        with_avx512!(_mm512_maskz_compress_epi8(tokens, load(block)))
+        with_avx512!(compressed(tokens, load(block)))
     }
 
     #[inline(always)]
     fn append(&mut self, _: Avx512, gathered: __m512i, count: u32) {
-        with_avx512!(self.tokens = _mm512_mask_expand_epi8(self.tokens, !0 << (count & 63), gathered));
+        with_avx512!(self.tokens = expanded(self.tokens, !0 << (count & 63), gathered));
     }
 
     #[inline(always)]
     fn set_aside(&mut self, _: Avx512, gathered: __m512i, room: u32) {
-        with_avx512!(self.rest = _mm512_maskz_compress_epi8(!0 << (room & 63), gathered));
+        with_avx512!(self.rest = compressed(!0 << (room & 63), gathered));
     }
 
     #[inline(always)]
@@ -290,9 +290,9 @@ impl Pack<Avx512> for Register {
     #[inline(always)]
     fn restart(&mut self, _: Avx512, count: u32) {
         with_avx512!({
-            let judged = _mm512_maskz_compress_epi8(!0 << ((count - JUDGED) & 63), self.tokens);
-            self.tokens = _mm512_mask_expand_epi8(judged, !0 << JUDGED, self.rest);
-            self.rest = _mm512_maskz_compress_epi8(!0 << (TOKENS - JUDGED), self.rest);
+            let judged = compressed(!0 << ((count - JUDGED) & 63), self.tokens);
+            self.tokens = expanded(judged, !0 << JUDGED, self.rest);
+            self.rest = compressed(!0 << (TOKENS - JUDGED), self.rest);
         });
     }
 }
@@ -307,6 +307,65 @@ impl Pack<Avx512> for Register {
 unsafe fn load(block: &Block) -> __m512i {
     // SAFETY: a block is 64 bytes, one vector, and this load needs no alignment.
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+}
+
+/// The bytes of `v` in `mask`, moved together, and zeros after them.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 VBMI2.
+#[cfg(not(wireline_bochs))]
+#[inline(always)]
+unsafe fn compressed(mask: u64, v: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_maskz_compress_epi8(mask, v) }
+}
+
+/// `before`, with bytes of `v` in the places of `mask`, one after the other.
+///
+/// # Safety
+///
+/// The CPU must have AVX-512 VBMI2.
+#[cfg(not(wireline_bochs))]
+#[inline(always)]
+unsafe fn expanded(before: __m512i, mask: u64, v: __m512i) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512.
+    unsafe { _mm512_mask_expand_epi8(before, mask, v) }
+}
+
+/// The same without these instructions, most results of which are wrong in Bochs 2.7. `.ci/avx512` tests everything else.
+#[cfg(wireline_bochs)]
+use bochs::{compressed, expanded};
+
+#[cfg(wireline_bochs)]
+mod bochs {
+    use super::*;
+
+    pub(super) unsafe fn compressed(mask: u64, v: __m512i) -> __m512i {
+        let (from, mut to) = (bytes(v), [0; BLOCK]);
+        to.iter_mut().zip(places(mask)).for_each(|(to, at)| *to = from[at]);
+        vector(to)
+    }
+
+    pub(super) unsafe fn expanded(before: __m512i, mask: u64, v: __m512i) -> __m512i {
+        let (from, mut to) = (bytes(v), bytes(before));
+        from.iter().zip(places(mask)).for_each(|(from, at)| to[at] = *from);
+        vector(to)
+    }
+
+    fn places(mask: u64) -> impl Iterator<Item = usize> {
+        (0..BLOCK).filter(move |at| mask >> at & 1 != 0)
+    }
+
+    fn bytes(v: __m512i) -> Block {
+        // SAFETY: both are 64 bytes, of any value.
+        unsafe { std::mem::transmute(v) }
+    }
+
+    fn vector(bytes: Block) -> __m512i {
+        // SAFETY: both are 64 bytes, of any value.
+        unsafe { std::mem::transmute(bytes) }
+    }
 }
 
 /// # Safety
