@@ -193,17 +193,20 @@ mod tests {
     #[test]
     fn is_a_stack_down_to_the_deepest() {
         let mut nesting = Nesting::default();
-        let mut model = vec![false];
-        for i in 0..DEEPEST {
-            let curly = i % 3 == 0 || i % 64 == 63;
-            nesting.push(curly);
-            model.push(curly);
-        }
-        while let Some(innermost) = model.pop() {
-            assert_eq!(nesting.in_object() != 0, innermost);
-            assert_eq!(nesting.depth() as usize, model.len());
-            if nesting.depth() > 0 {
-                nesting.pop();
+        // Nothing is left of the first kinds when the second, which are the opposite, take their places.
+        for opposite in [false, true] {
+            let mut model = vec![false];
+            for i in 0..DEEPEST {
+                let curly = (i % 3 == 0 || i % 64 == 63) ^ opposite;
+                nesting.push(curly);
+                model.push(curly);
+            }
+            while let Some(innermost) = model.pop() {
+                assert_eq!(nesting.in_object() != 0, innermost);
+                assert_eq!(nesting.depth() as usize, model.len());
+                if nesting.depth() > 0 {
+                    nesting.pop();
+                }
             }
         }
     }
