@@ -396,6 +396,7 @@ mod tests {
         assert_eq!(id("18446744073709551616").as_u64(), None);
         assert_eq!(id("1.5").as_i64(), None);
         assert_eq!(id("1e30").as_u64(), None);
+        assert_eq!(id("1e99999999999999999999").as_u64(), None);
         assert_eq!(id("0.0").as_u64(), Some(0));
         assert_eq!(id("-1").as_u64(), None);
         assert_eq!(id("\"17\"").as_i64(), None);
