@@ -333,7 +333,8 @@ unsafe fn expanded(before: __m512i, mask: u64, v: __m512i) -> __m512i {
     unsafe { _mm512_mask_expand_epi8(before, mask, v) }
 }
 
-/// The same without these instructions, most results of which are wrong in Bochs 2.7. `.ci/avx512` tests everything else.
+/// The same without these instructions, which Bochs 2.7 gets wrong: VPEXPANDB mostly, VPCOMPRESSB with a full mask. So
+/// `.ci/avx512` tests everything but them.
 #[cfg(wireline_bochs)]
 use bochs::{compressed, expanded};
 
