@@ -12,8 +12,8 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq, SerializeStruct, Serial
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wireline::{
-    AnswerWithoutId, Decoder, EncodeError, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message, RawJson, RpcError,
-    Rules, to_line,
+    AnswerWithoutId, BatchEncoder, Decoder, EncodeError, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message,
+    RawJson, RpcError, Rules, to_line,
 };
 
 /// A string of pieces that are likely to break a line or a string literal.
@@ -124,7 +124,13 @@ impl Arbitrary for Sent {
             0 => Id::from(i64::arbitrary(g)).as_json().to_owned(),
             1 => "123456789012345678901234567890".to_owned(),
             2 => "\"\\u00e9\\/\"".to_owned(),
-            _ => Id::from(Hostile::arbitrary(g).0.as_str()).as_json().to_owned(),
+            _ => loop {
+                // A longer one would be refused, in all dialects.
+                let id = Id::from(Hostile::arbitrary(g).0);
+                if id.as_json().len() <= Rules::json_rpc().limits().max_id_len {
+                    break id.as_json().to_owned();
+                }
+            },
         };
         let Hostile(method) = Hostile::arbitrary(g);
         match u8::arbitrary(g) % 4 {
@@ -751,6 +757,107 @@ fn a_batch_takes_all_kinds_of_messages() {
     ];
     let found = common::decode(Rules::json_rpc(), [&encoder.take()[..]]);
     assert_eq!(found, [format!("batch [{}]", entries.join(" | "))]);
+}
+
+/// Params that ignore the failure of an element.
+struct IgnoresFailure;
+
+impl Serialize for IgnoresFailure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut elements = serializer.serialize_seq(None)?;
+        let _ = elements.serialize_element(&FailsHalfway);
+        elements.end()
+    }
+}
+
+/// The first failure is the one reported, also where the rules would refuse what has been written.
+#[test]
+fn an_ignored_failure_is_reported() {
+    for rules in [Rules::json_rpc(), Rules::mcp()] {
+        let mut encoder = Encoder::new(rules);
+        let error = encoder.notification("m", &IgnoresFailure).unwrap_err();
+        assert_eq!(error.kind(), EncodeErrorKind::Serialize);
+        let source = std::error::Error::source(&error).unwrap();
+        assert_eq!(source.to_string(), "an error in a nested value was ignored");
+        assert_eq!(encoder.as_bytes(), b"");
+    }
+}
+
+/// The ways to write a message, to any destination.
+macro_rules! ways {
+    ($encoder:ident) => {
+        [
+            |$encoder| $encoder.request(&Id::from(1), "m", &[2]),
+            |$encoder| $encoder.request(&Id::from(1), "m", &()),
+            |$encoder| $encoder.notification("a longer method\n", &[2]),
+            |$encoder| $encoder.notification("m", &()),
+            |$encoder| $encoder.response(&Id::from("one"), "result"),
+            |$encoder| $encoder.error(&Id::from(1), &RpcError::internal()),
+            |$encoder| {
+                $encoder.error(&Id::from(1), &RpcError::internal().with_data(&[1]).unwrap())
+            },
+            |$encoder| $encoder.message(&json!({"jsonrpc": "2.0", "method": "m"})),
+            |$encoder| $encoder.raw(br#"{"jsonrpc":"2.0","method":"m"}"#),
+            |$encoder| $encoder.forward(&message(br#"{"jsonrpc":"2.0","method":"m"}"#)),
+            |$encoder| {
+                $encoder.with_id(&message(br#"{"jsonrpc":"2.0","method":"m","id":1}"#), &Id::from(17))
+            },
+        ]
+    };
+}
+
+fn message(line: &[u8]) -> Message<'_> {
+    match Frame::parse(line, &Rules::json_rpc()) {
+        Ok(Frame::Message(message)) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whatever is written, and wherever: the limit counts neither the line feed nor what comes before the line, and the
+/// offset of an error counts from the start of the message.
+#[test]
+fn every_message_fits_exactly() {
+    type Alone = fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>;
+    type InBatch = fn(&mut BatchEncoder<'_>) -> Result<(), EncodeError>;
+    let (alone, in_batch): (&[Alone], &[InBatch]) = (&ways!(encoder), &ways!(encoder));
+    let first = r#"[{"jsonrpc":"2.0","method":"first"},"#;
+    for (nth, (alone, in_batch)) in alone.iter().zip(in_batch).enumerate() {
+        let mut whole = BytesMut::new();
+        alone(&mut Encoder::append_to(&mut whole, Rules::json_rpc())).unwrap();
+        whole.truncate(whole.len() - 1);
+        for less in [0, 1, 5] {
+            let mut out = BytesMut::from("before\n");
+            let mut encoder = Encoder::append_to(&mut out, Rules::json_rpc().max_line_len(whole.len() - less));
+            let done = alone(&mut encoder).map_err(|error| (error.kind(), error.offset()));
+            let too_long = EncodeErrorKind::Rule(FaultKind::LineTooLong);
+            if less == 0 {
+                assert_eq!(done, Ok(()), "way {nth}");
+                assert_eq!(out, [b"before\n", &whole[..], b"\n"].concat(), "way {nth}");
+            } else {
+                assert_eq!(done, Err((too_long, Some(whole.len() - less))), "way {nth}");
+                assert_eq!(out, "before\n", "way {nth}");
+            }
+
+            // A bracket follows, for which an entry must leave room.
+            let limit = first.len() + whole.len() + 1 - less;
+            let mut encoder = Encoder::new(Rules::json_rpc().max_line_len(limit));
+            let mut done = Ok(());
+            encoder
+                .batch(|batch| {
+                    batch.notification("first", &())?;
+                    done = in_batch(batch).map_err(|error| (error.kind(), error.offset()));
+                    Ok(())
+                })
+                .unwrap();
+            if less == 0 {
+                assert_eq!(done, Ok(()), "way {nth}");
+                assert_eq!(encoder.as_bytes(), [first.as_bytes(), &whole, b"]\n"].concat(), "way {nth}");
+            } else {
+                assert_eq!(done, Err((too_long, Some(whole.len() + 1 - less))), "way {nth}");
+                assert_eq!(encoder.as_bytes(), [&first.as_bytes()[..first.len() - 1], b"]\n"].concat(), "way {nth}");
+            }
+        }
+    }
 }
 
 #[test]

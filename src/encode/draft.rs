@@ -4,15 +4,14 @@ use bytes::BytesMut;
 use serde::Serialize;
 
 use crate::decode::Reply;
+use crate::json::escape::append_spliced;
 use crate::json::is_blank;
 use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
 
 use super::error::{EncodeError, EncodeErrorKind};
 use super::null_params;
 use super::rpc_error::RpcError;
-use super::serializer::{self, Bounds};
-
-const NULL_PARAMS: &[u8] = br#","params":null"#;
+use super::serializer::{self, Bounds, Done, Writer};
 
 /// A line, or an entry of a batch, that is being written. When dropped before it is `whole`, it is removed again.
 pub(crate) struct Draft<'d> {
@@ -26,6 +25,7 @@ pub(crate) struct Draft<'d> {
     pub(crate) from: usize,
     /// How many brackets are around the message.
     pub(crate) depth: u32,
+    /// Whether it has been written to its end. A line ends with a line feed.
     pub(crate) whole: bool,
 }
 
@@ -51,70 +51,69 @@ impl<'d> Draft<'d> {
         params: &(impl Serialize + ?Sized),
     ) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        self.check_id(id.as_json(), Kind::Request)?;
-        self.text(br#"{"jsonrpc":"2.0","id":"#)?;
-        self.text(id.as_json().as_bytes())?;
-        self.text(br#","method":"#)?;
-        self.call(method, params)
+        let id = id.as_json();
+        self.check_id(id, Kind::Request)?;
+        let permits = self.rules.permits;
+        self.write(|writer| {
+            writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","method":""#)?;
+            writer.escaped(b"", method, br#"","params":"#)?;
+            write_params(writer, params, permits)
+        })
     }
 
     pub(crate) fn notification(&mut self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        self.text(br#"{"jsonrpc":"2.0","method":"#)?;
-        self.call(method, params)
-    }
-
-    fn call(&mut self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
-        serializer::append_str(self.out, method, self.bounds(0))?;
-        let end = self.out.len();
-        // Null params are removed again, so they may exceed the limit.
-        self.out.extend_from_slice(br#","params":"#);
-        let from = self.out.len();
-        serializer::append(self.out, params, self.bounds(NULL_PARAMS.len()))?;
-        match &self.out[from..] {
-            b"null" => self.out.truncate(end),
-            [b'{', ..] => {}
-            [b'[', ..] if self.rules.permits.contains(Permits::ARRAY_PARAMS) => {}
-            _ => return Err(EncodeError::rule(FaultKind::InvalidParams, from - self.start)),
-        }
-        self.text(b"}")
+        let permits = self.rules.permits;
+        self.write(|writer| {
+            writer.escaped(br#"{"jsonrpc":"2.0","method":""#, method, br#"","params":"#)?;
+            write_params(writer, params, permits)
+        })
     }
 
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        self.check_id(id.as_json(), Kind::Result)?;
-        let before: [&[u8]; 3] = [br#"{"jsonrpc":"2.0","id":"#, id.as_json().as_bytes(), br#","result":"#];
-        let from = serializer::append_between(self.out, before, result, b"}", self.bounds(0))?;
-        if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(from) != Some(&b'{') {
-            return Err(EncodeError::rule(FaultKind::InvalidResult, from - self.start));
+        let id = id.as_json();
+        self.check_id(id, Kind::Result)?;
+        let start = self.write(|writer| {
+            writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","result":"#)?;
+            let start = writer.position();
+            writer.value(result)?;
+            writer.put([b"}"])?;
+            Ok(start)
+        })?;
+        if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(start) != Some(&b'{') {
+            self.whole = false;
+            return Err(EncodeError::rule(FaultKind::InvalidResult, start - self.start));
         }
         Ok(())
     }
 
     pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
         self.check_depth(2)?;
-        self.text(br#"{"jsonrpc":"2.0","#)?;
+        let id = id.map(Id::as_json);
         match id {
-            Some(id) => {
-                self.check_id(id.as_json(), Kind::Error)?;
-                self.text(br#""id":"#)?;
-                self.text(id.as_json().as_bytes())?;
-                self.text(b",")?;
-            }
+            Some(id) => self.check_id(id, Kind::Error)?,
             None if self.rules.permits.contains(Permits::ERROR_WITHOUT_ID) => {}
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
-        self.text(br#""error":{"code":"#)?;
-        serializer::append_i64(self.out, error.code(), self.bounds(0))?;
-        self.text(br#","message":"#)?;
-        serializer::append_str(self.out, error.message(), self.bounds(0))?;
-        if let Some(data) = error.data() {
-            self.text(br#","data":"#)?;
-            self.text(data)?;
+        let write = |writer: &mut Writer<'_>| {
+            match id {
+                Some(id) => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","error":{"code":"#)?,
+                None => writer.put([br#"{"jsonrpc":"2.0","error":{"code":"#])?,
+            }
+            writer.i64(false, error.code())?;
+            writer.escaped(br#","message":""#, error.message(), b"\"")?;
+            if let Some(data) = error.data() {
+                writer.put([br#","data":"#, data])?;
+            }
+            writer.put([b"}}"])
+        };
+        if error.data().is_none() {
+            return self.write(write);
         }
-        self.text(b"}}")?;
         // The data was valid when it was added to the error, but may be too deep for these rules.
-        if error.data().is_some() { self.check_rules() } else { Ok(()) }
+        serializer::append(self.out, self.bounds(), write)?;
+        self.check_rules()
     }
 
     pub(crate) fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
@@ -126,8 +125,9 @@ impl<'d> Draft<'d> {
     }
 
     pub(crate) fn message(&mut self, message: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
-        let bounds = self.bounds(0);
-        serializer::append(self.out, message, Bounds { depth: bounds.depth + 1, ..bounds })?;
+        let bounds = self.bounds();
+        let bounds = Bounds { depth: bounds.depth + 1, ..bounds };
+        serializer::append(self.out, bounds, |writer| writer.value(message))?;
         self.check_rules()
     }
 
@@ -177,16 +177,32 @@ impl<'d> Draft<'d> {
         let id = id.as_json();
         self.check_id(id, envelope.kind)?;
         let range = envelope.id.range();
-        serializer::append_spliced(self.out, text.as_bytes(), range, id.as_bytes(), self.bounds(0))?;
-        self.check_again(envelope)
+        self.check_room(text.len() - range.len() + id.len())?;
+        let line_feed = self.passes(envelope) && envelope.is_one_line;
+        append_spliced(self.out, text.as_bytes(), range, id.as_bytes(), line_feed);
+        self.whole = line_feed;
+        if line_feed { Ok(()) } else { self.check_again(envelope) }
     }
 
-    /// The bounds of a payload that may exceed the line limit by `excess`.
-    fn bounds(&self, excess: usize) -> Bounds {
+    /// Writes a whole message, and if it is a line, its line feed.
+    #[inline(always)]
+    fn write<R>(
+        &mut self,
+        write: impl FnOnce(&mut Writer<'_>) -> Result<R, serde_json::Error>,
+    ) -> Result<R, EncodeError> {
+        let line_feed = self.depth == 0;
+        let written = serializer::append(self.out, Bounds { line_feed, ..self.bounds() }, write)?;
+        self.whole = line_feed;
+        Ok(written)
+    }
+
+    /// The bounds of a message, in which one bracket does not count.
+    fn bounds(&self) -> Bounds {
         Bounds {
             start: self.start,
-            end: self.line.saturating_add(self.rules.limits.max_line_len).saturating_add(excess),
+            end: self.line.saturating_add(self.rules.limits.max_line_len),
             depth: self.rules.max_depth_u32().saturating_sub(self.depth + 1),
+            line_feed: false,
         }
     }
 
@@ -201,7 +217,7 @@ impl<'d> Draft<'d> {
         if self.out.len() - self.line + additional <= limit {
             return Ok(());
         }
-        Err(EncodeError::rule(FaultKind::LineTooLong, limit))
+        Err(EncodeError::rule(FaultKind::LineTooLong, self.line.saturating_add(limit).saturating_sub(self.start)))
     }
 
     /// Checks that the message may open this many brackets of its own.
@@ -217,10 +233,15 @@ impl<'d> Draft<'d> {
         envelope::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
+    /// Whether a message that has passed other rules is certain to pass these.
+    fn passes(&self, before: &Envelope) -> bool {
+        self.depth == 0 && self.rules.standard().covers(before.passed)
+    }
+
     /// Checks that a message that has passed other rules passes these. It is read again only if these may be stricter.
     #[inline]
     fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
-        if !self.rules.standard().covers(before.passed) || self.depth > 0 {
+        if !self.passes(before) {
             self.check_rules()?;
         }
         if !before.is_one_line {
@@ -254,6 +275,21 @@ impl<'d> Draft<'d> {
             }
         }
     }
+}
+
+/// Writes params after their name, and the bracket that ends the message. Null params are taken back with their name,
+/// and count towards no limit.
+#[inline(always)]
+fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), permits: Permits) -> Done {
+    let start = writer.position();
+    writer.value(params)?;
+    match writer.since(start) {
+        b"null" => writer.take_back(br#","params":null"#.len()),
+        [b'{', ..] => {}
+        [b'[', ..] if permits.contains(Permits::ARRAY_PARAMS) => {}
+        _ => return Err(writer.refuse(start, FaultKind::InvalidParams)),
+    }
+    writer.put([b"}"])
 }
 
 /// `text` without the white space around it.

@@ -413,8 +413,10 @@ fn append_line(
 ) -> Result<(), EncodeError> {
     let mut draft = Draft::line(out, rules);
     write(&mut draft).inspect_err(EncodeError::log)?;
-    draft.out.extend_from_slice(b"\n");
-    draft.whole = true;
+    if !draft.whole {
+        draft.out.extend_from_slice(b"\n");
+        draft.whole = true;
+    }
     Ok(())
 }
 

@@ -81,7 +81,8 @@ impl RpcError {
     /// The data can't be written as JSON.
     pub fn with_data(mut self, data: &(impl Serialize + ?Sized)) -> Result<Self, EncodeError> {
         let mut json = BytesMut::new();
-        serializer::append(&mut json, data, Bounds { start: 0, end: usize::MAX, depth: DEEPEST })?;
+        let bounds = Bounds { start: 0, end: usize::MAX, depth: DEEPEST, line_feed: false };
+        serializer::append(&mut json, bounds, |writer| writer.value(data))?;
         self.data = Some(json);
         Ok(self)
     }

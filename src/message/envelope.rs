@@ -391,7 +391,8 @@ fn first(text: &[u8], value: Span) -> Option<u8> {
 /// Checks that `json`, a JSON text, may be the id of a message of this kind.
 #[inline]
 pub(crate) fn check_id(json: &str, kind: Kind, rules: &Rules) -> Result<(), FaultKind> {
-    if !has_permitted_type(json.as_bytes(), kind, rules.permits) || !is_decodable(json) {
+    let is_string = json.starts_with('"');
+    if !has_permitted_type(json.as_bytes(), kind, rules.permits) || is_string && !string::is_decodable(json) {
         return Err(FaultKind::InvalidId);
     }
     if json.len() > rules.longest_id() { Err(FaultKind::IdTooLong) } else { Ok(()) }

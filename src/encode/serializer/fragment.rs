@@ -116,7 +116,7 @@ impl Writer<'_> {
         let depth = self.depth.min(DEEPEST);
         let Some(scanned) = kernel::current().scan(bytes.into(), depth, &mut ()) else {
             let defect = explain(bytes, depth).unwrap_or(Defect { flaw: Flaw::UnexpectedByte, at: 0 });
-            return Err(self.fail_at(defect.at, Cause::Defect(defect), "expected a raw value to be JSON"));
+            return Err(self.fail_at(defect.at, Cause::Rule(defect.flaw.into()), "expected a raw value to be JSON"));
         };
         if claim == Claim::Number && !matches!(bytes.first(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.fail(Cause::Serialize, "expected a raw number to be a number"));

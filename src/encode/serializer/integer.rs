@@ -8,7 +8,7 @@ const E16: u64 = E8 * E8;
 
 impl Writer<'_> {
     #[inline(always)]
-    pub(super) fn i64(&mut self, comma: bool, number: i64) -> Done {
+    pub(crate) fn i64(&mut self, comma: bool, number: i64) -> Done {
         self.number(comma, number < 0, number.unsigned_abs())
     }
 

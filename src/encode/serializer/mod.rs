@@ -25,7 +25,6 @@ mod model;
 mod tests;
 
 use std::mem;
-use std::ops::Range;
 
 use bytes::BytesMut;
 use serde::Serialize;
@@ -34,7 +33,6 @@ use serde_json::Error;
 
 use crate::encode::error::{EncodeError, EncodeErrorKind};
 use crate::json::escape::{Cursor, Full};
-use crate::json::explain::Defect;
 use crate::message::FaultKind;
 use value::Place;
 
@@ -43,81 +41,33 @@ use value::Place;
 pub(crate) struct Bounds {
     /// Where the message starts in the buffer; offsets in errors count from here.
     pub(crate) start: usize,
-    /// How long the buffer may become.
+    /// How long the buffer may become, apart from a line feed.
     pub(crate) end: usize,
     /// How many brackets may still be opened.
     pub(crate) depth: u32,
+    /// Whether to add a line feed at the end.
+    pub(crate) line_feed: bool,
 }
 
-/// Appends `value` as compact JSON on one line, or nothing.
-#[inline]
-pub(crate) fn append<T: Serialize + ?Sized>(out: &mut BytesMut, value: &T, bounds: Bounds) -> Result<(), EncodeError> {
-    let mut writer = Writer::new(out, bounds);
-    let done = value.serialize(Place::new(&mut writer, false));
-    writer.finish(done, bounds)
-}
-
-/// Appends `before`, `value` as compact JSON on one line, and `after`; or nothing. Returns where the value starts.
+/// Appends what `write` writes, or nothing.
 ///
-/// Appending an envelope piece by piece takes as long as serializing a small payload; this is faster. Brackets in
-/// `before` and `after` do not count towards the depth.
+/// A message is written in one go: appending it piece by piece takes as long as serializing a small payload.
 #[inline]
-pub(crate) fn append_between<T: Serialize + ?Sized, const N: usize>(
+pub(crate) fn append<R>(
     out: &mut BytesMut,
-    before: [&[u8]; N],
-    value: &T,
-    after: &[u8],
     bounds: Bounds,
-) -> Result<usize, EncodeError> {
+    write: impl FnOnce(&mut Writer<'_>) -> Result<R, Error>,
+) -> Result<R, EncodeError> {
     let mut writer = Writer::new(out, bounds);
-    let mut start = 0;
-    let done = writer.put_few(before).and_then(|()| {
-        start = writer.cursor.position();
-        value.serialize(Place::new(&mut writer, false))?;
-        writer.put_few([after])
-    });
-    writer.finish(done, bounds)?;
-    Ok(start)
-}
-
-/// Appends `text` with `instead` in place of the bytes in `range`, or nothing.
-#[inline]
-pub(crate) fn append_spliced(
-    out: &mut BytesMut,
-    text: &[u8],
-    range: Range<usize>,
-    instead: &[u8],
-    bounds: Bounds,
-) -> Result<(), EncodeError> {
-    let mut cursor = Cursor::new(out, bounds.end);
-    let done = cursor.put_start(text, range.start);
-    let done = done.and_then(|()| cursor.put_few(false, instead)).and_then(|()| cursor.put([&text[range.end..]]));
-    let at = cursor.position();
-    let done = done.and_then(|()| cursor.commit());
-    done.map_err(|Full| Failure { cause: Cause::TooLong, at }.into_error(None, bounds))
-}
-
-/// Appends `text` as a string literal, or nothing.
-#[inline]
-pub(crate) fn append_str(out: &mut BytesMut, text: &str, bounds: Bounds) -> Result<(), EncodeError> {
-    let mut writer = Writer::new(out, bounds);
-    let done = writer.string(false, text);
-    writer.finish(done, bounds)
-}
-
-/// Appends an integer, or nothing.
-#[inline]
-pub(crate) fn append_i64(out: &mut BytesMut, number: i64, bounds: Bounds) -> Result<(), EncodeError> {
-    let mut writer = Writer::new(out, bounds);
-    let done = writer.i64(false, number);
-    writer.finish(done, bounds)
+    let written = write(&mut writer);
+    writer.finish(written, bounds)
 }
 
 /// What each method of a serializer returns.
-type Done = Result<(), Error>;
+pub(crate) type Done = Result<(), Error>;
 
-/// What a [`Place`] writes to; places implement [`serde::Serializer`].
-struct Writer<'b> {
+/// What messages are written with, and what a [`Place`] writes to; places implement [`serde::Serializer`].
+pub(crate) struct Writer<'b> {
     cursor: Cursor<'b>,
     /// How many brackets may still be opened.
     depth: u32,
@@ -135,14 +85,12 @@ struct Failure {
 /// Why serialization fails.
 #[derive(Clone, Copy)]
 enum Cause {
-    /// A `Serialize` failed or broke the rules.
+    /// A `Serialize` failed, or misused the serializer.
     Serialize,
     NonFinite,
     LineBreak,
     TooLong,
-    TooDeep,
-    /// A fragment is not a JSON value.
-    Defect(Defect),
+    Rule(FaultKind),
 }
 
 impl<'b> Writer<'b> {
@@ -153,33 +101,81 @@ impl<'b> Writer<'b> {
 
     /// Commits the output, unless something failed.
     #[inline(always)]
-    fn finish(self, done: Done, bounds: Bounds) -> Result<(), EncodeError> {
+    fn finish<R>(&mut self, written: Result<R, Error>, bounds: Bounds) -> Result<R, EncodeError> {
         let at = self.cursor.position();
-        match (done, self.failure) {
-            (Ok(()), None) => {
-                self.cursor.commit().map_err(|Full| Failure { cause: Cause::TooLong, at }.into_error(None, bounds))
-            }
-            (done, failure) => {
-                Err(failure.unwrap_or(Failure { cause: Cause::Serialize, at }).into_error(done.err(), bounds))
+        match (written, self.failure) {
+            (Ok(written), None) => match self.cursor.commit(bounds.line_feed) {
+                Ok(()) => Ok(written),
+                Err(Full) => Err(Failure { cause: Cause::TooLong, at }.into_error(None, bounds)),
+            },
+            (written, failure) => {
+                Err(failure.unwrap_or(Failure { cause: Cause::Serialize, at }).into_error(written.err(), bounds))
             }
         }
+    }
+
+    /// Writes a value as compact JSON. Fails even if the `Serialize` has ignored a failure.
+    #[inline(always)]
+    pub(crate) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        value.serialize(Place::new(self, false))?;
+        if self.failure.is_some() { Err(ignored()) } else { Ok(()) }
+    }
+
+    /// Writes `before`, `middle` and `after`, none of which count towards the depth.
+    #[inline(always)]
+    pub(crate) fn around<const B: usize, const A: usize>(
+        &mut self,
+        before: &[u8; B],
+        middle: &[u8],
+        after: &[u8; A],
+    ) -> Done {
+        let done = self.cursor.put_around(before, middle, after);
+        self.fits(done)
+    }
+
+    /// Writes `before`, `text` with whatever escapes it needs in a string, and `after`.
+    #[inline(always)]
+    pub(crate) fn escaped<const B: usize, const A: usize>(
+        &mut self,
+        before: &[u8; B],
+        text: &str,
+        after: &[u8; A],
+    ) -> Done {
+        let done = self.cursor.put_string(false, before, text, after);
+        self.fits(done)
+    }
+
+    /// Where in the buffer the output ends.
+    #[inline(always)]
+    pub(crate) fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// The output from `start` on.
+    #[inline(always)]
+    pub(crate) fn since(&mut self, start: usize) -> &[u8] {
+        self.cursor.since(start)
+    }
+
+    /// Removes the last `len` bytes of the output.
+    #[inline(always)]
+    pub(crate) fn take_back(&mut self, len: usize) {
+        self.cursor.take_back(len);
+    }
+
+    /// Records that the output at `at` breaks a rule.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&mut self, at: usize, kind: FaultKind) -> Error {
+        self.failure.get_or_insert(Failure { cause: Cause::Rule(kind), at });
+        Error::custom("against the rules")
     }
 
     /// Writes `pieces`, one after the other.
     #[inline(always)]
-    fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
+    pub(crate) fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
         let done = self.cursor.put(pieces);
         self.fits(done)
-    }
-
-    /// [`put`](Self::put) for short pieces whose lengths are known only at run time.
-    #[inline(always)]
-    fn put_few<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Done {
-        for piece in pieces {
-            let done = self.cursor.put_few(false, piece);
-            self.fits(done)?;
-        }
-        Ok(())
     }
 
     /// Writes a comma if one is due, and a string with its quotes.
@@ -203,8 +199,7 @@ impl<'b> Writer<'b> {
     /// [`name`](Self::name) for names known only at run time.
     #[inline(always)]
     fn key(&mut self, before: u8, name: &str) -> Done {
-        let done = self.cursor.put_string(false, &[before, b'"'], name, b"\":");
-        self.fits(done)
+        self.escaped(&[before, b'"'], name, b"\":")
     }
 
     /// Counts an opening bracket.
@@ -215,7 +210,7 @@ impl<'b> Writer<'b> {
                 self.depth = depth;
                 Ok(())
             }
-            None => Err(self.fail(Cause::TooDeep, "nested too deeply")),
+            None => Err(self.fail(Cause::Rule(FaultKind::TooDeep), "nested too deeply")),
         }
     }
 
@@ -312,16 +307,22 @@ impl Failure {
     #[inline(never)]
     fn into_error(self, error: Option<Error>, bounds: Bounds) -> EncodeError {
         let offset = self.at.saturating_sub(bounds.start);
-        let error = || error.unwrap_or_else(|| Error::custom("an error in a nested value was ignored"));
+        let error = || error.unwrap_or_else(ignored);
         match self.cause {
             Cause::Serialize => EncodeError::serialize(EncodeErrorKind::Serialize, offset, error()),
             Cause::NonFinite => EncodeError::serialize(EncodeErrorKind::NonFiniteFloat, offset, error()),
             Cause::LineBreak => EncodeError::line_break(offset),
             Cause::TooLong => EncodeError::rule(FaultKind::LineTooLong, bounds.end.saturating_sub(bounds.start)),
-            Cause::TooDeep => EncodeError::rule(FaultKind::TooDeep, offset),
-            Cause::Defect(defect) => EncodeError::rule(defect.flaw.into(), offset),
+            Cause::Rule(kind) => EncodeError::rule(kind, offset),
         }
     }
+}
+
+/// What a `Serialize` should have returned.
+#[cold]
+#[inline(never)]
+fn ignored() -> Error {
+    Error::custom("an error in a nested value was ignored")
 }
 
 /// Whether `text` is short and needs no escape. For constants, compilers know the answer.

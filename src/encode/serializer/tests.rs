@@ -12,11 +12,15 @@ use crate::json::escape::Escaper;
 use crate::json::scan::DEEPEST;
 use crate::json::{RAW_FRAGMENT, ask_for_fragment, fragment_was_asked};
 
-const UNBOUNDED: Bounds = Bounds { start: 0, end: usize::MAX, depth: u32::MAX };
+const UNBOUNDED: Bounds = Bounds { start: 0, end: usize::MAX, depth: u32::MAX, line_feed: false };
+
+fn append_value<T: Serialize + ?Sized>(out: &mut BytesMut, value: &T, bounds: Bounds) -> Result<(), EncodeError> {
+    append(out, bounds, |writer| writer.value(value))
+}
 
 fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, EncodeError> {
     let mut out = BytesMut::new();
-    append(&mut out, value, UNBOUNDED)?;
+    append_value(&mut out, value, UNBOUNDED)?;
     Ok(String::from_utf8(out.into()).unwrap())
 }
 
@@ -48,7 +52,7 @@ fn whatever_the_data_model_can_say() {
             let append = |end: usize, depth: u32| {
                 let mut out = BytesMut::with_capacity(7 + usize::from(spare));
                 out.extend_from_slice(b"before ");
-                let done = append(&mut out, &value, Bounds { start: 7, end, depth });
+                let done = append_value(&mut out, &value, Bounds { start: 7, end, depth, line_feed: false });
                 (out, done.map_err(|error| error.kind()))
             };
             let end = 7 + json.len();
@@ -73,7 +77,7 @@ fn integers_of_every_length() {
         if let Ok(number) = i64::try_from(number) {
             assert_eq!(to_json(&number).unwrap(), number.to_string());
             let mut out = BytesMut::new();
-            append_i64(&mut out, number, UNBOUNDED).unwrap();
+            append(&mut out, UNBOUNDED, |writer| writer.i64(false, number)).unwrap();
             assert_eq!(out, number.to_string());
         }
         if let Ok(number) = u64::try_from(number) {
@@ -92,13 +96,44 @@ fn integers_of_every_length() {
 }
 
 #[test]
-fn strings_alone() {
-    let mut out = BytesMut::from("[");
-    append_str(&mut out, "tools/\"call\"\n", Bounds { start: 0, end: 19, depth: 0 }).unwrap();
-    assert_eq!(out, "[\"tools/\\\"call\\\"\\n\"");
-    let error = append_str(&mut out, "x", Bounds { start: 1, end: 20, depth: 0 }).unwrap_err();
-    assert_eq!((error.kind(), error.offset()), (EncodeErrorKind::Rule(FaultKind::LineTooLong), Some(19)));
-    assert_eq!(out, "[\"tools/\\\"call\\\"\\n\"");
+fn pieces_of_messages() {
+    let write = |writer: &mut Writer<'_>| {
+        writer.around(b"{", b"17", b":\"")?;
+        writer.escaped(b"<", "tools/\"call\"\n", b">")?;
+        let start = writer.position();
+        writer.value(&[1])?;
+        assert_eq!(writer.since(start), b"[1]");
+        writer.take_back(2);
+        assert_eq!(writer.since(start), b"[");
+        writer.put([b"a", b"b"])?;
+        Ok(start)
+    };
+    let text = "{17:\"<tools/\\\"call\\\"\\n>[ab";
+    for line_feed in [true, false] {
+        let bounds = Bounds { start: 1, end: 1 + text.len(), depth: 1, line_feed };
+        let mut out = BytesMut::from("[");
+        assert_eq!(append(&mut out, bounds, write).unwrap(), text.len() - 2);
+        assert_eq!(out, format!("[{text}{}", if line_feed { "\n" } else { "" }));
+        let mut out = BytesMut::from("[");
+        let error = append(&mut out, Bounds { end: text.len(), ..bounds }, write).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (EncodeErrorKind::Rule(FaultKind::LineTooLong), Some(text.len() - 1))
+        );
+        assert_eq!(out, "[");
+    }
+}
+
+#[test]
+fn more_than_all_taken_back() {
+    let mut out = BytesMut::from("before");
+    append(&mut out, UNBOUNDED, |writer| {
+        writer.put([b"1"])?;
+        writer.take_back(2);
+        writer.put([b"2"])
+    })
+    .unwrap();
+    assert_eq!(out, "before2");
 }
 
 /// A value that serializes like this.
@@ -118,7 +153,7 @@ macro_rules! by {
 #[track_caller]
 fn refused<T: Serialize + ?Sized>(value: &T) -> (EncodeErrorKind, Option<usize>, String) {
     let mut out = BytesMut::from("before");
-    let error = append(&mut out, value, Bounds { start: 2, ..UNBOUNDED }).unwrap_err();
+    let error = append_value(&mut out, value, Bounds { start: 2, ..UNBOUNDED }).unwrap_err();
     assert_eq!(out, "before");
     let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     (error.kind(), error.offset(), source)
@@ -164,7 +199,7 @@ fn an_error_is_where_its_element_starts() {
     assert_eq!(refused(&(1, inside)).1, Some(4 + "[1,[2".len()));
     assert_eq!(refused(&twice).1, Some(4 + "[1,".len()));
 
-    let error = append(&mut BytesMut::new(), &(1, [2]), Bounds { depth: 1, ..UNBOUNDED }).unwrap_err();
+    let error = append_value(&mut BytesMut::new(), &(1, [2]), Bounds { depth: 1, ..UNBOUNDED }).unwrap_err();
     assert_eq!((error.kind(), error.offset()), (EncodeErrorKind::Rule(FaultKind::TooDeep), Some("[1,".len())));
 }
 
@@ -263,7 +298,7 @@ fn panics_that_are_caught_are_remembered() {
         let mut out = BytesMut::with_capacity(6 + spare);
         out.extend_from_slice(b"before");
         let payload = ("x".repeat(1000), Panics);
-        assert!(catch_unwind(AssertUnwindSafe(|| append(&mut out, &payload, UNBOUNDED))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| append_value(&mut out, &payload, UNBOUNDED))).is_err());
         assert_eq!(out, "before");
     }
 }
@@ -369,7 +404,7 @@ fn what_is_displayed() {
         }
     }
     let mut out = BytesMut::new();
-    let error = append(&mut out, &Ignores, Bounds { end: 4000, ..UNBOUNDED }).unwrap_err();
+    let error = append_value(&mut out, &Ignores, Bounds { end: 4000, ..UNBOUNDED }).unwrap_err();
     assert_eq!(error.kind(), EncodeErrorKind::Rule(FaultKind::LineTooLong));
     assert!(out.is_empty() && out.capacity() < 10_000, "it is refused at once");
 }
@@ -458,7 +493,7 @@ fn fragments_are_checked() {
 fn fragments_have_the_same_limits() {
     let append = |json: &str, end, depth| {
         let mut out = BytesMut::new();
-        let done = append(&mut out, &[Stand(json)], Bounds { start: 0, end, depth });
+        let done = append_value(&mut out, &[Stand(json)], Bounds { end, depth, ..UNBOUNDED });
         done.map(|()| out).map_err(|error| error.kind())
     };
     assert_eq!(append("[[1]]", 7, 3).unwrap(), "[[[1]]]");

@@ -29,15 +29,21 @@ fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
 #[derive(Clone, Copy)]
 struct Avx2(());
 
-// SAFETY: `block` stores two vectors, `tail` one or two that together cover the text, and neither `escape_one` nor
-// `spread` leaves a gap.
+// SAFETY: `block` stores two vectors if it returns 0, `tail` one or two that together cover the text, and neither
+// `escape_one` nor `spread` leaves a gap.
 unsafe impl Kernel for Avx2 {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+        let (from, to) = (block.as_ptr(), room.as_mut_ptr());
         // SAFETY: a `self` is at hand, so the CPU has AVX2; block and room are two vectors long.
         unsafe {
-            let (low, high) = copy_ends_32(block.as_ptr(), room.as_mut_ptr(), BLOCK);
-            mask(low) | mask(high) << 32
+            let (low, high) = (_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast()));
+            let special = mask(special(low)) | mask(special(high)) << 32;
+            if special == 0 {
+                _mm256_storeu_si256(to.cast(), low);
+                _mm256_storeu_si256(to.add(32).cast(), high);
+            }
+            special
         }
     }
 
@@ -49,8 +55,11 @@ unsafe impl Kernel for Avx2 {
         // SAFETY: the CPU has the features, and text and room are this long.
         unsafe {
             if len > 32 {
-                let (low, high) = copy_ends_32(from, to, len);
-                mask(low) | mask(high) << (len - 32)
+                // They overlap.
+                let (low, high) = (_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(len - 32).cast()));
+                _mm256_storeu_si256(to.cast(), low);
+                _mm256_storeu_si256(to.add(len - 32).cast(), high);
+                mask(special(low)) | mask(special(high)) << (len - 32)
             } else {
                 let text = padded(tail);
                 _mm256_storeu_si256(to.cast(), text);
@@ -60,13 +69,13 @@ unsafe impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
         // SAFETY: a `self` is at hand, so the CPU has the features; and the caller vouches for the rest.
         unsafe {
             // A single escape is quicker on its own, and the only one in most texts with few.
             match text.as_chunks().0.first_chunk() {
-                Some(blocks) if len == BLOCK && special.is_power_of_two() => escape_one(blocks, special, room),
-                _ => spread(self, text, len, special, room),
+                Some(blocks) if special.is_power_of_two() => escape_one(blocks, special, room),
+                _ => spread(self, text, BLOCK, special, room),
             }
         }
     }
@@ -86,23 +95,7 @@ unsafe impl Kernel for Avx2 {
 
 // The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
 
-/// Copies the first and the last 32 bytes. Returns [`special`] of both.
-///
-/// # Safety
-///
-/// The CPU must have AVX2; `from` and `to` must be good for `len` bytes, 32 at least.
-#[inline(always)]
-unsafe fn copy_ends_32(from: *const u8, to: *mut Blank, len: usize) -> (__m256i, __m256i) {
-    // SAFETY: both vectors lie within `len` bytes, and need no alignment.
-    unsafe {
-        let (first, last) = (_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(len - 32).cast()));
-        _mm256_storeu_si256(to.cast(), first);
-        _mm256_storeu_si256(to.add(len - 32).cast(), last);
-        (special(first), special(last))
-    }
-}
-
-/// Sets all bits of each byte that needs an escape, and clears the others.
+/// Sets the highest bit of each byte that needs an escape, and clears that of the others.
 ///
 /// # Safety
 ///
@@ -111,9 +104,10 @@ unsafe fn copy_ends_32(from: *const u8, to: *mut Blank, len: usize) -> (__m256i,
 unsafe fn special(v: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
-        // Flipping bit 1 moves the quote right above the control characters.
+        // Flipping bit 1 moves the quote right above the control characters. Taken away from 0xa0, they leave 0x80 at
+        // least, which has the highest bit; all others leave 0x7f at most.
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
-        let quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(flipped, _mm256_set1_epi8(0x20)), flipped);
+        let quote_or_control = _mm256_subs_epu8(_mm256_set1_epi8(0xa0_u8.cast_signed()), flipped);
         _mm256_or_si256(quote_or_control, _mm256_cmpeq_epi8(v, _mm256_set1_epi8(0x5c)))
     }
 }
@@ -209,6 +203,8 @@ unsafe fn escape_one(blocks: &[[u8; BLOCK]; 2], special: u64, room: &mut [Blank]
     // SAFETY: the 64 bytes after `at` lie within the two blocks. An escape adds five bytes at most, so they end within
     // two blocks and five bytes of the room, which the caller vouches for.
     unsafe {
+        copy::<32>(from, to);
+        copy::<32>(from.add(32), to.add(32));
         to.add(at).cast::<[u8; 8]>().write_unaligned(escape.to_le_bytes());
         copy::<32>(from.add(at + 1), to.add(at + added + 1));
         copy::<32>(from.add(at + 33), to.add(at + added + 33));
@@ -221,8 +217,8 @@ unsafe fn escape_one(blocks: &[[u8; BLOCK]; 2], special: u64, room: &mut [Blank]
 ///
 /// # Safety
 ///
-/// The CPU must have the features of [`Avx2`], and the first 32 bytes of the room must be initialized. For the rest see
-/// [`Kernel::escaped`].
+/// The CPU must have the features of [`Avx2`]. For the rest see [`Kernel::escaped`] for 64 bytes, and
+/// [`Kernel::escaped_tail`] for fewer.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "32 at most")]
 unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
@@ -230,9 +226,9 @@ unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [B
     let (from, to) = (text.as_ptr(), room.as_mut_ptr());
     // Both halves overlap, unless there are 64 bytes.
     let rest = len.saturating_sub(32);
-    // SAFETY: the caller vouches for the features, for the copy of the text and for the room. The first half goes to the
-    // start of the room, the second one to `rest` bytes and a byte for each escape among these, and both take 32 bytes, a
-    // byte for each of their escapes, and eight bytes.
+    // SAFETY: the caller vouches for the features and for the room, and `tail` has initialized 32 bytes of that. The first
+    // half goes to the start of the room, the second one to `rest` bytes and a byte for each escape among these, and both
+    // take 32 bytes, a byte for each of their escapes, and eight bytes.
     unsafe {
         let spaces = _mm256_set1_epi8(0x20);
         let (first, second) = if len > 32 {
@@ -241,11 +237,11 @@ unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [B
             // What follows the text may look like control characters.
             (_mm256_blendv_epi8(spaces, _mm256_loadu_si256(to.cast()), before(len)), spaces)
         };
-        let (first, without_letter) = with_letters(first);
-        let (second, also) = with_letters(second);
-        let without_letter = _mm256_or_si256(without_letter, also);
-        if _mm256_testz_si256(without_letter, without_letter) == 0 {
-            return escape_each_again(cpu, text, len, special, room);
+        let (first, second) = (with_letters(first), with_letters(second));
+        // Control characters that are left have no letter. As in `special`, only they leave the highest bit of a byte.
+        let without_letter = _mm256_subs_epu8(_mm256_set1_epi8(0x9f_u8.cast_signed()), _mm256_min_epu8(first, second));
+        if mask(without_letter) != 0 {
+            return escape_rarer(cpu, text, len, special, room);
         }
         put_spread(first, special, to);
         if len > 32 {
@@ -256,20 +252,19 @@ unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [B
     len + special.count_ones() as usize
 }
 
-/// `text` with letters in place of control characters, and what is not zero where there is no letter.
+/// `text` with letters in place of control characters that have one.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
-unsafe fn with_letters(text: __m256i) -> (__m256i, __m256i) {
+unsafe fn with_letters(text: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe {
         let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(LETTERS.as_ptr().cast()));
         // A sum of 0x80 or more, which is capped, has no letter.
         let letters = _mm256_shuffle_epi8(table, _mm256_adds_epu8(text, _mm256_set1_epi8(0x70)));
-        let letters = _mm256_max_epu8(text, letters);
-        (letters, _mm256_subs_epu8(_mm256_set1_epi8(0x20), letters))
+        _mm256_max_epu8(text, letters)
     }
 }
 
@@ -301,7 +296,7 @@ unsafe fn put_spread(letters: __m256i, special: u64, to: *mut Blank) {
     }
 }
 
-/// [`Kernel::escaped`] for texts with escapes of the form `\u001f`, after something else has been written to the room.
+/// [`spread`] for texts with escapes of the form `\u001f`.
 ///
 /// # Safety
 ///
@@ -309,14 +304,8 @@ unsafe fn put_spread(letters: __m256i, special: u64, to: *mut Blank) {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn escape_each_again(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
-    if let Some(copy) = room.first_chunk_mut() {
-        match text.first_chunk() {
-            Some(block) if len == BLOCK => cpu.block(block, copy),
-            _ => cpu.tail(&text[..len], copy),
-        };
-    }
-    // SAFETY: the text has been copied, and the caller vouches for the rest.
+unsafe fn escape_rarer(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+    // SAFETY: the caller vouches for the same.
     unsafe { escape_each::<32>(cpu, text, len, special, room) }
 }
 

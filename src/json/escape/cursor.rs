@@ -1,6 +1,7 @@
 //! An output cursor over the spare capacity of a buffer.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::slice;
 
 use bytes::BytesMut;
@@ -26,7 +27,7 @@ pub(crate) struct Cursor<'b> {
     end: *mut u8,
     escaper: &'static Escaper,
     buffer: &'b mut BytesMut,
-    /// How long the buffer may become.
+    /// How long the buffer may become, apart from a line feed.
     limit: usize,
     /// What the buffer is truncated to when the cursor is dropped.
     before: usize,
@@ -39,14 +40,15 @@ pub(crate) struct Full;
 /// How far the room may extend past the limit.
 ///
 /// Methods ask for more room than they use, since whole vectors are written, but never for this much more. With that
-/// slack, a single comparison checks both room and limit; output that ends within it is refused by [`Cursor::commit`].
+/// slack, a single comparison checks both room and limit; output that ends within it is refused by [`Cursor::commit`],
+/// unless it has been taken back by then.
 const SLACK: usize = 512;
 
 /// How much the buffer grows at least.
 const SOME: usize = 128;
 
 impl<'b> Cursor<'b> {
-    /// Appends to `buffer`, which may become `limit` bytes long.
+    /// Appends to `buffer`, which may become `limit` bytes long, and a line feed longer.
     #[inline]
     pub(crate) fn new(buffer: &'b mut BytesMut, limit: usize) -> Self {
         let before = buffer.len();
@@ -68,21 +70,45 @@ impl<'b> Cursor<'b> {
         self.at.addr() - self.buffer.as_ptr().addr()
     }
 
+    /// The output from `start` on, a position.
+    #[inline(always)]
+    pub(crate) fn since(&mut self, start: usize) -> &[u8] {
+        self.advance_buffer();
+        &self.buffer[start..]
+    }
+
+    /// Removes the last `len` bytes of the output, or all of it if it is shorter.
+    #[inline(always)]
+    pub(crate) fn take_back(&mut self, len: usize) {
+        let position = self.position();
+        self.advance_buffer();
+        self.buffer.truncate(position.saturating_sub(len).max(self.before));
+        self.enter();
+    }
+
     /// Where in memory the output ends: the same as before as long as nothing is written.
     #[inline(always)]
     pub(crate) fn address(&self) -> usize {
         self.at.addr()
     }
 
-    /// Makes the output part of the buffer's contents, unless it is too long.
+    /// Makes the output part of the buffer's contents, unless it is too long. A line feed after it, if asked for,
+    /// doesn't count towards the limit.
+    ///
+    /// By reference: moving a cursor that was just written to would have to wait for that.
     #[inline]
-    pub(crate) fn commit(mut self) -> Result<(), Full> {
-        let position = self.position();
-        if position > self.limit {
+    pub(crate) fn commit(&mut self, line_feed: bool) -> Result<(), Full> {
+        if self.position() > self.limit {
             return Err(Full);
         }
+        self.reserve(1)?;
+        // SAFETY: there is room for a byte, and `at` passes it only if it is to stay.
+        unsafe {
+            self.at.write(b'\n');
+            self.at = self.at.add(usize::from(line_feed));
+        }
+        self.before = self.position();
         self.advance_buffer();
-        self.before = position;
         Ok(())
     }
 
@@ -120,47 +146,32 @@ impl<'b> Cursor<'b> {
     /// Writes a comma if one is due, and `bytes`: fast for up to 32 of them.
     #[inline(always)]
     pub(crate) fn put_few(&mut self, comma: bool, bytes: &[u8]) -> Result<(), Full> {
-        let len = bytes.len();
-        if let (Some(first), Some(last), ..=32) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>(), len) {
-            self.put_ends(comma, *first, *last, len)
-        } else if let (Some(first), Some(last), ..16) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>(), len) {
-            self.put_ends(comma, *first, *last, len)
-        } else if let (Some(first), Some(last), ..8) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), len) {
-            self.put_ends(comma, *first, *last, len)
-        } else if let 1..4 = len {
-            self.put_word(comma, [bytes[0], bytes[len / 2], bytes[len - 1], 0, 0, 0, 0, 0], len)
-        } else if comma {
-            self.put([b",", bytes])
-        } else {
-            self.put([bytes])
-        }
-    }
-
-    /// Writes a comma if one is due, and `len` bytes, given the first and the last `N` of them, which may overlap but
-    /// leave no gap.
-    #[inline(always)]
-    fn put_ends<const N: usize>(&mut self, comma: bool, first: [u8; N], last: [u8; N], len: usize) -> Result<(), Full> {
-        debug_assert!(len >= N && len <= 2 * N);
-        self.reserve(1 + 2 * N)?;
-        let len = len.clamp(N, 2 * N);
-        // SAFETY: there is room for a comma and twice `N` bytes, and with such a `len` the two writes initialize all that
-        // `at` passes.
+        self.reserve(1 + room_for_few(bytes))?;
+        // SAFETY: there is room for a comma and the bytes.
         unsafe {
             let at = self.after_comma(comma);
-            at.cast::<[u8; N]>().write_unaligned(first);
-            at.add(len - N).cast::<[u8; N]>().write_unaligned(last);
-            self.at = at.add(len);
+            self.at = put_few_at(at, bytes);
         }
         Ok(())
     }
 
-    /// Writes the first `len` bytes of `text`: fast for up to 32 of them, if the text is no shorter than that.
+    /// Writes `before`, `middle` and `after`: fast for up to 32 bytes in the middle.
     #[inline(always)]
-    pub(crate) fn put_start(&mut self, text: &[u8], len: usize) -> Result<(), Full> {
-        match text.first_chunk::<32>() {
-            Some(start) if len <= 32 => self.put_word(false, *start, len),
-            _ => self.put_few(false, &text[..len]),
+    pub(crate) fn put_around<const B: usize, const A: usize>(
+        &mut self,
+        before: &[u8; B],
+        middle: &[u8],
+        after: &[u8; A],
+    ) -> Result<(), Full> {
+        self.reserve(B + room_for_few(middle) + A)?;
+        // SAFETY: there is room for all three, and each starts where the one before it ends.
+        unsafe {
+            self.at.cast::<[u8; B]>().write_unaligned(*before);
+            let at = put_few_at(self.at.add(B), middle);
+            at.cast::<[u8; A]>().write_unaligned(*after);
+            self.at = at.add(A);
         }
+        Ok(())
     }
 
     /// Writes a comma if one is due, a minus sign if the number is negative, all but the last `unused` bytes of `lead`,
@@ -297,6 +308,74 @@ impl<'b> Cursor<'b> {
         self.at = room.as_mut_ptr().cast();
         // SAFETY: `len` is at most the length of the room.
         self.end = unsafe { self.at.add(len) };
+    }
+}
+
+/// Appends `text` with `instead` in place of the bytes in `range`, and a line feed if asked for: fast if `instead` is
+/// short and close to the start.
+#[inline(always)]
+pub(crate) fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, instead: &[u8], line_feed: bool) {
+    let (before, after) = (&text[..range.start], &text[range.end..]);
+    let len = before.len() + instead.len() + after.len();
+    // The start is written as 32 bytes, whatever the length.
+    buffer.reserve((before.len() + room_for_few(instead) + after.len()).max(32));
+    let at = buffer.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+    // SAFETY: there is room for 32 bytes, and for all three and a few more. Each starts where the one before it ends, and the new
+    // length covers nothing else.
+    unsafe {
+        match text.first_chunk::<32>() {
+            Some(start) if before.len() <= 32 => at.cast::<[u8; 32]>().write_unaligned(*start),
+            _ => at.copy_from_nonoverlapping(before.as_ptr(), before.len()),
+        }
+        let at = put_few_at(at.add(before.len()), instead);
+        at.copy_from_nonoverlapping(after.as_ptr(), after.len());
+        at.add(after.len()).write(b'\n');
+        buffer.set_len(buffer.len() + len + usize::from(line_feed));
+    }
+}
+
+/// How much room [`put_few_at`] takes.
+#[inline(always)]
+const fn room_for_few(bytes: &[u8]) -> usize {
+    bytes.len() + 8
+}
+
+/// Writes `bytes`, and returns where they end: fast for up to 32 of them.
+///
+/// # Safety
+///
+/// There must be [`room_for_few`] bytes, which they don't overlap.
+#[inline(always)]
+unsafe fn put_few_at(at: *mut u8, bytes: &[u8]) -> *mut u8 {
+    /// Writes the first and the last `N` of `len` bytes, which may overlap.
+    ///
+    /// # Safety
+    ///
+    /// There must be room for `len` bytes, `N` at least.
+    #[inline(always)]
+    unsafe fn put_ends<const N: usize>(at: *mut u8, first: [u8; N], last: [u8; N], len: usize) {
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            at.cast::<[u8; N]>().write_unaligned(first);
+            at.add(len - N).cast::<[u8; N]>().write_unaligned(last);
+        }
+    }
+
+    let len = bytes.len();
+    // SAFETY: the caller vouches for the room. Both ends, or the eight bytes, cover all bytes that are passed.
+    unsafe {
+        if let (Some(first), Some(last), ..=32) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>(), len) {
+            put_ends(at, *first, *last, len);
+        } else if let (Some(first), Some(last), ..16) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>(), len) {
+            put_ends(at, *first, *last, len);
+        } else if let (Some(first), Some(last), ..8) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), len) {
+            put_ends(at, *first, *last, len);
+        } else if let 1..4 = len {
+            at.cast::<[u8; 8]>().write_unaligned([bytes[0], bytes[len / 2], bytes[len - 1], 0, 0, 0, 0, 0]);
+        } else if len > 32 {
+            at.copy_from_nonoverlapping(bytes.as_ptr(), len);
+        }
+        at.add(len)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Escapes text for JSON strings while copying it into a buffer.
 //!
-//! Only quotes, backslashes and control characters need an escape. An [`Escaper`] copies 64 bytes at a time and looks
-//! for them on the way; a [`Cursor`] is where the output goes, the spare capacity of a buffer.
+//! Only quotes, backslashes and control characters need an escape. An [`Escaper`] looks for them 64 bytes at a time, and
+//! copies these at once if there are none. A [`Cursor`] is where the output goes, the spare capacity of a buffer.
 //!
 //! ```text
 //! text      say "hi"      64 bytes at a time, then what is left
@@ -9,8 +9,7 @@
 //! room      say \"hi\"
 //! ```
 //!
-//! Each CPU file copies a block and returns its mask of special bytes. Everything that follows from a mask is decided
-//! once, here.
+//! Each CPU file returns a block's mask of special bytes. Everything that follows from a mask is decided once, here.
 #![allow(unsafe_code)]
 
 mod cursor;
@@ -30,7 +29,7 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 
-pub(crate) use cursor::{Cursor, Full};
+pub(crate) use cursor::{Cursor, Full, append_spliced};
 
 /// Bytes in a block: as many as a mask has bits.
 const BLOCK: usize = 64;
@@ -145,30 +144,30 @@ const fn is_special(byte: u8) -> bool {
 ///
 /// # Safety
 ///
-/// Callers rely on the room being initialized: all of it by `block`, the first `tail.len()` bytes by `tail`, and as
-/// many bytes as it returns by `escaped`.
+/// Callers rely on the room being initialized: all of it by `block` if that returns 0, the first `tail.len()` bytes by
+/// `tail`, and as many bytes as they return by `escaped` and `escaped_tail`.
 unsafe trait Kernel: Copy {
-    /// Copies a block, and returns its mask.
+    /// Returns the mask of a block, and copies it if nothing needs an escape. If something does, copying it would be in
+    /// vain, and stores are what takes the time then.
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64;
 
     /// Copies a text that is shorter than a block, and returns its mask.
     fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64;
 
-    /// Writes the first `len` bytes of `text`, a block at most, and escapes those in `special`. Returns how many bytes
-    /// it has written.
+    /// Writes the first block of `text`, and escapes the bytes in `special`. Returns how many bytes it has written.
     ///
     /// # Safety
     ///
-    /// The bytes must already have been copied to the start of the room, `special` must be their mask, and there must
-    /// be [`room_for`] them.
-    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize;
+    /// `text` must have a block, `special` must be its mask, and there must be [`room_for`] it.
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize;
 
     /// [`escaped`](Self::escaped) for a text that is shorter than a block. Not inlined, which keeps the function for
     /// short texts small: most need no escape.
     ///
     /// # Safety
     ///
-    /// See [`escaped`](Self::escaped).
+    /// [`tail`](Self::tail) must have copied the text to the start of the room, `special` must be its mask, and there
+    /// must be [`room_for`] it.
     unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize;
 }
 
@@ -197,8 +196,8 @@ fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) 
         if special == 0 {
             room_left = &mut room_left[BLOCK..];
         } else if room_left.len() >= room_for(BLOCK, special.count_ones()) {
-            // SAFETY: `block` has copied the block, and the room was just checked.
-            let taken = unsafe { kernel.escaped(text_left, BLOCK, special, room_left) };
+            // SAFETY: there is a block, this is its mask, and the room was just checked.
+            let taken = unsafe { kernel.escaped(text_left, special, room_left) };
             room_left = &mut room_left[taken..];
         } else {
             break;
@@ -241,17 +240,18 @@ const fn escape(byte: u8) -> u64 {
     u64::from_le_bytes([b'\\', letter, 0, 0, 0, 0, 0, 1])
 }
 
-/// [`Kernel::escaped`] one escape at a time, with vectors of `V` bytes.
+/// [`Kernel::escaped`] for the first `len` bytes of `text`, a block at most, one escape at a time, with vectors of `V`
+/// bytes.
 ///
 /// ```text
-/// room      say "hi"      the text has been copied already
+/// room      say "hi"      V bytes of the text are copied
 /// room      say \"i"      each escape overwrites what is there
 /// room      say \"hi"     and the V bytes after it are copied again, to where they belong now
 /// ```
 ///
 /// # Safety
 ///
-/// See [`Kernel::escaped`].
+/// `special` must be the mask of the text, and there must be [`room_for`] it.
 #[inline(always)]
 unsafe fn escape_each<const V: usize>(
     kernel: impl Kernel,
@@ -267,9 +267,11 @@ unsafe fn escape_each<const V: usize>(
     let mut from = text.as_ptr().cast::<Blank>();
     if text.len() < len + V {
         match text.first_chunk() {
-            Some(block) if len == BLOCK => kernel.block(block, &mut padded[0]),
-            _ => kernel.tail(&text[..len], &mut padded[0]),
-        };
+            Some(block) if len == BLOCK => padded[0] = *written(block),
+            _ => {
+                kernel.tail(&text[..len], &mut padded[0]);
+            }
+        }
         from = padded.as_ptr().cast();
     }
     let mut to = room.as_mut_ptr();
@@ -279,9 +281,7 @@ unsafe fn escape_each<const V: usize>(
     unsafe {
         for start in (0..len).step_by(V) {
             let from = from.add(start);
-            if start > 0 {
-                copy::<V>(from, to);
-            }
+            copy::<V>(from, to);
             let mut special = special >> start & (u64::MAX >> (64 - V));
             while special != 0 {
                 let at = special.trailing_zeros() as usize;

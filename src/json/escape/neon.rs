@@ -4,7 +4,7 @@
 use std::arch::aarch64::*;
 use std::arch::is_aarch64_feature_detected;
 
-use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, portable, short};
+use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, portable, short, written};
 
 pub(super) fn detect() -> Option<&'static Escaper> {
     static ESCAPER: Escaper = Escaper { name: "NEON", short: short_text, long: long_text };
@@ -25,13 +25,20 @@ fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
 #[derive(Clone, Copy)]
 struct Neon(());
 
-// SAFETY: `block` stores four vectors, `tail` some that together cover the text, and `escape_each` leaves no gap.
+// SAFETY: `block` stores four vectors if it returns 0, `tail` some that together cover the text, and `escape_each`
+// leaves no gap.
 unsafe impl Kernel for Neon {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
-        let (from, to) = (block.as_ptr(), room.as_mut_ptr());
-        // SAFETY: a `self` is at hand, so the CPU has NEON; block and room are four vectors long.
-        unsafe { join([copy(from, to, 0), copy(from, to, 16), copy(from, to, 32), copy(from, to, 48)]) }
+        // SAFETY: a `self` is at hand, so the CPU has NEON; the block is four vectors long.
+        let mask = unsafe {
+            let special = |at| special(vld1q_u8(block.as_ptr().add(at)));
+            join([special(0), special(16), special(32), special(48)])
+        };
+        if mask == 0 {
+            *room = *written(block);
+        }
+        mask
     }
 
     #[inline(always)]
@@ -53,9 +60,9 @@ unsafe impl Kernel for Neon {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
         // SAFETY: the caller vouches for the same.
-        unsafe { escape_each::<16>(self, text, len, special, room) }
+        unsafe { escape_each::<16>(self, text, BLOCK, special, room) }
     }
 
     #[inline(always)]
@@ -64,7 +71,7 @@ unsafe impl Kernel for Neon {
         #[target_feature(enable = "neon")]
         unsafe fn escaped(cpu: Neon, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
             // SAFETY: the caller vouches for the same.
-            unsafe { cpu.escaped(tail, tail.len(), special, room) }
+            unsafe { escape_each::<16>(cpu, tail, tail.len(), special, room) }
         }
         // SAFETY: a `self` is at hand, so the CPU has NEON; and the caller vouches for the rest.
         unsafe { escaped(self, tail, special, room) }
@@ -73,8 +80,7 @@ unsafe impl Kernel for Neon {
 
 // The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the feature.
 
-/// Copies the 16 bytes at `at`. In the result, all bits of each byte that needs an escape are set, and the others
-/// clear.
+/// Copies the 16 bytes at `at`, and returns what is [`special`] in them.
 ///
 /// # Safety
 ///
@@ -85,6 +91,19 @@ unsafe fn copy(from: *const u8, to: *mut Blank, at: usize) -> uint8x16_t {
     unsafe {
         let v = vld1q_u8(from.add(at));
         vst1q_u8(to.add(at).cast(), v);
+        special(v)
+    }
+}
+
+/// Sets all bits of each byte that needs an escape, and clears the others.
+///
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn special(v: uint8x16_t) -> uint8x16_t {
+    // SAFETY: the caller vouches for NEON.
+    unsafe {
         // Flipping bit 1 moves the quote right above the control characters.
         let flipped = veorq_u8(v, vdupq_n_u8(2));
         vorrq_u8(vceqq_u8(v, vdupq_n_u8(b'\\')), vcleq_u8(flipped, vdupq_n_u8(0x20)))

@@ -13,14 +13,15 @@ pub(super) static ESCAPER: Escaper = Escaper {
 #[derive(Clone, Copy)]
 struct Portable;
 
-// SAFETY: `block` stores a block, and `tail` words that together cover the text; `escape_each` leaves no gap.
+// SAFETY: `block` stores a block if it returns 0, and `tail` words that together cover the text; `escape_each` leaves
+// no gap.
 unsafe impl Kernel for Portable {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
-        *room = *written(block);
         let words = block.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
         // Most blocks have no special bytes, which is cheaper to find out than the mask.
         if words.clone().fold(0, |any, word| any | flags(word)) == 0 {
+            *room = *written(block);
             return 0;
         }
         words.enumerate().fold(0, |mask, (nth, word)| mask | special(word) << (8 * nth))
@@ -41,15 +42,15 @@ unsafe impl Kernel for Portable {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
         // SAFETY: the caller vouches for the same.
-        unsafe { escape_each::<16>(self, text, len, special, room) }
+        unsafe { escape_each::<16>(self, text, BLOCK, special, room) }
     }
 
     #[inline(never)]
     unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
         // SAFETY: the caller vouches for the same.
-        unsafe { self.escaped(tail, tail.len(), special, room) }
+        unsafe { escape_each::<16>(self, tail, tail.len(), special, room) }
     }
 }
 

@@ -122,7 +122,8 @@ fn put_string(before: &[u8], text: &str, limit: usize, spare: usize) -> (BytesMu
     let mut buffer = BytesMut::with_capacity(before.len() + spare);
     buffer.extend_from_slice(before);
     let mut cursor = Cursor::new(&mut buffer, limit);
-    let done = cursor.put_string(true, b"<", text, b">").and_then(|()| cursor.commit());
+    let done = cursor.put_string(true, b"<", text, b">").and_then(|()| cursor.commit(false));
+    drop(cursor);
     (buffer, done)
 }
 
@@ -172,7 +173,8 @@ fn pieces_and_words() {
         cursor.put_number(true, true, (*b"42\0\0", 2), []).unwrap();
         cursor.put_number(true, false, (*b"7\0\0\0\0\0\0\0", 7), [*b"00000001", *b"12345678"]).unwrap();
         cursor.put_number(false, true, (*b"\0\0\0\0", 5), []).unwrap();
-        cursor.commit().unwrap();
+        cursor.commit(false).unwrap();
+        drop(cursor);
         assert_eq!(buffer, "abc1,1212312341234512345612345671234567812345678,-42,70000000112345678-");
     }
 }
@@ -184,15 +186,49 @@ fn few_bytes() {
         let mut cursor = Cursor::new(&mut buffer, usize::MAX);
         cursor.put_few(false, &bytes).unwrap();
         cursor.put_few(true, &bytes).unwrap();
-        for len in 0..=bytes.len() {
-            cursor.put_start(&bytes, len).unwrap();
-        }
-        cursor.commit().unwrap();
-        let starts = (0..=bytes.len()).flat_map(|len| &bytes[..len]).copied().collect::<Vec<_>>();
-        TestResult::from_bool(buffer == [&bytes[..], b",", &bytes, &starts].concat())
+        cursor.put_around(b"<", &bytes, b"/>").unwrap();
+        cursor.commit(true).unwrap();
+        drop(cursor);
+        TestResult::from_bool(buffer == [&bytes[..], b",", &bytes, b"<", &bytes, b"/>\n"].concat())
     }
     QuickCheck::new().quickcheck(property as fn(_, _) -> _);
     for len in 0..70 {
         assert!(!property((0..len).collect(), len).is_failure(), "{len} bytes");
+    }
+}
+
+#[test]
+fn a_line_feed_is_beyond_the_limit() {
+    for (limit, expected) in [(5, "before"), (6, "before1\n"), (7, "before1\n")] {
+        for line_feed in [true, false] {
+            let mut buffer = BytesMut::from("before");
+            let mut cursor = Cursor::new(&mut buffer, 1 + limit);
+            cursor.put([b"1"]).unwrap();
+            let done = cursor.commit(line_feed);
+            drop(cursor);
+            assert_eq!(done.is_ok(), limit > 5);
+            assert_eq!(buffer, if line_feed { expected } else { expected.trim_end() });
+        }
+    }
+}
+
+#[test]
+fn spliced_texts() {
+    for len in [0, 1, 31, 32, 33, 64, 100] {
+        let text: Vec<u8> = (0..len).collect();
+        for start in 0..=text.len() {
+            for end in start..=text.len() {
+                for instead in [&b""[..], b"7", b"17", b"12345", b"a string of more than 32 bytes, in quotes"] {
+                    let spare = start + end;
+                    for line_feed in [true, false] {
+                        let mut buffer = BytesMut::with_capacity(spare);
+                        buffer.extend_from_slice(b"before");
+                        append_spliced(&mut buffer, &text, start..end, instead, line_feed);
+                        let line_end: &[u8] = if line_feed { b"\n" } else { b"" };
+                        assert_eq!(buffer, [b"before", &text[..start], instead, &text[end..], line_end].concat());
+                    }
+                }
+            }
+        }
     }
 }
