@@ -10,6 +10,7 @@ const TOP_BITS: u64 = 0x80 * ONES;
 #[inline(always)]
 pub(crate) fn eight(text: &[u8]) -> [u8; 8] {
     #[cold]
+    #[inline(never)]
     fn padded(text: &[u8]) -> [u8; 8] {
         let mut eight = [0; 8];
         eight[..text.len()].copy_from_slice(text);

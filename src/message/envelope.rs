@@ -253,6 +253,7 @@ impl Members for Outline {
 
 impl Outline {
     /// Adds a member with blanks around its parts, with escapes in its name, or with a name that doesn't matter.
+    #[cold]
     #[inline(never)]
     fn unusual_member(&mut self, text: &[u8], member: Member) {
         let (key, value) = member.key_and_value(text);

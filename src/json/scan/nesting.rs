@@ -14,8 +14,9 @@ pub(in crate::json) struct Nesting {
     depth: u32,
     /// The innermost 64, starting with the innermost in bit 0.
     kinds: u64,
-    /// The containers around those, starting with the outermost.
-    outer: [u64; (DEEPEST / WORD) as usize],
+    /// The containers around those, starting with the outermost. Nothing until there are any: few texts are that deep, and
+    /// a text should not wait for zeros to be written.
+    outer: Option<[u64; (DEEPEST / WORD) as usize]>,
 }
 
 /// Brackets among the tokens of a group.
@@ -63,7 +64,7 @@ impl Nesting {
     #[inline(always)]
     pub(in crate::json) fn push(&mut self, curly: bool) {
         if let Some(place) = self.depth.checked_sub(WORD) {
-            let word = &mut self.outer[(place / WORD) as usize];
+            let word = &mut self.outer.get_or_insert_default()[(place / WORD) as usize];
             *word = *word & !(1 << (place % WORD)) | (self.kinds >> (WORD - 1)) << (place % WORD);
         }
         self.depth += 1;
@@ -76,7 +77,8 @@ impl Nesting {
         self.depth -= 1;
         self.kinds >>= 1;
         if let Some(place) = self.depth.checked_sub(WORD) {
-            self.kinds |= (self.outer[(place / WORD) as usize] >> (place % WORD) & 1) << (WORD - 1);
+            let word = self.outer.get_or_insert_default()[(place / WORD) as usize];
+            self.kinds |= (word >> (place % WORD) & 1) << (WORD - 1);
         }
     }
 

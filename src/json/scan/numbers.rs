@@ -137,6 +137,7 @@ impl Numbers {
     }
 
     /// Not inlined: few blocks need it, and its many variables would crowd out others.
+    #[cold]
     #[inline(never)]
     #[allow(clippy::too_many_arguments, reason = "all of them masks of one block")]
     fn numbers(

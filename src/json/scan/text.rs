@@ -181,7 +181,8 @@ impl<'a> Text<'a> {
 }
 
 /// `rest`, filled up with spaces, if there is any.
-#[inline(always)]
+#[cold]
+#[inline(never)]
 fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {
     if rest.is_empty() {
         return None;

@@ -192,6 +192,7 @@ impl Masks for Avx512 {
     fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
         /// Not inlined, so that its constants stay in registers.
         #[target_feature(enable = "avx512f,avx512bw,bmi1")]
+        #[cold]
         #[inline(never)]
         fn skip_escaped(cpu: Avx512, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
             let (to, high) = escapes.skip(cpu, text, from);
@@ -275,14 +276,15 @@ impl Pack<Avx512> for Register {
         let all = ones(count);
         let (StructureMasks { open, close, curly, comma, colon }, string) =
             with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
+        // After the last token there are zeros.
         Tokens {
             new: all & !ones(JUDGED),
-            open: open & all,
-            close: close & all,
+            open,
+            close,
             curly,
-            comma: comma & all,
-            colon: colon & all,
-            string: string & all,
+            comma,
+            colon,
+            string,
             scalar: all & !(open | close | comma | colon | string),
         }
     }
@@ -455,21 +457,32 @@ unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
 ///
 /// Not inlined, so that its constants stay in registers.
 #[target_feature(enable = "avx512f,avx512bw")]
+#[cold]
 #[inline(never)]
 fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
     let mut at = from;
     // SAFETY: this function has the features.
     unsafe {
         let mut all = _mm512_setzero_si512();
-        for [first, second] in text.get(from..).unwrap_or_default().as_chunks().0.as_chunks().0 {
-            let (first, second) = (load(first), load(second));
-            if special(first) | special(second) != 0 {
+        if let Some(block) = text.get(at..).unwrap_or_default().first_chunk() {
+            let v = load(block);
+            if special(v) != 0 {
+                return (at, false);
+            }
+            all = v;
+            at += BLOCK - (block.as_ptr().addr() & (BLOCK - 1));
+        }
+        for [a, b, c, d] in text.get(at..).unwrap_or_default().as_chunks().0.as_chunks().0 {
+            let (a, b, c, d) = (load(a), load(b), load(c), load(d));
+            let s = special(a) | special(b) | special(c) | special(d);
+            if s != 0 {
                 break;
             }
-            all = _mm512_or_si512(all, _mm512_or_si512(first, second));
-            at += 2 * BLOCK;
+            all = _mm512_or_si512(all, _mm512_or_si512(a, b));
+            all = _mm512_or_si512(all, _mm512_or_si512(c, d));
+            at += 4 * BLOCK;
         }
-        for block in text.get(at..).unwrap_or_default().as_chunks().0.iter().take(2) {
+        for block in text.get(at..).unwrap_or_default().as_chunks().0.iter().take(4) {
             let v = load(block);
             if special(v) != 0 {
                 break;
@@ -490,8 +503,7 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
 unsafe fn special(v: __m512i) -> u64 {
     // SAFETY: the caller vouches for AVX-512.
     unsafe {
-        _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'"'.cast_signed()))
-            | _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(b'\\'.cast_signed()))
-            | _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20))
+        let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));
+        equal(v, b'\\') | _mm512_cmple_epu8_mask(flipped, _mm512_set1_epi8(0x20))
     }
 }
