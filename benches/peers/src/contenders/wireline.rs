@@ -79,14 +79,13 @@ impl<const AS: bool> Decoding<AS> {
         for piece in stream.chunks(self.piece) {
             self.decoder.feed(piece);
             while let Some(frame) = self.decoder.next_frame() {
-                let Ok(frame) = frame else {
-                    self.decoder = decoder(self.piece);
-                    return None;
-                };
-                if AS == OWNED {
-                    tally.count(members(black_box(&frame.into_owned())));
-                } else {
-                    tally.count(members(black_box(&frame)));
+                match frame {
+                    Ok(frame) if AS == OWNED => tally.count(members(black_box(&frame.into_owned()))),
+                    Ok(frame) => tally.count(members(black_box(&frame))),
+                    Err(_) => {
+                        self.decoder = decoder(self.piece);
+                        return None;
+                    }
                 }
             }
         }

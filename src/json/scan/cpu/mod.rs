@@ -144,8 +144,8 @@ pub(super) trait Masks: Plain {
     /// `0` to `9`, `a` to `f`, `A` to `F`.
     fn hex(self, block: &Block) -> u64;
 
-    /// Skips blocks from `from` on that have no quote, backslash or control character, as most of a long string. Returns where
-    /// they end, and whether they have bytes beyond ASCII.
+    /// Skips what has no quote, backslash or control character, from `from` on, as most of a long string. Returns a place
+    /// whose block is not like that, or is not complete; and whether bytes beyond ASCII are before it, or at least near.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
     /// [`Escapes::skip`], possibly as a function of its own.
@@ -223,20 +223,29 @@ mod tests {
         assert_eq!(masks.escapable(block), is(|b| b"\"\\/bfnrt".contains(&b)));
         assert_eq!(masks.unicode(block), is(|b| b == b'u'));
         assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));
-        let plain = !block.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
-        let high = plain && block.iter().any(|&b| b >= 0x80);
-        // One of them, or the last or last but one of several, with others before that do not count.
-        for before in 0..3 {
-            for after in 0..2 {
-                let mut text = vec![b'x'; BLOCK * (before + 1)];
+        // After others, which a few kernels skip several at a time, and before others; and wherever it is in memory.
+        for before in 0..6 {
+            for (after, shift) in [(0, 0), (1, 1), (2, 17), (5, 63)] {
+                let mut text = vec![b'x'; shift + BLOCK * (before + 1)];
                 text.extend_from_slice(block);
                 text.resize(text.len() + after * BLOCK + 63, b'y');
-                let to = if plain { before + 2 + after } else { before + 1 };
-                assert_eq!(masks.skip_plain(&text, BLOCK), (to * BLOCK, high));
-                assert_eq!(masks.skip_plain(&text, BLOCK * (before + 1)).0, to * BLOCK);
+                check_skip_plain(masks, &text[shift..], BLOCK);
+                check_skip_plain(masks, &text[shift..], BLOCK * (before + 1));
             }
         }
         assert_eq!(masks.skip_plain(block, BLOCK + 3), (BLOCK + 3, false));
+    }
+
+    /// Everything up to the end is plain, and the block there is not.
+    fn check_skip_plain(masks: impl Masks, text: &[u8], from: usize) {
+        let is_plain = |text: &[u8]| !text.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
+        let (to, high) = masks.skip_plain(text, from);
+        assert!(to >= from && is_plain(&text[from..to]));
+        assert!(text.get(to..to + BLOCK).is_none_or(|block| !is_plain(block)));
+        // The last block need not have been skipped as a whole.
+        let seen = &text[from..text.len().min(to.next_multiple_of(BLOCK))];
+        assert!(high || text[from..to].is_ascii());
+        assert!(!high || !seen.is_ascii());
     }
 
     /// Any byte at any place, with others after it and any number of bytes after those.
