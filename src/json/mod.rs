@@ -31,7 +31,7 @@ pub(crate) use accept::{Accepted, accept};
 pub(crate) use explain::{Flaw, explain};
 pub(crate) use fragment::{RAW_FRAGMENT, ask_for_fragment, fragment_was_asked};
 pub(crate) use number::Decimal;
-pub(crate) use scan::{DEEPEST, Input, Member, Members, Opening, Plain, Root, Scanned, Span};
+pub(crate) use scan::{DEEPEST, Input, Member, Members, Opening, Root, Scanned, Span};
 pub(crate) use text::{ShortText, Text};
 
 /// Space, tab, line feed and carriage return: what JSON allows between tokens.

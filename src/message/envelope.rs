@@ -3,9 +3,7 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use crate::json::{
-    self, Accepted, Decimal, Input, Member, Members, Opening, Plain, Root, Scanned, Span, string, swar, walk,
-};
+use crate::json::{self, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk};
 
 use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;
@@ -222,9 +220,10 @@ impl Members for Outline {
         }
     }
 
-    /// Reads the members that most messages begin with, if spelled the usual way: the version, the id and the method.
+    /// Reads the members that most messages begin with, if spelled the usual way: the version and the id, and the method if
+    /// scanning is `expensive`.
     #[inline(always)]
-    fn opening<'a, C: Plain>(&mut self, opening: Opening<'a, C>) -> Opening<'a, C> {
+    fn opening<'a>(&mut self, opening: Opening<'a>, expensive: bool) -> Opening<'a> {
         let mut known = opening;
         if let Some(after) = known.literal(r#"{"jsonrpc":"2.0","#) {
             self.set(Name::Jsonrpc as usize, Span::new(11, 16));
@@ -241,7 +240,8 @@ impl Members for Outline {
             self.set(Name::Id as usize, id);
             known = after;
         }
-        if let Some((method, after)) = known.literal(r#""method":"#).and_then(Opening::string)
+        if expensive
+            && let Some((method, after)) = known.literal(r#""method":"#).and_then(Opening::string)
             && let Some(after) = after.literal(",")
         {
             self.set(Name::Method as usize, method);
@@ -450,7 +450,7 @@ fn is_error_object(json: &str) -> bool {
 
 /// The rest of an object that starts with `code` and `message`, spelled the usual way.
 fn after_code_and_message(json: &str) -> Option<&str> {
-    let opening = Opening::without_cpu(json.as_bytes()).literal(r#"{"code":"#)?;
+    let opening = Opening::of(json.as_bytes()).literal(r#"{"code":"#)?;
     let (_, opening) = opening.literal("-").unwrap_or(opening).natural()?;
     // A number may continue after its digits, but not with a comma.
     let (message, _) = opening.literal(r#","message":"#)?.string()?;
@@ -472,9 +472,9 @@ mod tests {
     use super::*;
 
     /// Which members are read before the scan.
-    fn read_ahead(line: &str) -> String {
+    fn read_ahead(line: &str, expensive: bool) -> String {
         let mut outline = Outline::default();
-        outline.opening(Opening::without_cpu(line.as_bytes()));
+        outline.opening(Opening::of(line.as_bytes()), expensive);
         let names = [(Name::Jsonrpc, 'v'), (Name::Id, 'i'), (Name::Method, 'm')];
         names.iter().filter(|(name, _)| outline.has(*name)).map(|(_, letter)| letter).collect()
     }
@@ -511,7 +511,8 @@ mod tests {
             (r#"{"jsonrpc":"2.1","id":17,"method":"a/b","params":{}}"#, ""),
             (r#"["id":17,"method":"a/b","params":{}]"#, ""),
         ] {
-            assert_eq!(read_ahead(line), expected, "{line}");
+            assert_eq!(read_ahead(line, true), expected, "{line}");
+            assert_eq!(read_ahead(line, false), expected.replace('m', ""), "{line}");
         }
     }
 

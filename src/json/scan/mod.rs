@@ -22,7 +22,6 @@ mod pass;
 mod strings;
 mod text;
 
-pub(crate) use cpu::Plain;
 pub(crate) use member::Member;
 pub(crate) use nesting::DEEPEST;
 pub(crate) use opening::Opening;
@@ -95,8 +94,11 @@ pub(crate) trait Members {
 
     /// Reads the start of an object by itself: nothing, or a `{` and perhaps some members, each with the comma after it.
     /// These are neither scanned nor reported.
+    ///
+    /// The scan starts after them, and can't start before it is known where that is. So unless scanning is `expensive`, only
+    /// what is found at once should be read.
     #[inline(always)]
-    fn opening<'a, C: Plain>(&mut self, opening: Opening<'a, C>) -> Opening<'a, C> {
+    fn opening<'a>(&mut self, opening: Opening<'a>, _expensive: bool) -> Opening<'a> {
         opening
     }
 }

@@ -4,33 +4,23 @@
 //! a time, takes fewer instructions than scanning them.
 
 use super::super::swar;
-use super::cpu::portable::Portable;
-use super::{Plain, Span};
+use super::Span;
 
 /// The start of a text, extended piece by piece.
 ///
 /// Each method checks the bytes it adds, and that they are ASCII without line feeds. The caller makes sure that they add up
 /// to valid JSON.
 #[derive(Clone, Copy)]
-pub(crate) struct Opening<'a, C> {
-    cpu: C,
+pub(crate) struct Opening<'a> {
     buffer: &'a [u8],
     /// Where it ends.
     at: usize,
 }
 
-impl<'a> Opening<'a, Portable> {
-    /// For texts that have been scanned.
+impl<'a> Opening<'a> {
     #[inline(always)]
-    pub(crate) fn without_cpu(text: &'a [u8]) -> Self {
-        Self::of(Portable, text)
-    }
-}
-
-impl<'a, C: Plain> Opening<'a, C> {
-    #[inline(always)]
-    pub(crate) fn of(cpu: C, buffer: &'a [u8]) -> Self {
-        Self { cpu, buffer, at: 0 }
+    pub(crate) fn of(buffer: &'a [u8]) -> Self {
+        Self { buffer, at: 0 }
     }
 
     /// What has been added.
@@ -60,7 +50,7 @@ impl<'a, C: Plain> Opening<'a, C> {
     #[inline(always)]
     pub(crate) fn string(self) -> Option<(Span, Self)> {
         let body = self.rest().strip_prefix(b"\"")?;
-        let len = self.cpu.plain_len(body)?;
+        let len = plain_len(body)?;
         (body.get(len) == Some(&b'"')).then_some(self.with(len + 2))
     }
 
@@ -77,12 +67,24 @@ impl<'a, C: Plain> Opening<'a, C> {
     }
 }
 
+/// The first byte that ends a plain string: a quote, a backslash, a control character, or a byte beyond ASCII.
+#[inline(always)]
+fn plain_len(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match swar::special(swar::eight(text.get(at..)?)) {
+            Some(special) => return Some(at + special),
+            None => at += 8,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn opening(text: &str) -> Opening<'_, Portable> {
-        Opening::of(Portable, text.as_bytes())
+    fn opening(text: &str) -> Opening<'_> {
+        Opening::of(text.as_bytes())
     }
 
     #[test]

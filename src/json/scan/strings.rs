@@ -126,7 +126,7 @@ impl Escapes {
                 let Some(skipped) = self.skip_block(cpu, block) else { break };
                 high |= skipped.high;
                 at += BLOCK;
-                is_plain = C::SKIPS_BETWEEN_ESCAPES && skipped.is_plain;
+                is_plain = C::EXPENSIVE && skipped.is_plain;
                 if is_plain {
                     break;
                 }

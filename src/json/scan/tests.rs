@@ -571,7 +571,7 @@ impl Members for Ahead {
         self.others.member(text, member);
     }
 
-    fn opening<'a, C: Plain>(&mut self, opening: Opening<'a, C>) -> Opening<'a, C> {
+    fn opening<'a>(&mut self, opening: Opening<'a>, _: bool) -> Opening<'a> {
         opening.literal(self.opening).unwrap()
     }
 }

@@ -11,10 +11,8 @@ use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
-use super::portable::Portable;
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, Plain, StringMasks,
-    StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -111,20 +109,8 @@ macro_rules! with_avx2 {
     };
 }
 
-impl<const GATHERS: bool> Plain for Avx2<GATHERS> {
-    #[inline(always)]
-    fn plain_len(self, text: &[u8]) -> Option<usize> {
-        let Some(block) = text.first_chunk() else { return Portable.plain_len(text) };
-        let special = with_avx2!({
-            let (low, high) = load(block);
-            join(special_or_high(low), special_or_high(high))
-        });
-        (special != 0).then_some(special.trailing_zeros() as usize)
-    }
-}
-
 impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
-    const SKIPS_BETWEEN_ESCAPES: bool = false;
+    const EXPENSIVE: bool = false;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
@@ -447,21 +433,6 @@ unsafe fn kinds(v: __m256i) -> __m256i {
 unsafe fn below_space(v: __m256i) -> __m256i {
     // SAFETY: the caller vouches for AVX2.
     unsafe { _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), v) }
-}
-
-/// All ones in each byte that is a quote, a backslash, a control character or beyond ASCII.
-///
-/// # Safety
-///
-/// The CPU must have AVX2.
-#[inline(always)]
-unsafe fn special_or_high(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
-    unsafe {
-        let quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'"'.cast_signed()));
-        let backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'\\'.cast_signed()));
-        _mm256_or_si256(_mm256_or_si256(quote, backslash), below_space(v))
-    }
 }
 
 /// Not zero in each byte that makes an escape sequence with the backslash before it.

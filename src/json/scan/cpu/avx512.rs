@@ -8,10 +8,8 @@ use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
 use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
-use super::portable::Portable;
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, Plain, StringMasks,
-    StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions are there.
@@ -61,18 +59,8 @@ macro_rules! with_avx512 {
     };
 }
 
-impl Plain for Avx512 {
-    #[inline(always)]
-    fn plain_len(self, text: &[u8]) -> Option<usize> {
-        let Some(block) = text.first_chunk() else { return Portable.plain_len(text) };
-        let StringMasks { quote, backslash, odd } = self.strings(block);
-        let special = quote | backslash | odd;
-        (special != 0).then_some(special.trailing_zeros() as usize)
-    }
-}
-
 impl Masks for Avx512 {
-    const SKIPS_BETWEEN_ESCAPES: bool = false;
+    const EXPENSIVE: bool = false;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {

@@ -14,7 +14,6 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 mod utf8;
 
-use super::super::swar;
 use super::strings::Escapes;
 
 /// The unit of work.
@@ -81,28 +80,13 @@ pub(super) struct InsideMasks {
     pub(super) high: u64,
 }
 
-/// What a CPU knows about the start of a text, before it is scanned.
+/// A CPU's answers about one block.
 ///
 /// A value of an implementing type is proof that the CPU has the instructions it needs.
-pub(crate) trait Plain: Copy {
-    /// The first byte that ends a plain string: a quote, a backslash, a control character, or a byte beyond ASCII. If there is
-    /// none, `None` or the length of the text. A CPU may look at the first 64 bytes only.
-    #[inline(always)]
-    fn plain_len(self, text: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        loop {
-            match swar::special(swar::eight(text.get(at..)?)) {
-                Some(special) => return Some(at + special),
-                None => at += 8,
-            }
-        }
-    }
-}
-
-/// A CPU's answers about one block.
-pub(super) trait Masks: Plain {
-    /// Whether masks are so expensive that [`skip_plain`](Self::skip_plain) pays off even between two escapes of a string.
-    const SKIPS_BETWEEN_ESCAPES: bool;
+pub(super) trait Masks: Copy {
+    /// Whether masks are so expensive that other ways pay off: [`skip_plain`](Self::skip_plain) even between two escapes of
+    /// a string, and strings that are read [ahead](super::Members::opening).
+    const EXPENSIVE: bool;
 
     fn strings(self, block: &Block) -> StringMasks;
 
@@ -248,29 +232,7 @@ mod tests {
         assert!(!high || !seen.is_ascii());
     }
 
-    /// Any byte at any place, with others after it and any number of bytes after those.
-    fn check_plain_len(cpu: impl Plain) {
-        let ends = |byte: u8| byte == b'"' || byte == b'\\' || !(0x20..0x80).contains(&byte);
-        for len in (0..20).chain([31, 32, 33, 63, 64, 65, 80]) {
-            for at in 0..len {
-                for byte in 0..=u8::MAX {
-                    for after in [b'x', b'"', 0xff] {
-                        let mut text = vec![after; len];
-                        text[..at].fill(b'~');
-                        text[at] = byte;
-                        let expected = text.iter().position(|&byte| ends(byte));
-                        let found = cpu.plain_len(&text).filter(|&found| found < len);
-                        if found != expected {
-                            assert!(found.is_none() && expected.is_none_or(|at| at >= BLOCK), "{text:x?}");
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     fn check_all(masks: impl Masks) {
-        check_plain_len(masks);
         // Every byte value at every position, alone among spaces and among letters.
         for byte in 0..=u8::MAX {
             for at in 0..BLOCK {

@@ -7,7 +7,7 @@ use std::arch::is_aarch64_feature_detected;
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, Plain, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
 /// Proof that NEON is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +73,8 @@ macro_rules! each {
     }};
 }
 
-impl Plain for Neon {}
-
 impl Masks for Neon {
-    const SKIPS_BETWEEN_ESCAPES: bool = true;
+    const EXPENSIVE: bool = true;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {

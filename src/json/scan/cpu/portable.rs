@@ -4,7 +4,7 @@
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
-use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, Plain, StringMasks, StructureMasks};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
 /// Any CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,8 @@ impl Portable {
     }
 }
 
-impl Plain for Portable {}
-
 impl Masks for Portable {
-    const SKIPS_BETWEEN_ESCAPES: bool = true;
+    const EXPENSIVE: bool = true;
 
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
