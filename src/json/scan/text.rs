@@ -77,14 +77,11 @@ impl<'a> Text<'a> {
     where
         'a: 'b,
     {
-        match self.text.get(self.at..self.at + BLOCK).and_then(<[u8]>::first_chunk) {
-            Some(block) => Some(block),
-            None => {
-                let rest = self.text.get(self.at..)?;
-                self.within = !(!0 << (rest.len() % BLOCK));
-                pad(rest, padded)
-            }
-        }
+        let rest = self.text.get(self.at..)?;
+        rest.first_chunk().or_else(|| {
+            self.within = !(!0 << (rest.len() % BLOCK));
+            pad(rest, padded)
+        })
     }
 
     /// Moves on to the block after the next one, and returns where the next one begins.
