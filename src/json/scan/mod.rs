@@ -22,6 +22,7 @@ mod pass;
 mod strings;
 mod text;
 
+pub(crate) use cpu::{BLOCK, Block};
 pub(crate) use member::Member;
 pub(crate) use nesting::DEEPEST;
 pub(crate) use opening::Opening;
@@ -266,5 +267,20 @@ impl Scanner {
             Self::Portable(portable) => portable.scan(input, max_depth, members),
         }
         .ok()
+    }
+
+    /// Where quotes and backslashes are: a mask for each of `blocks`, as far as there are `marks`.
+    pub(crate) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.string_marks(blocks, marks),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.string_marks(blocks, marks),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2WithoutGather(avx2) => avx2.string_marks(blocks, marks),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Self::Neon(neon) => neon.string_marks(blocks, marks),
+            Self::Portable(portable) => portable.string_marks(blocks, marks),
+        }
     }
 }

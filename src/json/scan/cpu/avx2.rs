@@ -51,6 +51,15 @@ impl<const GATHERS: bool> Avx2<GATHERS> {
         // SAFETY: `self` exists only if the CPU has these features.
         unsafe { scan::<Self, G, M>(self, input, max_depth, members) }
     }
+
+    pub(in crate::json::scan) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        #[target_feature(enable = "avx2")]
+        fn string_marks<C: Masks>(cpu: C, blocks: &[Block], marks: &mut [u64]) {
+            super::string_marks(cpu, blocks, marks);
+        }
+        // SAFETY: `self` exists only if the CPU has these features.
+        unsafe { string_marks(self, blocks, marks) }
+    }
 }
 
 impl Avx2<true> {

@@ -48,6 +48,15 @@ impl Avx512 {
         // SAFETY: `self` exists only if the CPU has these features.
         unsafe { scan(self, input, max_depth, members) }
     }
+
+    pub(in crate::json::scan) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        #[target_feature(enable = "avx512f,avx512bw")]
+        fn string_marks(cpu: Avx512, blocks: &[Block], marks: &mut [u64]) {
+            super::string_marks(cpu, blocks, marks);
+        }
+        // SAFETY: `self` exists only if the CPU has these features.
+        unsafe { string_marks(self, blocks, marks) }
+    }
 }
 
 /// Runs `$body`, intrinsics of the features that [`Avx512`] proves.

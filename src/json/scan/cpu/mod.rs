@@ -17,10 +17,10 @@ mod utf8;
 use super::strings::Escapes;
 
 /// The unit of work.
-pub(super) type Block = [u8; BLOCK];
+pub(crate) type Block = [u8; BLOCK];
 
 /// Bytes in a block: as many as a mask has bits.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// What decides where strings begin and end, and whether their bytes may stand there.
 ///
@@ -78,6 +78,15 @@ pub(super) struct InsideMasks {
     pub(super) control: u64,
     /// Not zero if there are bytes beyond ASCII.
     pub(super) high: u64,
+}
+
+/// Where quotes and backslashes are: a mask for each of `blocks`.
+#[inline(always)]
+fn string_marks<C: Masks>(cpu: C, blocks: &[Block], marks: &mut [u64]) {
+    for (block, mark) in blocks.iter().zip(marks) {
+        let StringMasks { quote, backslash, .. } = cpu.strings(block);
+        *mark = quote | backslash;
+    }
 }
 
 /// A CPU's answers about one block.

@@ -34,6 +34,15 @@ impl Neon {
         // SAFETY: `self` exists only if the CPU has NEON.
         unsafe { scan(self, input, max_depth, members) }
     }
+
+    pub(in crate::json::scan) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        #[target_feature(enable = "neon")]
+        fn string_marks(cpu: Neon, blocks: &[Block], marks: &mut [u64]) {
+            super::string_marks(cpu, blocks, marks);
+        }
+        // SAFETY: `self` exists only if the CPU has NEON.
+        unsafe { string_marks(self, blocks, marks) }
+    }
 }
 
 /// A block.

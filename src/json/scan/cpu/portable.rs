@@ -21,6 +21,10 @@ impl Portable {
     ) -> Result<Scanned, Rejected> {
         pass::scan::<_, Single, _>(self, input, max_depth, members)
     }
+
+    pub(in crate::json::scan) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        super::string_marks(self, blocks, marks);
+    }
 }
 
 impl Masks for Portable {
