@@ -223,10 +223,10 @@ impl<'a> Response<'a> {
     /// The peer answered the request with an error.
     #[inline]
     pub fn outcome(&self) -> Result<RawJson<'a>, ErrorObject<'a>> {
-        let payload = self.parts.envelope.payload;
+        let json = self.parts.part(self.parts.envelope.payload);
         match self.parts.envelope.kind {
-            Kind::Error => Err(ErrorObject { json: self.parts.part(payload) }),
-            _ => Ok(self.parts.part(payload)),
+            Kind::Error => Err(ErrorObject { json }),
+            _ => Ok(json),
         }
     }
 
