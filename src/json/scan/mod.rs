@@ -198,7 +198,7 @@ impl Traits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "__kernels"), allow(unreachable_pub))]
 pub enum Cpu {
-    /// AVX-512, F and BW.
+    /// AVX-512: F, BW and VBMI2.
     Avx512,
     /// AVX2.
     Avx2,
