@@ -97,7 +97,7 @@ pub(crate) trait Members {
     /// These are neither scanned nor reported.
     ///
     /// The scan starts after them, and can't start before it is known where that is. So unless scanning is `expensive`, only
-    /// what is found at once should be read.
+    /// members should be read whose end is found without a search.
     #[inline(always)]
     fn opening<'a>(&mut self, opening: Opening<'a>, _expensive: bool) -> Opening<'a> {
         opening

@@ -152,6 +152,9 @@ impl<'a> Text<'a> {
     }
 
     /// Continues at `to`. The bytes before it are inside a string; `high` tells whether some are beyond ASCII.
+    ///
+    /// If `to` is inside a character, the rest of that is beyond ASCII too. So the next block is added to the range that is
+    /// checked, or the text ends inside the string and is rejected.
     #[inline(always)]
     pub(super) fn skip_to(&mut self, to: usize, high: bool) {
         if high {

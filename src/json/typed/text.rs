@@ -30,21 +30,22 @@ pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) 
 /// Decodes a string from `start` on. The cursor is at its first escape.
 fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -> Result<&'s str, Unread> {
     let mut decoding = Decoding::new(cursor.text, start, scratch);
-    let end = decoding.run(kernel::current(), cursor.at).ok_or(Unread)?;
+    let end = decoding.run(kernel::current(), cursor.at)?;
     cursor.at = end + 1;
     let len = decoding.to;
     // It is UTF-8, since it consists of whole characters. This is for the compiler, and fast.
     simdutf8::basic::from_utf8(&scratch[..len]).map_err(|_| Unread)
 }
 
-/// A string that is being decoded.
+/// A string that is being decoded, from one mark to the next: backslashes that begin an escape, and the closing quote.
 ///
 /// ```text
-///          from        at                             to
-///           |           |                              |
-/// text  ... plain text  \n more plain text    out  ... |
+///           from        mark                          to
+///           |           |                             |
+/// text  ... plain text\nmore plain text    out  ...
 /// ```
 struct Decoding<'a> {
+    /// All of the payload, which may go on long after the string.
     text: &'a str,
     /// What comes before has been written.
     from: usize,
@@ -54,6 +55,9 @@ struct Decoding<'a> {
 }
 
 impl<'a> Decoding<'a> {
+    /// So many marks are searched for one by one: most strings have few, for which blocks don't pay off.
+    const FEW: usize = 8;
+
     /// How many blocks are looked at together at most.
     const BLOCKS: usize = 16;
 
@@ -61,79 +65,96 @@ impl<'a> Decoding<'a> {
         Self { text, from: start, out, to: 0 }
     }
 
-    /// Writes what the string says, and returns where its closing quote is. There is no quote and no backslash before `at`.
-    fn run(&mut self, scanner: Scanner, mut at: usize) -> Option<usize> {
+    /// Writes what the string says, and returns where its closing quote is. The first mark is at `mark`.
+    fn run(&mut self, scanner: Scanner, mut mark: usize) -> Result<usize, Unread> {
+        for _ in 0..Self::FEW {
+            if self.take(mark)? {
+                return Ok(mark);
+            }
+            mark = self.from + plain_len(&self.text.as_bytes()[self.from..]);
+        }
+        self.blocks(scanner, mark)
+    }
+
+    /// The same block by block, from `start` on.
+    fn blocks(&mut self, scanner: Scanner, mut start: usize) -> Result<usize, Unread> {
         let bytes = self.text.as_bytes();
         let mut marks = [0; Self::BLOCKS];
-        // Few at first, since most strings are short.
+        // Not many at first, since the string may end soon.
         let mut count = 2;
         loop {
-            let (blocks, rest) = bytes.get(at..)?.as_chunks();
+            let (blocks, rest) = bytes.get(start..).ok_or(Unread)?.as_chunks();
             let blocks = &blocks[..blocks.len().min(count)];
-            let mut padded = [0; BLOCK];
             if blocks.is_empty() {
+                let mut padded = [0; BLOCK];
                 padded[..rest.len()].copy_from_slice(rest);
                 scanner.string_marks(&[padded], &mut marks);
-                return self.block(at, marks[0]).ok()?;
+                return self.block(start, marks[0])?.ok_or(Unread);
             }
             scanner.string_marks(blocks, &mut marks);
             for &marks in &marks[..blocks.len()] {
-                if let Some(end) = self.block(at, marks).ok()? {
-                    return Some(end);
+                if let Some(end) = self.block(start, marks)? {
+                    return Ok(end);
                 }
-                at += BLOCK;
+                start += BLOCK;
             }
             count = (2 * count).min(Self::BLOCKS);
         }
     }
 
-    /// Writes what comes before the quotes and backslashes of a block, and what they say. Returns where the string ends, if
-    /// it does.
+    /// Takes the marks of the block at `start`, given its quotes and backslashes. Returns where the string ends, if it does.
     #[inline]
-    fn block(&mut self, at: usize, marks: u64) -> Result<Option<usize>, Unread> {
-        let bytes = self.text.as_bytes();
-        let mut marks = marks & self.not_read(at);
-        while marks != 0 {
-            let mark = at + marks.trailing_zeros() as usize;
-            self.copy(mark);
-            if bytes[mark] == b'"' {
+    fn block(&mut self, start: usize, quotes_and_backslashes: u64) -> Result<Option<usize>, Unread> {
+        let mut marks = quotes_and_backslashes;
+        loop {
+            // The others belong to escapes that have been written.
+            let written = self.from.saturating_sub(start);
+            marks &= if written < BLOCK { !0 << written } else { 0 };
+            if marks == 0 {
+                return Ok(None);
+            }
+            let mark = start + marks.trailing_zeros() as usize;
+            if self.take(mark)? {
                 return Ok(Some(mark));
             }
-            let plain = bytes.get(mark + 1).map_or(0, |&byte| ESCAPED[usize::from(byte)]);
-            if plain != 0 {
-                // There is room for it, after what has been copied.
-                self.out[self.to] = plain;
-                (self.from, self.to) = (mark + 2, self.to + 1);
-            } else {
-                // Half a character is left to serde_json, which refuses it.
-                let (character, len) = string::escape(&self.text[mark..]).ok_or(Unread)?;
-                self.to += character.encode_utf8(&mut self.out[self.to..]).len();
-                self.from = mark + len;
-            }
-            marks &= self.not_read(at);
         }
-        Ok(None)
     }
 
-    /// The bytes of the block at `at` that have not been written.
+    /// Writes what comes before `mark`, and what the escape there says. True if it is the closing quote.
     #[inline]
-    fn not_read(&self, at: usize) -> u64 {
-        let read = self.from.saturating_sub(at);
-        if read < BLOCK { !0 << read } else { 0 }
+    fn take(&mut self, mark: usize) -> Result<bool, Unread> {
+        self.copy(mark);
+        let (byte, after) = match self.text.as_bytes()[mark..] {
+            [b'"', ..] => return Ok(true),
+            [b'\\', escaped, ..] => (ESCAPED[usize::from(escaped)], mark + 2),
+            _ => return Err(Unread),
+        };
+        if byte != 0 {
+            self.out[self.to] = byte;
+            (self.from, self.to) = (after, self.to + 1);
+        } else {
+            // Half a character is left to serde_json, which refuses it.
+            let (character, len) = string::escape(&self.text[mark..]).ok_or(Unread)?;
+            self.to += character.encode_utf8(&mut self.out[self.to..]).len();
+            self.from = mark + len;
+        }
+        Ok(false)
     }
 
-    /// Writes everything before `at`. There is room for at least a character after it.
+    /// Writes what comes before `mark`, and leaves room for a character after it.
     #[inline]
-    fn copy(&mut self, at: usize) {
+    fn copy(&mut self, mark: usize) {
         let bytes = self.text.as_bytes();
-        let len = at - self.from;
+        let len = mark - self.from;
         // A whole block is copied faster than just as many bytes as are wanted. What is too much is overwritten.
         match (bytes[self.from..].first_chunk::<BLOCK>(), self.out.get_mut(self.to..self.to + BLOCK)) {
-            (Some(block), Some(room)) if len <= BLOCK - 4 => room.copy_from_slice(block),
+            (Some(block), Some(room)) if len <= BLOCK - LONGEST => room.copy_from_slice(block),
             _ => {
                 let end = self.to + len;
-                self.reserve(end + BLOCK);
-                self.out[self.to..end].copy_from_slice(&bytes[self.from..at]);
+                if self.out.len() < end + BLOCK {
+                    self.grow(end + BLOCK);
+                }
+                self.out[self.to..end].copy_from_slice(&bytes[self.from..mark]);
             }
         }
         self.to += len;
@@ -142,16 +163,17 @@ impl<'a> Decoding<'a> {
     /// Makes room for `len` bytes in all.
     #[cold]
     #[inline(never)]
-    fn reserve(&mut self, len: usize) {
-        if self.out.len() < len {
-            // What is left of the text is enough. But the string may end long before, so up to 1 KB at first, for which
-            // allocators are fastest, and then eight times as much.
-            let enough = self.to + self.text.len() - self.from + BLOCK;
-            let more = (8 * self.out.len()).max(1000);
-            self.out.resize(enough.min(more).max(len), 0);
-        }
+    fn grow(&mut self, len: usize) {
+        // The rest of the payload says no more than it has bytes. But the string may end long before, so up to 1 KB at
+        // first, for which allocators are fastest, and then four times as much.
+        let enough = self.to + self.text.len() - self.from + BLOCK;
+        let more = self.out.len().saturating_mul(4).max(1000);
+        self.out.resize(enough.min(more).max(len), 0);
     }
 }
+
+/// How many bytes a character has at most.
+const LONGEST: usize = 4;
 
 /// What a backslash with this byte after it says, if that is one byte.
 const ESCAPED: [u8; 256] = {
@@ -204,15 +226,19 @@ mod tests {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
         let expected = values.next().unwrap().ok();
         let end = values.byte_offset();
+        let first = 1 + plain_len(&text.as_bytes()[1..]);
         for scanner in Cpu::ALL.into_iter().filter_map(Scanner::new) {
-            let mut out = Vec::new();
-            let mut decoding = Decoding::new(text, 1, &mut out);
-            let found = decoding.run(scanner, 1 + plain_len(&text.as_bytes()[1..]));
-            let len = decoding.to;
-            assert_eq!(found.is_some(), expected.is_some(), "{scanner:?}: {text}");
-            if let Some(quote) = found {
-                assert_eq!(str::from_utf8(&out[..len]).unwrap(), expected.as_deref().unwrap(), "{scanner:?}: {text}");
-                assert_eq!(quote + 1, end, "{scanner:?}: {text}");
+            for in_blocks in [false, true] {
+                let mut out = Vec::new();
+                let mut decoding = Decoding::new(text, 1, &mut out);
+                let found = if in_blocks { decoding.blocks(scanner, 1) } else { decoding.run(scanner, first) };
+                let len = decoding.to;
+                assert_eq!(found.is_ok(), expected.is_some(), "{scanner:?}: {text}");
+                if let Ok(quote) = found {
+                    let said = str::from_utf8(&out[..len]).unwrap();
+                    assert_eq!(said, expected.as_deref().unwrap(), "{scanner:?}: {text}");
+                    assert_eq!(quote + 1, end, "{scanner:?}: {text}");
+                }
             }
         }
     }
@@ -232,10 +258,21 @@ mod tests {
         }
     }
 
+    /// The longest character at the very end of the room, which is of 1000 bytes at first.
+    #[test]
+    fn room_for_a_character() {
+        for escapes in 925..1000 {
+            for plain in 55..70 {
+                let [escapes, plain] = ["\\n".repeat(escapes), "x".repeat(plain)];
+                check(&format!("\"{escapes}{plain}\\ud83d\\ude00{}\"", "y".repeat(2000)));
+            }
+        }
+    }
+
     /// Longer than the room at the start: with many escapes, and with a single one.
     #[test]
     fn long_strings() {
-        for len in [30_000, 33_000, 70_000, 300_000] {
+        for len in [900, 3000, 5000, 30_000, 70_000, 600_000] {
             check(&format!("\"{}\"", "plain text and\\n".repeat(len / 16)));
             check(&format!("\"\\n{}\"", "x".repeat(len)));
             check(&format!("\"\\n{}\\t\\u00e9{}\"", "x".repeat(len), "y".repeat(len)));

@@ -273,7 +273,7 @@ impl Pack<Avx512> for Register {
         let all = ones(count);
         let (StructureMasks { open, close, curly, comma, colon }, string) =
             with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
-        // After the last token there are zeros.
+        // After the last token there are zeros, which none of these masks has.
         Tokens {
             new: all & !ones(JUDGED),
             open,
@@ -450,10 +450,10 @@ unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
     }
 }
 
-/// [`Masks::skip_plain`], four blocks at a time where possible, which are aligned in memory: otherwise each load would need
-/// two cache lines.
+/// [`Masks::skip_plain`], four blocks at a time where possible. All but the first are aligned in memory: otherwise each load
+/// would need two cache lines.
 ///
-/// Not inlined, so that its constants stay in registers; and cold, so that registers of the caller are saved only here.
+/// Not inlined, so that its constants stay in registers; and cold, so that its caller saves registers only when it calls it.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[cold]
 #[inline(never)]

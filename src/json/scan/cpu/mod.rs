@@ -137,8 +137,9 @@ pub(super) trait Masks: Copy {
     /// `0` to `9`, `a` to `f`, `A` to `F`.
     fn hex(self, block: &Block) -> u64;
 
-    /// Skips what has no quote, backslash or control character, from `from` on, as most of a long string. Returns a place
-    /// whose block is not like that, or is not complete; and whether bytes beyond ASCII are before it, or at least near.
+    /// Skips what has no quote, backslash or control character, from `from` on, as most of a long string. Returns where it
+    /// stops, which is before a block that has one or isn't complete, and possibly inside a character; and whether there are
+    /// bytes beyond ASCII before that place. That may also be true because of one in the 64 bytes after it.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
     /// [`Escapes::skip`], possibly as a function of its own.
