@@ -19,8 +19,8 @@ pub(crate) fn accept<'a, M: Members>(input: Input<'a>, max_depth: u32, members: 
     let bytes = input.first_bytes(scanned.len);
     debug_assert!(std::str::from_utf8(bytes).is_ok(), "the scanner accepted what isn't UTF-8");
     // SAFETY: the scanner accepts nothing but UTF-8: every block with a byte beyond ASCII, and every stretch of a string
-    // with one, is in the range that it has checked, and an `Opening`, which it skips, is ASCII. `scan/tests.rs` and the fuzz target `differential` hold it to
-    // `str::from_utf8` on each kernel.
+    // with one, is in the range that it has checked, and an `Opening`, which it skips, is ASCII. `scan/tests.rs` and the
+    // fuzz target `differential` hold it to `str::from_utf8` on each kernel.
     let text = unsafe { std::str::from_utf8_unchecked(bytes) };
     Some(Accepted { text, scanned })
 }

@@ -273,7 +273,7 @@ impl Pack<Avx512> for Register {
         let all = ones(count);
         let (StructureMasks { open, close, curly, comma, colon }, string) =
             with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
-        // After the last token there are zeros, which none of these masks has.
+        // After the last token there are zeros, which would be in no mask but `scalar`.
         Tokens {
             new: all & !ones(JUDGED),
             open,
