@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(masks.escapable(block), is(|b| b"\"\\/bfnrt".contains(&b)));
         assert_eq!(masks.unicode(block), is(|b| b == b'u'));
         assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));
-        // After others, which a few kernels skip several at a time, and before others; and wherever it is in memory.
+        // After others, which some kernels skip several at a time, and before others; and wherever it is in memory.
         for before in 0..6 {
             for (after, shift) in [(0, 0), (1, 1), (2, 17), (5, 63)] {
                 let mut text = vec![b'x'; shift + BLOCK * (before + 1)];
