@@ -154,6 +154,7 @@ pub mod guide;
 pub mod aio;
 #[cfg(feature = "tokio")]
 pub mod codec;
+pub mod connection;
 mod decode;
 mod encode;
 pub mod io;

@@ -69,11 +69,14 @@
 //! # fn main() {}
 //! ```
 
+mod connection;
+mod handlers;
 mod outbox;
 mod reader;
 mod traits;
 mod writer;
 
+pub use connection::Connection;
 pub use outbox::LineSender;
 pub use reader::FrameReader;
 #[cfg(feature = "futures-io")]

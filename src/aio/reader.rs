@@ -9,8 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 
-use crate::decode::{Decoder, Fault, Ready};
-use crate::io::Input;
+use crate::decode::{Decoder, Fault, Input, Ready};
 use crate::message::{Frame, Rules};
 
 use super::traits::Source;

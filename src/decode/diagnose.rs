@@ -53,7 +53,7 @@ impl Faulty<'_> {
     }
 
     fn fault_with(&self, violation: Violation, recovered: Recovered, hint: Option<Hint>, rules: &Rules) -> Fault {
-        let is_response = recovered.is_response();
+        let (is_response, has_method) = (recovered.is_response(), recovered.has_method);
         let detail = self.detail(violation, &recovered, hint, rules);
         let id = recovered.id.filter(|id| check_id(id.as_json(), Kind::Error, rules).is_ok());
         let answer = match (&id, rules.answer_without_id) {
@@ -69,6 +69,7 @@ impl Faulty<'_> {
             hint,
             answer,
             is_response,
+            has_method,
             id,
             line: self.position.line,
             offset: self.position.offset,

@@ -36,6 +36,7 @@ pub struct Fault {
     pub(super) hint: Option<Hint>,
     pub(super) answer: Answer,
     pub(super) is_response: bool,
+    pub(super) has_method: bool,
     pub(super) id: Option<Id<'static>>,
     pub(super) line: u64,
     pub(super) offset: u64,
@@ -178,6 +179,11 @@ impl Fault {
     }
 
     /// The rules in force when it was found.
+    /// Whether it looks like a request or a notification: a `method` could be read.
+    pub(crate) fn is_call(&self) -> bool {
+        self.has_method
+    }
+
     pub(crate) fn rules(&self) -> Rules {
         self.rules
     }

@@ -7,6 +7,7 @@
 //! | `buffer` | accumulate bytes; allocate, move, give back |
 //! | `discard`, `recover` | follow a line beyond the limit; read what can still be read of a faulty one |
 //! | `diagnose`, `hint`, `fault` | from a violation to a fault: id, hint, reply |
+//! | `input` | a decoder fed by reads, whose size adapts to the stream |
 //! | `parse` | one text on its own, and the entries of a batch |
 
 mod buffer;
@@ -15,8 +16,10 @@ mod diagnose;
 mod discard;
 pub(crate) mod fault;
 pub(crate) mod hint;
+mod input;
 pub(crate) mod parse;
 mod recover;
 
 pub(crate) use decoder::{Decoder, Ready};
 pub(crate) use fault::{Fault, Reply};
+pub(crate) use input::Input;

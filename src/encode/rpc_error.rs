@@ -5,9 +5,10 @@ use std::fmt;
 
 use bytes::BytesMut;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::json::DEEPEST;
-use crate::message::code;
+use crate::message::{ErrorObject, Notification, RawJson, Request, code};
 
 use super::error::EncodeError;
 use super::serializer::{self, Bounds};
@@ -30,6 +31,8 @@ pub struct RpcError {
     message: Cow<'static, str>,
     /// JSON text on one line.
     data: Option<BytesMut>,
+    /// Whether another peer sent it.
+    is_foreign: bool,
 }
 
 impl RpcError {
@@ -47,7 +50,7 @@ impl RpcError {
     /// An error with your own code and message.
     #[must_use]
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, is_foreign: false }
     }
 
     /// -32600: the request is valid JSON, but can't be served; the message says why.
@@ -88,6 +91,11 @@ impl RpcError {
     }
 
     /// Adds data that is JSON text on one line.
+    /// For requests that a server can't finish before it ends.
+    pub(crate) fn shutting_down() -> Self {
+        Self::new(code::SERVER_BUSY, "the server is shutting down")
+    }
+
     pub(crate) fn with_json(mut self, json: &str) -> Self {
         self.data = Some(BytesMut::from(json));
         self
@@ -111,19 +119,53 @@ impl RpcError {
     }
 }
 
-/// The message and the code. Both come from the program, not from a peer.
+/// The error as another peer sent it, to be passed on. A code that doesn't fit 64 bits becomes the nearest that does.
+impl From<ErrorObject<'_>> for RpcError {
+    fn from(error: ErrorObject<'_>) -> Self {
+        // Line breaks are between tokens, where a space means the same.
+        let data = error.data().map(|data| BytesMut::from(&*data.as_json().replace(['\n', '\r'], " ")));
+        Self { code: error.code(), message: error.message().into_owned().into(), data, is_foreign: true }
+    }
+}
+
+/// The message and the code, or only the code of an error that a peer sent: its message is the peer's.
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        match self.is_foreign {
+            true => write!(f, "error from the peer ({})", self.code),
+            false => write!(f, "{} ({})", self.message, self.code),
+        }
     }
 }
 
 impl fmt::Debug for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("RpcError");
-        f.field("code", &self.code).field("message", &self.message);
+        f.field("code", &self.code);
+        if !self.is_foreign {
+            f.field("message", &self.message);
+        }
         f.field("data", &self.data.as_ref().map(BytesMut::len)).finish()
     }
 }
 
 impl std::error::Error for RpcError {}
+
+macro_rules! params_as {
+    ($($type:ident),*) => {$(
+        impl $type<'_> {
+            /// Decodes the params. If there are none, `T` is decoded from `null`, so that an `Option` is `None`.
+            ///
+            /// # Errors
+            ///
+            /// The params don't fit `T`. The error is an answer to the request: "Invalid params", without serde's
+            /// reason, which may quote the peer's text. To tell callers more, decode [`params`](Self::params).
+            pub fn params_as<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
+                let params = self.params().unwrap_or(RawJson::NULL);
+                params.deserialize().map_err(|_| RpcError::invalid_params("Invalid params"))
+            }
+        }
+    )*};
+}
+
+params_as!(Request, Notification);

@@ -4,13 +4,13 @@
 //! [`FrameReader`] and [`FrameWriter`] are for servers with several threads: one thread reads, and each thread has a
 //! clone of the writer.
 
-mod input;
+mod connection;
 mod pending;
 mod reader;
 mod serve;
 mod writer;
 
-pub(crate) use input::Input;
+pub use connection::Connection;
 pub(crate) use pending::Pending;
 pub use reader::FrameReader;
 pub use serve::{Call, Incident, answer, answer_with, serve, serve_with};

@@ -5,10 +5,8 @@ use std::io::{self, ErrorKind, Read};
 
 use bytes::BytesMut;
 
-use crate::decode::{Decoder, Fault};
+use crate::decode::{Decoder, Fault, Input};
 use crate::message::{Frame, Rules};
-
-use super::input::Input;
 
 /// Reads frames from a reader, straight into the decoder's buffer.
 ///

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use crate::encode::{EncodeError, Encoder};
 use crate::message::{Id, Rules};
 
-use super::inbound::Refusal;
+use super::Refusal;
 use super::owed::Wakes;
 use super::ticket::{Body, Claim};
 

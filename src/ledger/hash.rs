@@ -29,6 +29,13 @@ impl Key {
         }
     }
 
+    /// Half of the hash, which is as good as the whole.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the lower half")]
+    pub(super) fn hash32(&self, id: &Id<'_>) -> u32 {
+        self.hash(id) as u32
+    }
+
     /// Hashes an id with an unusual spelling as if it had the usual one.
     #[cold]
     fn hash_unusual(&self, id: &Id<'_>) -> u64 {

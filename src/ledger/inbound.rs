@@ -14,6 +14,7 @@ use crate::encode::{Encoder, RpcError};
 use crate::message::message::HasEnvelope;
 use crate::message::{Id, Kind, Request, Rules, code, envelope};
 
+use super::Refusal;
 use super::answer::Answer;
 use super::owed::{ANYBODY, Owed, Waiter};
 use super::share::Shares;
@@ -349,46 +350,3 @@ pub(crate) fn append_reply(out: &mut BytesMut, reply: &Reply<'_>) {
     let encoded = encoder.error_reply(reply).or_else(|_| encoder.error(id.as_ref(), &short()));
     debug_assert!(encoded.is_ok(), "no room for an answer: {encoded:?}");
 }
-
-/// Why a request wasn't admitted.
-///
-/// Reasons may be added, so a `match` needs a wildcard arm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// A request with the same id is in flight.
-    Duplicate,
-    /// As many requests are in flight as the ledger allows, or nearly as many, if threads compete for the last places.
-    TooMany,
-    /// The ledger is [closed](Inbound::close).
-    Closed,
-    /// The ledger's rules don't permit the id of a request that was decoded under other rules. The answer has a null
-    /// id, and is empty if the ledger's rules don't permit that either.
-    InvalidId,
-}
-
-impl Refusal {
-    /// The error to answer the request with.
-    #[must_use]
-    pub fn error(self) -> RpcError {
-        match self {
-            Self::Duplicate => RpcError::invalid_request("the id is already in use by a request in flight"),
-            Self::TooMany => RpcError::new(code::SERVER_BUSY, "too many requests in flight"),
-            Self::Closed => RpcError::new(code::SERVER_BUSY, "the server is shutting down"),
-            Self::InvalidId => RpcError::invalid_request("the id is not permitted"),
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Duplicate => "a request with the same id is in flight",
-            Self::TooMany => "too many requests in flight",
-            Self::Closed => "no more requests are accepted",
-            Self::InvalidId => "the id is not permitted",
-        })
-    }
-}
-
-impl std::error::Error for Refusal {}

@@ -51,10 +51,12 @@
 
 mod answer;
 mod hash;
+mod in_flight;
 mod inbound;
 mod marks;
 mod outbound;
 mod owed;
+mod refusal;
 mod share;
 mod slab;
 mod spares;
@@ -63,8 +65,10 @@ mod ticket;
 
 pub use answer::Answer;
 pub(crate) use answer::append_array;
+pub(crate) use in_flight::InFlight;
+pub use inbound::Inbound;
 pub(crate) use inbound::append_reply;
-pub use inbound::{Inbound, Refusal};
 pub use outbound::{Full, Outbound, Stray, Untracked};
 pub(crate) use owed::Wakes;
+pub use refusal::Refusal;
 pub use ticket::Ticket;

@@ -188,20 +188,15 @@ impl<T> Outbound<T> {
         self.open.len()
     }
 
-    fn hash(&self, id: &Id<'_>) -> u32 {
-        // The lower half is as good as the upper.
-        (self.key.hash(id) & u64::from(u32::MAX)).try_into().unwrap_or_default()
-    }
-
     fn find(&self, id: &Id<'_>) -> Option<u32> {
-        self.open.find(self.hash(id), id)
+        self.open.find(self.key.hash32(id), id)
     }
 
     fn insert(&mut self, id: &Id<'static>, value: Option<T>) {
         let turn = self.next_turn;
         self.next_turn += 1;
         if let Some(value) = value {
-            self.open.insert(self.hash(id), id, Open { value, turn, deadline: None });
+            self.open.insert(self.key.hash32(id), id, Open { value, turn, deadline: None });
         }
     }
 

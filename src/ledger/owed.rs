@@ -17,8 +17,8 @@ use std::task::{Context, Poll, Waker};
 
 use crate::message::{Id, Rules};
 
+use super::Refusal;
 use super::hash::Key;
-use super::inbound::Refusal;
 use super::marks::Marks;
 use super::share::Share;
 use super::spares::Spares;

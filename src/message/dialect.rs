@@ -27,6 +27,16 @@ pub(crate) struct Dialect {
     pub(crate) answer_without_id: AnswerWithoutId,
     /// Whether a request that its caller has cancelled is still answered.
     pub(crate) answers_cancelled: bool,
+    /// The notification with which a caller cancels its request.
+    pub(crate) cancellation: Cancellation,
+}
+
+/// A notification that cancels a request in flight.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Cancellation {
+    pub(crate) method: &'static str,
+    /// A JSON pointer to the id of the request in `params`.
+    pub(crate) id: &'static str,
 }
 
 pub(crate) static JSON_RPC: Dialect = Dialect {
@@ -41,6 +51,7 @@ pub(crate) static JSON_RPC: Dialect = Dialect {
     batches: true,
     answer_without_id: AnswerWithoutId::NullId,
     answers_cancelled: true,
+    cancellation: Cancellation { method: "$/cancelRequest", id: "/id" },
 };
 
 pub(crate) static MCP: Dialect = Dialect {
@@ -55,6 +66,7 @@ pub(crate) static MCP: Dialect = Dialect {
     batches: false,
     answer_without_id: AnswerWithoutId::Never,
     answers_cancelled: false,
+    cancellation: Cancellation { method: "notifications/cancelled", id: "/requestId" },
 };
 
 pub(crate) static ACP: Dialect = Dialect {
@@ -69,6 +81,7 @@ pub(crate) static ACP: Dialect = Dialect {
     batches: false,
     answer_without_id: AnswerWithoutId::NullId,
     answers_cancelled: true,
+    cancellation: Cancellation { method: "$/cancel_request", id: "/requestId" },
 };
 
 impl fmt::Debug for Dialect {

@@ -134,6 +134,12 @@ impl<'a> Message<'a> {
         self.parts().position
     }
 
+    /// The method as JSON: a string with its quotes. Empty if there is none.
+    pub(crate) fn method_json(&self) -> &str {
+        let Parts { text, envelope, .. } = self.parts();
+        &text.as_str()[envelope.method.range()]
+    }
+
     #[inline]
     fn parts(&self) -> &Parts<'a> {
         match self {

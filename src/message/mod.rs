@@ -29,6 +29,6 @@ pub(crate) use envelope::{Contents, Envelope, Violation};
 pub(crate) use fault_kind::FaultKind;
 pub(crate) use frame::{Batch, Frame};
 pub(crate) use id::Id;
-pub(crate) use message::{AnyMessage, Message, Position, Request, Response};
+pub(crate) use message::{AnyMessage, ErrorObject, Message, Notification, Position, Request, Response};
 pub(crate) use raw::RawJson;
 pub(crate) use rules::Rules;

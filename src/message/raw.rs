@@ -92,9 +92,11 @@ impl<'a> RawJson<'a> {
         check(&text).map(|json| RawJson { json: Text::borrowed(json, Some(&text)).into_owned() })
     }
 
+    pub(crate) const NULL: RawJson<'static> = RawJson::of_json(Text::borrowed("null", None));
+
     /// `json` is a JSON text without white space around it.
     #[inline]
-    pub(crate) fn of_json(json: Text<'a>) -> Self {
+    pub(crate) const fn of_json(json: Text<'a>) -> Self {
         Self { json }
     }
 

@@ -3,8 +3,10 @@
 use std::io;
 use std::ops::RangeInclusive;
 
-use crate::decode::{Decoder, Fault};
 use crate::message::Frame;
+
+use super::decoder::Decoder;
+use super::fault::Fault;
 
 /// The size of the first read, and of the largest.
 const READ: RangeInclusive<usize> = 4 << 10..=64 << 10;

@@ -1,0 +1,183 @@
+//! Handlers that run at the same time, in one task.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use serde::Serialize;
+
+use crate::connection::{Report, Ticket, handler};
+use crate::encode::RpcError;
+
+/// The futures of handlers, and the tickets that their outcomes answer.
+///
+/// A future that panics is dropped, and so is one whose request is cancelled; either way, the ticket answers.
+pub(super) struct Handlers<F> {
+    slots: Vec<Slot<F>>,
+    free: Vec<usize>,
+    woken: Arc<Woken>,
+}
+
+struct Slot<F> {
+    /// The box is used again for the next future.
+    future: Pin<Box<Option<F>>>,
+    /// `None` for a notification, or if the slot is free.
+    ticket: Option<Ticket>,
+    waker: Waker,
+    state: Arc<SlotWaker>,
+}
+
+/// The slots to poll.
+#[derive(Default)]
+struct Woken {
+    /// Whether `queue` isn't empty, readable without the lock.
+    any: AtomicBool,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    slots: VecDeque<usize>,
+    /// The task that polls the handlers.
+    task: Option<Waker>,
+}
+
+struct SlotWaker {
+    at: usize,
+    /// Whether it is in the queue, where it must be once at most.
+    is_queued: AtomicBool,
+    woken: Arc<Woken>,
+}
+
+impl Woken {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for SlotWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.is_queued.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let task = {
+            let mut queue = self.woken.queue();
+            queue.slots.push_back(self.at);
+            self.woken.any.store(true, Ordering::Release);
+            queue.task.take()
+        };
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+}
+
+impl<F, T> Handlers<F>
+where
+    F: Future<Output = Result<T, RpcError>>,
+    T: Serialize,
+{
+    pub(super) fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), woken: Arc::default() }
+    }
+
+    /// How many handlers are running.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Has the task woken when a handler can go on.
+    pub(super) fn register(&self, cx: &mut Context<'_>) {
+        let mut queue = self.woken.queue();
+        if queue.task.as_ref().is_none_or(|task| !task.will_wake(cx.waker())) {
+            let before = queue.task.replace(cx.waker().clone());
+            drop(queue);
+            drop(before);
+        }
+    }
+
+    /// Adds a handler, and polls it once.
+    pub(super) fn add(&mut self, future: F, ticket: Option<Ticket>, report: &mut Report) {
+        let at = self.free.pop().unwrap_or_else(|| {
+            let at = self.slots.len();
+            let state = Arc::new(SlotWaker { at, is_queued: AtomicBool::new(false), woken: Arc::clone(&self.woken) });
+            let waker = Waker::from(Arc::clone(&state));
+            self.slots.push(Slot { future: Box::pin(None), ticket: None, waker, state });
+            at
+        });
+        let slot = &mut self.slots[at];
+        slot.future.as_mut().set(Some(future));
+        slot.ticket = ticket;
+        self.poll_slot(at, report);
+    }
+
+    /// Polls the handlers that were woken.
+    #[inline]
+    pub(super) fn poll(&mut self, report: &mut Report) {
+        if self.woken.any.load(Ordering::Acquire) {
+            // Each is polled once: one that wakes itself has had the task woken, which polls it again.
+            let slots = {
+                let mut queue = self.woken.queue();
+                self.woken.any.store(false, Ordering::Release);
+                mem::take(&mut queue.slots)
+            };
+            for at in slots {
+                self.slots[at].state.is_queued.store(false, Ordering::Release);
+                self.poll_slot(at, report);
+            }
+        }
+    }
+
+    fn poll_slot(&mut self, at: usize, report: &mut Report) {
+        let slot = &mut self.slots[at];
+        // It may have been woken before it was removed.
+        let Some(future) = slot.future.as_mut().as_pin_mut() else { return };
+        let cx = &mut Context::from_waker(&slot.waker);
+        let id = slot.ticket.as_ref().map(Ticket::id);
+        match handler::catch(id, report, || future.poll(cx)) {
+            Some(Poll::Pending) => {
+                let is_cancelled = slot.ticket.as_ref().is_some_and(|ticket| ticket.poll_cancelled(cx).is_ready());
+                if is_cancelled {
+                    self.remove(at, report);
+                }
+            }
+            Some(Poll::Ready(outcome)) => {
+                let ticket = slot.ticket.take();
+                self.remove(at, report);
+                handler::settle(ticket, outcome, report);
+            }
+            None => self.remove(at, report),
+        }
+    }
+
+    /// Drops a future, and its ticket, which then answers.
+    fn remove(&mut self, at: usize, report: &mut Report) {
+        self.free.push(at);
+        let slot = &mut self.slots[at];
+        let ticket = slot.ticket.take();
+        if handler::catch(None, report, || slot.future.as_mut().set(None)).is_none() {
+            // Its destructor panicked. Whatever is left of it stays where it is.
+            mem::forget(mem::replace(&mut slot.future, Box::pin(None)));
+        }
+        drop(ticket);
+    }
+}
+
+/// Futures are dropped one by one, so that a destructor that panics doesn't keep the others.
+impl<F> Drop for Handlers<F> {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            let future = mem::replace(&mut slot.future, Box::pin(None));
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(future)));
+        }
+    }
+}

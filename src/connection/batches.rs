@@ -1,0 +1,106 @@
+//! Answers to the entries of batches, which leave together as one array.
+
+use bytes::BytesMut;
+
+use crate::message::Rules;
+
+use super::queue::Queue;
+
+/// The batches with answers outstanding.
+#[derive(Default)]
+pub(super) struct Batches {
+    batches: Vec<Option<Batch>>,
+    free: Vec<u32>,
+    /// How many bytes of answers wait in all of them.
+    held: usize,
+}
+
+#[derive(Default)]
+struct Batch {
+    /// A comma and an answer, for each answer so far.
+    answers: BytesMut,
+    len: usize,
+    /// The entries without an answer, plus one until all entries have been handed out.
+    outstanding: usize,
+}
+
+/// The limits on an array, and on what may wait for one to be complete.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) line: usize,
+    pub(super) entries: usize,
+    pub(super) held: usize,
+}
+
+impl Limits {
+    pub(super) fn new(rules: &Rules, held: usize) -> Self {
+        Self { line: rules.limits.max_line_len, entries: rules.limits.max_batch_len, held }
+    }
+}
+
+impl Batches {
+    /// Starts a batch, whose entries are about to be handed out.
+    #[allow(clippy::cast_possible_truncation, reason = "each open batch has at least one request in flight")]
+    pub(super) fn open(&mut self) -> u32 {
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.batches.push(None);
+            (self.batches.len() - 1) as u32
+        });
+        self.batches[key as usize] = Some(Batch { outstanding: 1, ..Batch::default() });
+        key
+    }
+
+    /// Expects one more answer.
+    pub(super) fn expect(&mut self, key: u32) {
+        if let Some(batch) = self.batch(key) {
+            batch.outstanding += 1;
+        }
+    }
+
+    /// Adds an answer, a line that fits an array. Nothing is added if it is empty.
+    ///
+    /// If too much is waiting, or the array is full, what there is leaves as an array of its own.
+    pub(super) fn add(&mut self, key: u32, line: &[u8], limits: Limits, queue: &mut Queue) {
+        let Some(entry) = line.strip_suffix(b"\n") else { return };
+        let Some(batch) = self.batch(key) else { return };
+        if batch.len == limits.entries || batch.answers.len() + entry.len() + "[]".len() > limits.line {
+            self.flush(key, queue);
+        }
+        let Some(batch) = self.batch(key) else { return };
+        batch.answers.extend_from_slice(b",");
+        batch.answers.extend_from_slice(entry);
+        batch.len += 1;
+        self.held += 1 + entry.len();
+        if self.held > limits.held {
+            self.flush(key, queue);
+        }
+    }
+
+    /// One answer fewer is expected; after the last, the array leaves.
+    pub(super) fn complete_one(&mut self, key: u32, queue: &mut Queue) {
+        let Some(batch) = self.batch(key) else { return };
+        batch.outstanding -= 1;
+        if batch.outstanding == 0 {
+            self.flush(key, queue);
+            self.batches[key as usize] = None;
+            self.free.push(key);
+            if self.free.len() == self.batches.len() {
+                *self = Self::default();
+            }
+        }
+    }
+
+    fn flush(&mut self, key: u32, queue: &mut Queue) {
+        let Some(batch) = self.batch(key) else { return };
+        let answers = std::mem::take(&mut batch.answers);
+        batch.len = 0;
+        self.held -= answers.len();
+        if let Some((_, entries)) = answers.split_first() {
+            queue.put_parts([b"[", entries, b"]\n"]);
+        }
+    }
+
+    fn batch(&mut self, key: u32) -> Option<&mut Batch> {
+        self.batches.get_mut(key as usize)?.as_mut()
+    }
+}

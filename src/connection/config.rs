@@ -1,0 +1,65 @@
+//! The dialect and the limits of a connection.
+
+use crate::message::Rules;
+
+/// The dialect and the limits of a connection.
+///
+/// [`Rules`] alone will do where a `Config` is wanted; the limits are then the defaults.
+///
+/// ```
+/// use wireline::Rules;
+/// use wireline::connection::{Config, Connection};
+///
+/// let connection: Connection<()> = Connection::new(Config::new(Rules::mcp()).in_flight(64).backlog(64 << 10));
+/// # let _ = connection;
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    pub(super) rules: Rules,
+    pub(super) in_flight: usize,
+    pub(super) calls: usize,
+    pub(super) backlog: usize,
+}
+
+impl Config {
+    /// The defaults: 1024 requests in flight each way, and a backlog of 1 MiB.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, in_flight: 1024, calls: 1024, backlog: 1 << 20 }
+    }
+
+    /// The most requests of the peer that may be in flight. Further ones are refused with an error.
+    ///
+    /// The entries of a batch count one by one, so a batch that is longer than this has its last entries refused.
+    #[must_use]
+    pub fn in_flight(mut self, requests: usize) -> Self {
+        self.in_flight = requests;
+        self
+    }
+
+    /// The most requests to the peer that may be in flight. Further ones fail.
+    #[must_use]
+    pub fn calls(mut self, requests: usize) -> Self {
+        self.calls = requests;
+        self
+    }
+
+    /// How many bytes may wait to be written.
+    ///
+    /// Above this, new requests and notifications wait, and nothing more is read from the peer. Answers are always
+    /// queued, so memory is bounded by the backlog and one answer for each request in flight.
+    ///
+    /// While a request to the peer is in flight, reading goes on up to 64 times the backlog (and at least 1 MiB):
+    /// otherwise two peers, each waiting for the other to read, would wait forever.
+    #[must_use]
+    pub fn backlog(mut self, bytes: usize) -> Self {
+        self.backlog = bytes;
+        self
+    }
+}
+
+impl From<Rules> for Config {
+    fn from(rules: Rules) -> Self {
+        Self::new(rules)
+    }
+}

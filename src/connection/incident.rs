@@ -1,0 +1,61 @@
+//! Problems that a server handles by itself, and reports.
+
+use std::fmt;
+#[cfg(not(feature = "tracing"))]
+use std::io::{self, Write};
+
+use crate::decode::Fault;
+use crate::encode::EncodeError;
+use crate::message::Id;
+
+/// A problem that a server has handled by itself, and reports.
+///
+/// Its text contains none of the peer's bytes, unless a handler's panic message does. Incidents may be added, so a
+/// `match` needs a wildcard arm.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Incident<'a> {
+    /// A line, or an entry of a batch, that isn't a valid message. It was answered if it has a [`reply`](Fault::reply).
+    Fault(&'a Fault),
+    /// The handler panicked, or its result panicked while it was encoded or dropped. A request was answered with an
+    /// internal error, unless its result had already been encoded.
+    Panic {
+        /// The request's id, or `None` for a notification.
+        id: Option<&'a Id<'a>>,
+        /// The panic message, if there is one.
+        message: Option<&'a str>,
+    },
+    /// The handler's result, or its error, couldn't be sent. The request was answered with an internal error.
+    Replaced {
+        /// The request's id.
+        id: &'a Id<'a>,
+        /// Why it couldn't be encoded.
+        error: &'a EncodeError,
+    },
+}
+
+impl Incident<'_> {
+    /// Writes a line to stderr, or emits an event if the feature `tracing` is on. This is what servers do by default.
+    pub fn log(&self) {
+        #[cfg(feature = "tracing")]
+        match self {
+            // These were reported where they were found.
+            Self::Fault(_) | Self::Replaced { .. } => {}
+            Self::Panic { id, message } => tracing::error!(has_id = id.is_some(), message, "handler panicked"),
+        }
+        // If stderr is gone, there is nowhere to write to.
+        #[cfg(not(feature = "tracing"))]
+        let _ = writeln!(io::stderr().lock(), "wireline: {self}");
+    }
+}
+
+impl fmt::Display for Incident<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault(fault) => fmt::Display::fmt(fault, f),
+            Self::Panic { message: Some(message), .. } => write!(f, "handler panicked: {message}"),
+            Self::Panic { message: None, .. } => f.write_str("handler panicked"),
+            Self::Replaced { error, .. } => write!(f, "answered with an internal error: {error}"),
+        }
+    }
+}

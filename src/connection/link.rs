@@ -1,0 +1,460 @@
+//! What a connection shares with its tickets and handles: the peer's requests in flight and the outgoing queue.
+//!
+//! Both are under one lock, so that a request is settled and its answer queued in one step: whoever finds nothing in
+//! flight finds every answer in the queue.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::BytesMut;
+
+use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::ledger::{InFlight, Refusal};
+use crate::message::{Id, Rules};
+
+use super::Config;
+use super::batches::{Batches, Limits};
+use super::queue::Queue;
+use super::ticket::{Body, encode_answer};
+
+/// The least that may be queued before reading pauses although a response is awaited.
+const LEAST_CEILING: usize = 1 << 20;
+
+/// The memory that bodies of settled requests may keep for the next ones.
+const SPARE_BYTES: usize = 128 << 10;
+
+pub(crate) struct Link {
+    /// For answers: with room for an error, whatever the limits.
+    pub(super) rules: Rules,
+    pub(super) backlog: usize,
+    ceiling: usize,
+    limits: Limits,
+    /// How many bytes are queued, readable without the lock.
+    level: AtomicUsize,
+    /// Counts what may have stopped a request, so that a ticket needn't look it up each time it is asked.
+    stops: AtomicU64,
+    /// Counts writes, to notice a peer that has stopped reading.
+    progress: AtomicU64,
+    /// The requests to the peer that are in flight.
+    pub(super) calls: AtomicUsize,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) in_flight: InFlight,
+    pub(super) batches: Batches,
+    pub(super) queue: Queue,
+    spares: Vec<Box<Body>>,
+    spare_bytes: usize,
+    /// Woken when there is something to write, or nothing will be any more.
+    writer: Option<Waker>,
+    reader: Option<(Until, Waker)>,
+}
+
+/// What a reader waits for, apart from a broken connection.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    /// Few enough bytes are queued to go on reading.
+    Room,
+    /// No request of the peer is in flight.
+    Idle,
+    /// The outgoing stream is closed.
+    Closed,
+}
+
+/// Wakers to wake, or to drop, once the lock is released.
+#[derive(Default)]
+pub(super) struct Wakes {
+    pub(super) due: Few,
+    pub(super) unneeded: Few,
+}
+
+/// A list that is usually empty or has one element, which needs no allocation.
+#[derive(Default)]
+pub(super) struct Few {
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+impl Few {
+    pub(super) fn extend(&mut self, waker: Option<Waker>) {
+        let Some(waker) = waker else { return };
+        match self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.others.push(waker),
+        }
+    }
+}
+
+impl Drop for Wakes {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(first) = self.due.first.take() {
+            first.wake();
+            self.due.others.drain(..).for_each(Waker::wake);
+        }
+    }
+}
+
+/// The state under its lock. When it is released, whatever the change made possible happens: lines whose turn it is are
+/// queued, and the writer, the reader and senders are woken.
+pub(super) struct Locked<'l> {
+    link: &'l Link,
+    state: MutexGuard<'l, State>,
+    /// Dropped after the lock is released: fields are dropped in this order.
+    pub(super) wakes: Wakes,
+}
+
+impl Locked<'_> {
+    pub(super) fn parts(&mut self) -> (&mut State, &mut Wakes) {
+        (&mut self.state, &mut self.wakes)
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let Self { link, state, wakes } = self;
+        let state = &mut **state;
+        state.queue.add_waiting(link.backlog, wakes);
+        link.level.store(state.queue.level(), Ordering::Relaxed);
+        if state.writer.is_some() && state.has_news_for_writer() {
+            wakes.due.extend(state.writer.take());
+        }
+        if let Some((until, _)) = state.reader
+            && link.is_reached(until, state)
+        {
+            wakes.due.extend(state.reader.take().map(|(_, waker)| waker));
+        }
+    }
+}
+
+impl State {
+    fn has_news_for_writer(&self) -> bool {
+        self.queue.has_lines() || self.queue.is_broken() || self.is_ended()
+    }
+
+    /// Whether all is written that ever will be: the stream can be closed.
+    pub(super) fn is_ended(&self) -> bool {
+        self.queue.is_ending() && self.is_quiet()
+    }
+
+    /// Whether nothing is in flight, queued or being written.
+    fn is_quiet(&self) -> bool {
+        self.in_flight.len() == 0 && self.queue.is_empty()
+    }
+}
+
+impl Link {
+    pub(super) fn new(config: &Config) -> Self {
+        // Null always fits, however short ids must be.
+        let rules = config.rules.for_answers();
+        let rules = rules.max_id_len(rules.limits.max_id_len.max("null".len()));
+        Self {
+            rules,
+            backlog: config.backlog,
+            ceiling: config.backlog.saturating_mul(64).max(LEAST_CEILING),
+            limits: Limits::new(&rules, config.backlog),
+            level: AtomicUsize::new(0),
+            stops: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
+            calls: AtomicUsize::new(0),
+            state: Mutex::new(State {
+                in_flight: InFlight::new(config.in_flight),
+                batches: Batches::default(),
+                queue: Queue::default(),
+                spares: Vec::new(),
+                spare_bytes: 0,
+                writer: None,
+                reader: None,
+            }),
+        }
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> Locked<'_> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked { link: self, state, wakes: Wakes::default() }
+    }
+
+    /// How many bytes are queued or being written.
+    #[inline]
+    pub(crate) fn level(&self) -> usize {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    /// Whether so much is queued that nothing more should be read.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        let level = self.level();
+        level > self.backlog && self.is_too_much(level)
+    }
+
+    #[cold]
+    fn is_too_much(&self, level: usize) -> bool {
+        level > self.ceiling || self.calls.load(Ordering::Relaxed) == 0
+    }
+
+    fn is_reached(&self, until: Until, state: &State) -> bool {
+        let level = state.queue.level();
+        match until {
+            _ if state.queue.is_broken() => true,
+            Until::Room => level <= self.backlog || !self.is_too_much(level),
+            Until::Idle => state.in_flight.len() == 0,
+            Until::Closed => state.queue.is_closed(),
+        }
+    }
+
+    /// Admits a request, and fills in the body of its ticket.
+    #[inline]
+    pub(super) fn admit(&self, id: &Id<'_>, batch: Option<u32>) -> Result<Box<Body>, Refusal> {
+        let id = &id.shareable();
+        let mut locked = self.lock();
+        let state = &mut *locked;
+        let slot = state.in_flight.admit(id, batch)?;
+        if let Some(batch) = batch {
+            state.batches.expect(batch);
+        }
+        let mut body = match state.spares.pop() {
+            Some(spare) => {
+                state.spare_bytes -= spare.line.capacity();
+                spare
+            }
+            None => Box::default(),
+        };
+        drop(locked);
+        id.copy_to(&mut body.id);
+        (body.slot, body.in_batch) = (slot, batch.is_some());
+        *body.seen.get_mut() = self.stops.load(Ordering::Relaxed);
+        Ok(body)
+    }
+
+    /// Settles a request with the answer in its body, or without one if that is empty.
+    #[inline]
+    pub(super) fn settle(&self, mut body: Box<Body>) {
+        let mut locked = self.lock();
+        let (state, wakes) = locked.parts();
+        if let Some(settled) = state.in_flight.settle(body.slot) {
+            wakes.unneeded.extend(settled.waker);
+            if settled.is_cancelled && !self.rules.dialect.answers_cancelled {
+                body.line.clear();
+            }
+            match settled.batch {
+                None => state.queue.put(&mut body.line),
+                Some(key) => {
+                    match body.is_alone {
+                        false => state.batches.add(key, &body.line, self.limits, &mut state.queue),
+                        true => state.queue.put(&mut body.line),
+                    }
+                    state.batches.complete_one(key, &mut state.queue);
+                }
+            }
+        }
+        // Kept for the next request, unless that keeps too much memory.
+        body.line.clear();
+        body.is_alone = false;
+        if state.spare_bytes + body.line.capacity() <= SPARE_BYTES && state.spares.len() < 1024 {
+            state.spare_bytes += body.line.capacity();
+            state.spares.push(body);
+        }
+    }
+
+    /// Queues the answer to a line or an entry that has no ticket.
+    pub(super) fn answer(
+        &self,
+        batch: Option<u32>,
+        write: impl Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
+    ) {
+        let mut line = BytesMut::new();
+        let is_alone = encode_answer(&mut line, self.rules, batch.is_some(), write);
+        debug_assert!(is_alone.is_ok(), "no room for an answer: {is_alone:?}");
+        let mut locked = self.lock();
+        let state = &mut *locked;
+        match batch {
+            Some(key) if is_alone.is_ok_and(|is_alone| !is_alone) => {
+                state.batches.add(key, &line, self.limits, &mut state.queue);
+            }
+            _ => state.queue.put(&mut line),
+        }
+    }
+
+    /// All entries of a batch have been handed out.
+    pub(super) fn seal_batch(&self, key: u32) {
+        let mut locked = self.lock();
+        let state = &mut *locked;
+        state.batches.complete_one(key, &mut state.queue);
+    }
+
+    /// Marks a request as cancelled by its caller. Returns false if it isn't in flight.
+    pub(super) fn cancel(&self, id: &Id<'_>) -> bool {
+        let mut locked = self.lock();
+        let found = locked.in_flight.cancel(id);
+        self.stops.fetch_add(1, Ordering::Release);
+        let is_found = found.is_some();
+        locked.wakes.due.extend(found.flatten());
+        is_found
+    }
+
+    /// Whether work on a request can stop. Takes the lock only if a request was stopped since it was last asked.
+    #[inline]
+    pub(super) fn is_stopped(&self, body: &Body) -> bool {
+        let stops = self.stops.load(Ordering::Acquire);
+        body.seen.load(Ordering::Relaxed) != stops && self.look_up_stopped(body, stops)
+    }
+
+    #[cold]
+    fn look_up_stopped(&self, body: &Body, stops: u64) -> bool {
+        let is_stopped = self.lock().in_flight.is_stopped(body.slot);
+        if !is_stopped {
+            body.seen.store(stops, Ordering::Relaxed);
+        }
+        is_stopped
+    }
+
+    pub(super) fn poll_stopped(&self, body: &Body, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_stopped(body) {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        let mut locked = self.lock();
+        let before = locked.in_flight.wake_when_stopped(body.slot, waker);
+        locked.wakes.unneeded.extend(before);
+        match locked.in_flight.is_stopped(body.slot) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Refuses all further requests.
+    pub(super) fn close(&self) {
+        self.lock().in_flight.close();
+    }
+
+    /// Answers all requests in flight with `error`, whoever holds their tickets, and refuses further ones.
+    pub(super) fn abort(&self, error: &RpcError) {
+        let mut locked = self.lock();
+        let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
+        in_flight.close();
+        let mut line = BytesMut::new();
+        in_flight.settle_all(|id, settled| {
+            wakes.due.extend(settled.waker);
+            line.clear();
+            let mut is_alone = true;
+            if !settled.is_cancelled || self.rules.dialect.answers_cancelled {
+                let encoded = encode_answer(&mut line, self.rules, settled.batch.is_some(), |encoder| {
+                    encoder.error(id, error).or_else(|_| encoder.error(id, &RpcError::internal()))
+                });
+                is_alone = encoded.unwrap_or(true);
+            }
+            match settled.batch {
+                Some(key) if !is_alone => batches.add(key, &line, self.limits, queue),
+                _ => queue.put(&mut line),
+            }
+            if let Some(key) = settled.batch {
+                batches.complete_one(key, queue);
+            }
+        });
+        self.stops.fetch_add(1, Ordering::Release);
+    }
+
+    /// Ends the outgoing stream once everything is answered and written.
+    pub(super) fn end(&self) {
+        self.lock().queue.end();
+    }
+
+    /// The outgoing stream is closed.
+    pub(crate) fn has_closed(&self) {
+        self.lock().queue.close();
+    }
+
+    /// The connection is gone: nothing is written any more, and work on requests can stop.
+    pub(crate) fn break_off(&self) {
+        let mut locked = self.lock();
+        let (State { in_flight, queue, .. }, wakes) = locked.parts();
+        in_flight.close();
+        in_flight.settle_all(|_, settled| wakes.due.extend(settled.waker));
+        queue.break_off(wakes);
+        self.stops.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.lock().in_flight.len()
+    }
+
+    /// Whether nothing is in flight, queued or being written.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.lock().is_quiet()
+    }
+
+    /// Swaps lines that are written for the next ones.
+    pub(crate) fn take(&self, written: &mut BytesMut) {
+        self.lock().queue.take(written);
+    }
+
+    /// Notes how many of the bytes that were taken aren't written yet.
+    pub(crate) fn set_unwritten(&self, bytes: usize) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        self.lock().queue.set_unwritten(bytes);
+    }
+
+    /// A number that changes whenever something is written.
+    pub(crate) fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.lock().queue.is_broken()
+    }
+
+    /// Ready when there is something to write, or nothing will be any more. Otherwise the waker is woken then.
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Writable> {
+        let mut locked = self.lock();
+        if locked.queue.has_lines() {
+            return Poll::Ready(Writable::Lines);
+        }
+        if locked.queue.is_broken() || locked.is_ended() {
+            return Poll::Ready(Writable::Ended);
+        }
+        let before = match &locked.writer {
+            Some(waker) if waker.will_wake(cx.waker()) => None,
+            _ => locked.writer.replace(cx.waker().clone()),
+        };
+        locked.wakes.unneeded.extend(before);
+        Poll::Pending
+    }
+
+    /// Ready when `until` is reached, or the connection is broken. Otherwise the waker is woken then.
+    pub(crate) fn poll_until(&self, until: Until, cx: &mut Context<'_>) -> Poll<()> {
+        let mut locked = self.lock();
+        if self.is_reached(until, &locked) {
+            return Poll::Ready(());
+        }
+        let before = locked.reader.replace((until, cx.waker().clone()));
+        locked.wakes.unneeded.extend(before.map(|(_, waker)| waker));
+        Poll::Pending
+    }
+}
+
+/// What [`Link::poll_writable`] has found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writable {
+    Lines,
+    /// The stream can be closed.
+    Ended,
+}

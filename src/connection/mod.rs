@@ -1,0 +1,473 @@
+//! A connection to a peer, without I/O: bytes in, events out, bytes out.
+//!
+//! [`Connection`] does everything that a program on either side of JSON-RPC needs, except reading and writing: it
+//! decodes, hands out a [`Ticket`] for each request, answers bad lines, refuses repeated ids, joins the answers to a
+//! batch, notices cancellations, finds the request that a response belongs to, and queues what is to be sent. It has no
+//! runtime, starts no thread and reads no clock. [`io::Connection`](crate::io::Connection) and
+//! [`aio::Connection`](crate::aio::Connection) drive one over a stream; this module is for programs with an event loop
+//! of their own, and for tests.
+//!
+//! ```
+//! use wireline::Rules;
+//! use wireline::connection::{Connection, Event};
+//!
+//! // The client asks, and keeps a value for the answer.
+//! let mut client = Connection::new(Rules::json_rpc());
+//! client.peer().request("add", &(1, 2), "the sum")?;
+//!
+//! // The server answers requests. Batches, bad lines and repeated ids need no code.
+//! let mut server: Connection<()> = Connection::new(Rules::json_rpc());
+//! server.feed(client.pending());
+//! while let Some(event) = server.next_event() {
+//!     if let Event::Request(request, ticket) = event {
+//!         match &*request.method() {
+//!             "add" => ticket.settle(request.params_as::<(i64, i64)>().map(|(a, b)| a + b)),
+//!             _ => ticket.fail(&wireline::RpcError::method_not_found()),
+//!         }
+//!     }
+//! }
+//!
+//! // The client gets the answer together with its value.
+//! client.feed(server.pending());
+//! let Some(Event::Response(response, "the sum")) = client.next_event() else { panic!() };
+//! assert_eq!(response.result().unwrap().as_json(), "3");
+//! # Ok::<(), wireline::connection::SendError>(())
+//! ```
+//!
+//! # An event loop
+//!
+//! - While [`wants_read`](Connection::wants_read), let [`read_with`](Connection::read_with) read, or
+//!   [`feed`](Connection::feed) it.
+//! - Take events with [`next_event`](Connection::next_event) until there are none.
+//! - Write [`pending`](Connection::pending) bytes, and say with [`advance`](Connection::advance) how many were written.
+//! - Stop when the connection [is done](Connection::is_done).
+//!
+//! Tickets and [`Peer`]s can be used by other threads and tasks. [`poll_wake`](Connection::poll_wake) has the loop woken
+//! when they have queued something.
+//!
+//! # What dropping means
+//!
+//! - A dropped [`Ticket`] answers with an internal error, or "Request cancelled" if it was cancelled.
+//! - A dropped [`Reply`] cancels its call, and tells the peer.
+//! - A dropped [`Connection`] stops handlers (their tickets [are cancelled](Ticket::is_cancelled)) and fails callers.
+
+mod batches;
+mod call;
+mod config;
+mod event;
+pub(crate) mod handler;
+mod incident;
+mod link;
+mod peer;
+mod queue;
+mod reply;
+mod send_error;
+mod ticket;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::BytesMut;
+
+use crate::decode::parse::Entries;
+use crate::decode::{Decoder, Fault, Input, Ready};
+use crate::encode::RpcError;
+use crate::ledger::Outbound;
+use crate::message::{Frame, Id, Message, Notification, Response, Rules};
+
+pub use crate::ledger::{Refusal, Stray};
+pub use call::Call;
+pub use config::Config;
+pub use event::{Event, Lost};
+pub(crate) use handler::Report;
+pub use incident::Incident;
+pub(crate) use link::{Link, Until, Writable};
+pub use peer::{Peer, Sending};
+pub use reply::{CallError, Caller, Reply};
+pub(crate) use reply::{block_on, block_on_for};
+pub use send_error::SendError;
+pub use ticket::Ticket;
+
+/// A connection to a peer, without I/O.
+///
+/// `T` is the value that is kept for each request to the peer, and comes back with its response. See the
+/// [module](self) for an example.
+pub struct Connection<T> {
+    input: Input,
+    /// A line that is known to be there, and hasn't been taken.
+    ready: Option<Ready>,
+    batch: Option<Batch>,
+    /// Requests to the peer that won't be answered, since the stream has ended.
+    lost: VecDeque<(Id<'static>, T)>,
+    /// The lines being written.
+    lines: BytesMut,
+    written: usize,
+    shared: Arc<Shared<T>>,
+}
+
+/// A batch whose entries are being handed out.
+struct Batch {
+    entries: Entries<'static>,
+    key: u32,
+}
+
+/// What a connection shares with its [`Peer`]s.
+struct Shared<T> {
+    rules: Rules,
+    link: Arc<Link>,
+    /// `None` once the stream has ended.
+    calls: Mutex<Option<Outbound<T>>>,
+}
+
+impl<T> Shared<T> {
+    fn calls(&self) -> MutexGuard<'_, Option<Outbound<T>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Connection<T> {
+    /// A new connection.
+    #[must_use]
+    pub fn new(config: impl Into<Config>) -> Self {
+        let config = config.into();
+        let shared = Shared {
+            rules: config.rules,
+            link: Arc::new(Link::new(&config)),
+            calls: Mutex::new(Some(Outbound::new(config.calls))),
+        };
+        Self {
+            input: Input::new(Decoder::new(config.rules)),
+            ready: None,
+            batch: None,
+            lost: VecDeque::new(),
+            lines: BytesMut::new(),
+            written: 0,
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// A handle for sending requests and notifications, from any thread or task, also while an event is borrowed.
+    #[must_use]
+    pub fn peer(&self) -> Peer<T> {
+        Peer { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Copies in the next bytes from the peer, however they are split.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.input.decoder.feed(bytes);
+    }
+
+    /// Has `read` read the next bytes from the peer, straight into the buffer. Returns false once the stream has ended,
+    /// that is, `read` has returned 0.
+    ///
+    /// # Errors
+    ///
+    /// What `read` returned.
+    pub fn read_with(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<bool> {
+        self.input.fill(read)?;
+        Ok(!self.input.ended)
+    }
+
+    /// Ends the incoming stream. A last line without a line feed becomes an event too, and requests to the peer that are
+    /// in flight are [lost](Event::Lost).
+    pub fn finish(&mut self) {
+        self.input.ended = true;
+        self.input.decoder.finish();
+    }
+
+    /// Whether to read more: the stream hasn't ended, and the peer reads what is sent to it.
+    #[must_use]
+    pub fn wants_read(&self) -> bool {
+        !self.input.ended && !self.shared.link.is_full()
+    }
+
+    /// The next event. `None` until more bytes are read, or, if too many are waiting, until some are written.
+    #[inline(always)]
+    pub fn next_event(&mut self) -> Option<Event<'_, T>> {
+        if !self.is_ready() {
+            return None;
+        }
+        self.take_event(|value, _| value)
+    }
+
+    /// When the next request to the peer expires, if any has a [deadline](Peer::set_deadline).
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.shared.calls().as_ref()?.next_deadline()
+    }
+
+    /// A request to the peer whose deadline isn't after `now`, as an [`Event::Lost`]. The peer is told that it is
+    /// cancelled.
+    pub fn next_expired(&mut self, now: Instant) -> Option<Event<'static, T>> {
+        let (id, value) = self.shared.with_calls(|calls| calls.take_expired(now))??;
+        self.shared.tell_cancelled(&id);
+        Some(Event::Lost(id, value, Lost::Expired))
+    }
+
+    /// Whether there are bytes to write.
+    #[must_use]
+    pub fn wants_write(&self) -> bool {
+        self.written < self.lines.len() || self.shared.link.level() > 0
+    }
+
+    /// The next bytes to write: whole lines, or the rest of lines that were written in part.
+    ///
+    /// They stay pending until [`advance`](Self::advance) says that they are written.
+    pub fn pending(&mut self) -> &[u8] {
+        if self.written == self.lines.len() {
+            self.written = 0;
+            self.shared.link.take(&mut self.lines);
+        }
+        &self.lines[self.written..]
+    }
+
+    /// Says that so many of the [pending](Self::pending) bytes are written.
+    pub fn advance(&mut self, bytes: usize) {
+        self.written = (self.written + bytes).min(self.lines.len());
+        self.shared.link.set_unwritten(self.lines.len() - self.written);
+    }
+
+    /// Ready when there are bytes to write, or when the last request in flight is settled and none will follow.
+    /// Otherwise the waker is woken then, whichever thread or task causes it.
+    pub fn poll_wake(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.written < self.lines.len() {
+            return Poll::Ready(());
+        }
+        if self.input.ended && self.shared.link.poll_until(Until::Idle, cx).is_ready() {
+            return Poll::Ready(());
+        }
+        self.shared.link.poll_writable(cx).map(|_| ())
+    }
+
+    /// Refuses all further requests. Those in flight can still be answered.
+    pub fn close(&self) {
+        self.shared.link.close();
+    }
+
+    /// Answers all requests in flight with `error`, whoever holds their tickets, and refuses further ones.
+    pub fn abort(&self, error: &RpcError) {
+        self.shared.link.abort(error);
+    }
+
+    /// The number of the peer's requests in flight: those whose ticket isn't settled.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.shared.link.in_flight()
+    }
+
+    /// Whether the incoming stream has ended, all its events are taken, every request is answered, and every byte is
+    /// written.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_drained() && self.shared.link.is_quiet()
+    }
+
+    /// Whether the incoming stream has ended and all its events are taken.
+    fn is_drained(&self) -> bool {
+        self.input.ended
+            && self.ready.is_none()
+            && self.batch.is_none()
+            && self.lost.is_empty()
+            && self.input.decoder.buffered() == 0
+            && self.shared.calls().as_ref().is_none_or(|calls| calls.in_flight() == 0)
+    }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.shared.link
+    }
+
+    /// Whether the incoming stream has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.input.ended
+    }
+
+    /// Whether a request to the peer is in flight.
+    pub(crate) fn awaits_responses(&self) -> bool {
+        self.shared.link.calls.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the last read was full, so that there is probably more.
+    pub(crate) fn was_read_full(&self) -> bool {
+        self.input.was_full
+    }
+
+    /// Whether there is an event to take.
+    #[inline(always)]
+    pub(crate) fn is_ready(&mut self) -> bool {
+        if self.ready.is_some() {
+            return true;
+        }
+        if self.shared.link.is_full() {
+            return false;
+        }
+        if self.batch.is_some() {
+            return true;
+        }
+        self.ready = self.input.decoder.next_ready();
+        self.ready.is_some() || self.input.ended && self.has_lost()
+    }
+
+    #[cold]
+    fn has_lost(&mut self) -> bool {
+        if let Some(mut calls) = self.shared.calls().take() {
+            self.lost.extend(calls.drain());
+            self.shared.link.calls.store(0, Ordering::Relaxed);
+        }
+        !self.lost.is_empty()
+    }
+
+    /// Takes the event that [is ready](Self::is_ready), with what `settle` makes of a request's value.
+    ///
+    /// The event is built where it is needed: it is large, and moving it right after it was written would stall.
+    #[inline(always)]
+    pub(crate) fn take_event<U>(
+        &mut self,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Option<Event<'_, U>> {
+        let Some(ready) = self.ready.take() else { return self.take_other(settle) };
+        let Self { input, shared, batch, .. } = self;
+        match input.decoder.take(ready)? {
+            Ok(Frame::Message(message)) => Some(shared.message(message, None, settle)),
+            Ok(Frame::Batch(frame)) => {
+                let key = shared.link.lock().batches.open();
+                *batch = Some(Batch { entries: frame.into_owned().into_iter(), key });
+                shared.next_entry(batch, settle)
+            }
+            Err(fault) => Some(shared.fault(fault, None, settle)),
+        }
+    }
+
+    #[cold]
+    fn take_other<U>(&mut self, settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U) -> Option<Event<'_, U>> {
+        if self.batch.is_some() {
+            return self.shared.next_entry(&mut self.batch, settle);
+        }
+        let (id, value) = self.lost.pop_front()?;
+        Some(Event::Lost(id, settle(value, Err(&Lost::Ended)), Lost::Ended))
+    }
+}
+
+impl<T> Shared<T> {
+    #[inline(always)]
+    fn message<'a, U>(
+        &self,
+        message: Message<'a>,
+        batch: Option<u32>,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Event<'a, U> {
+        match message {
+            Message::Request(request) => match self.link.admit(request.id(), batch) {
+                Ok(body) => Event::Request(request, Ticket::new(&self.link, body)),
+                Err(refusal) => {
+                    self.refuse(request.id(), refusal, batch);
+                    Event::Refused(request, refusal)
+                }
+            },
+            Message::Notification(notification) => match self.cancelled(&notification) {
+                Some(id) => {
+                    let is_found = self.link.cancel(&id);
+                    Event::Cancelled(id, is_found)
+                }
+                None => Event::Notification(notification),
+            },
+            Message::Response(response) => {
+                let settled = self.with_calls(|calls| calls.settle(&response)).unwrap_or(Err(Stray::Unknown));
+                match settled {
+                    Ok(value) => {
+                        let value = settle(value, Ok(&response));
+                        Event::Response(response, value)
+                    }
+                    Err(stray) => Event::Stray(response, stray),
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, id: &Id<'_>, refusal: Refusal, batch: Option<u32>) {
+        self.link.answer(batch, |encoder| {
+            encoder.error(id, &refusal.error()).or_else(|_| encoder.error(id, &RpcError::internal()))
+        });
+    }
+
+    #[cold]
+    fn fault<U>(
+        &self,
+        fault: Fault,
+        batch: Option<u32>,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Event<'static, U> {
+        // It may be the response that a request waits for.
+        if !fault.is_call()
+            && let Some(id) = fault.id()
+            && let Some(value) = self.with_calls(|calls| calls.withdraw(id)).flatten()
+        {
+            let id = id.clone();
+            let lost = Lost::Faulty(Box::new(fault));
+            return Event::Lost(id, settle(value, Err(&lost)), lost);
+        }
+        if let Some(reply) = fault.reply() {
+            // Without the position of the fault if there is no room for it.
+            let brief = RpcError::new(reply.code(), reply.message());
+            self.link.answer(batch, |encoder| {
+                encoder.error_reply(&reply).or_else(|_| encoder.error(reply.id().as_ref(), &brief))
+            });
+        }
+        Event::Fault(fault)
+    }
+
+    /// The id of the request that a notification cancels, if it is the dialect's notification for that.
+    #[inline]
+    fn cancelled(&self, notification: &Notification<'_>) -> Option<Id<'static>> {
+        let cancellation = &self.rules.dialect.cancellation;
+        if notification.method() != cancellation.method {
+            return None;
+        }
+        let id = notification.params()?.pointer(cancellation.id)?;
+        Id::parse(id.as_json()).map(Id::into_owned)
+    }
+
+    fn next_entry<U>(
+        &self,
+        batch: &mut Option<Batch>,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Option<Event<'static, U>> {
+        let Batch { entries, key } = batch.as_mut()?;
+        let key = *key;
+        let event = match entries.next()? {
+            Ok(message) => self.message(message, Some(key), settle),
+            Err(fault) => {
+                fault.log();
+                self.fault(fault, Some(key), settle)
+            }
+        };
+        if entries.len() == 0 {
+            *batch = None;
+            self.link.seal_batch(key);
+        }
+        Some(event)
+    }
+}
+
+/// Stops those who work on requests, and fails those who wait for responses.
+impl<T> Drop for Connection<T> {
+    fn drop(&mut self) {
+        self.shared.link.break_off();
+        let calls = self.shared.calls().take();
+        drop(calls);
+    }
+}
+
+impl<T> fmt::Debug for Connection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("rules", &self.shared.rules)
+            .field("in_flight", &self.in_flight())
+            .finish_non_exhaustive()
+    }
+}

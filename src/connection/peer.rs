@@ -1,0 +1,330 @@
+//! The other side of a connection, as a handle.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::BytesMut;
+use serde::Serialize;
+
+use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::ledger::Outbound;
+use crate::message::{AnyMessage, Id, Request, Rules};
+
+use super::block_on;
+use super::link::Link;
+use super::queue::Place;
+use super::{SendError, Shared};
+
+/// A handle to the other side of a connection, for sending requests and notifications.
+///
+/// Clones are cheap and can be sent to any thread or task. A handle doesn't keep its connection alive: once that is
+/// gone, everything fails with [`SendError::Closed`].
+pub struct Peer<T> {
+    pub(super) shared: Arc<Shared<T>>,
+}
+
+impl<T> Peer<T> {
+    /// Sends a request, and keeps `value` until its response arrives or none will.
+    ///
+    /// # Errors
+    ///
+    /// It can't be encoded; too many bytes are waiting or too many requests are in flight; or the connection has ended.
+    pub fn request(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+        value: T,
+    ) -> Result<Id<'static>, SendError> {
+        self.send(value, |encoder, id| encoder.request(id, method, params))
+    }
+
+    /// Sends another peer's request under an id of this connection, as a proxy does, and keeps `value` until its
+    /// response arrives or none will. Only the id is replaced.
+    ///
+    /// # Errors
+    ///
+    /// As for [`request`](Self::request).
+    pub fn forward_request(&self, request: &Request<'_>, value: T) -> Result<Id<'static>, SendError> {
+        self.send(value, |encoder, id| encoder.with_id(request, id))
+    }
+
+    /// Sets when a request expires. Returns false if it isn't in flight.
+    ///
+    /// Nothing happens by itself at that time; see [`Connection::next_expired`](super::Connection::next_expired).
+    pub fn set_deadline(&self, id: &Id<'_>, at: Instant) -> bool {
+        self.shared.with_calls(|calls| calls.set_deadline(id, at)).unwrap_or_default()
+    }
+
+    /// Gives up on a request: returns its value, and tells the peer with the dialect's notification.
+    ///
+    /// Returns `None` if the request isn't in flight. A response that was already on its way is then a
+    /// [stray](super::Event::Stray).
+    pub fn cancel(&self, id: &Id<'_>) -> Option<T> {
+        let value = self.shared.with_calls(|calls| calls.withdraw(id)).flatten()?;
+        self.shared.tell_cancelled(id);
+        Some(value)
+    }
+
+    /// Sends a notification: at once, or as soon as there is room if too many bytes are waiting to be written.
+    ///
+    /// Await the result, or call [`wait`](Sending::wait), to send no faster than the peer reads. Dropping it takes back
+    /// a notification that still waits.
+    pub fn notify(&self, method: &str, params: &(impl Serialize + ?Sized)) -> Sending {
+        self.sending(|encoder| encoder.notification(method, params))
+    }
+
+    /// Sends a message as it was received; otherwise like [`notify`](Self::notify).
+    ///
+    /// This is for notifications. A request is better sent with [`forward_request`](Self::forward_request), which finds
+    /// its response, and a response with [`Ticket::relay`](super::Ticket::relay), which makes sure it is the only one.
+    pub fn forward(&self, message: &impl AnyMessage) -> Sending {
+        self.sending(|encoder| encoder.forward(message))
+    }
+
+    /// Sends a notification if there is room.
+    ///
+    /// # Errors
+    ///
+    /// It can't be encoded, too many bytes are waiting, or the connection has ended.
+    pub fn try_notify(&self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), SendError> {
+        let mut line = BytesMut::new();
+        Encoder::append_to(&mut line, self.shared.rules).notification(method, params)?;
+        self.shared.add(&mut line)
+    }
+
+    /// Refuses all further requests of the peer. Those in flight can still be answered.
+    pub fn close(&self) {
+        self.shared.link.close();
+    }
+
+    /// Answers all of the peer's requests in flight with `error`, whoever holds their tickets, and refuses further ones.
+    pub fn abort(&self, error: &RpcError) {
+        self.shared.link.abort(error);
+    }
+
+    /// Ends the outgoing stream once all requests in flight are answered and everything is written.
+    ///
+    /// No more requests or notifications can be sent. If the peer is a child process, this is how it learns that it
+    /// should exit: its stdin is closed.
+    pub fn end(&self) {
+        self.shared.link.end();
+    }
+
+    /// The rules of the connection.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.shared.rules
+    }
+
+    fn send(
+        &self,
+        value: T,
+        write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+    ) -> Result<Id<'static>, SendError> {
+        let (id, mut line) = self.issue(value, write)?;
+        match self.shared.add(&mut line) {
+            Ok(()) => Ok(id),
+            Err(error) => match self.withdraw(&id) {
+                Some(_) => Err(error),
+                // The connection has just ended, and the request is reported as lost.
+                None => Ok(id),
+            },
+        }
+    }
+
+    /// Keeps `value` under a new id, and encodes the request that has it.
+    pub(super) fn issue(
+        &self,
+        value: T,
+        write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+    ) -> Result<(Id<'static>, BytesMut), SendError> {
+        let issued = self.shared.with_calls(|calls| calls.issue(value)).ok_or(SendError::Closed)?;
+        let id = issued.map_err(|_| SendError::Full)?;
+        // If a payload panics, the value doesn't stay.
+        let guard = Withdraw { peer: self, id };
+        let mut line = BytesMut::with_capacity(128);
+        write(&mut Encoder::append_to(&mut line, self.shared.rules), &guard.id)?;
+        Ok((guard.keep(), line))
+    }
+
+    pub(super) fn withdraw(&self, id: &Id<'_>) -> Option<T> {
+        self.shared.with_calls(|calls| calls.withdraw(id)).flatten()
+    }
+
+    fn sending(&self, write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>) -> Sending {
+        let mut line = BytesMut::new();
+        let encoded = write(&mut Encoder::append_to(&mut line, self.shared.rules));
+        Sending::new(&self.shared.link, encoded.map_err(SendError::Encode).map(|()| line))
+    }
+}
+
+impl<T> Shared<T> {
+    /// Changes the requests to the peer. `None` once the connection has ended.
+    pub(super) fn with_calls<R>(&self, change: impl FnOnce(&mut Outbound<T>) -> R) -> Option<R> {
+        let mut calls = self.calls();
+        let open = calls.as_mut()?;
+        let before = open.in_flight();
+        let changed = change(open);
+        let after = open.in_flight();
+        self.link.calls.store(after, Ordering::Relaxed);
+        drop(calls);
+        if before == 0 && after > 0 && self.link.level() > self.link.backlog {
+            // Reading may go on now, since a response is awaited.
+            drop(self.link.lock());
+        }
+        Some(changed)
+    }
+
+    /// Tells the peer that a request was cancelled. Never waits: there is at most one such message for each request.
+    pub(super) fn tell_cancelled(&self, id: &Id<'_>) {
+        let cancellation = &self.rules.dialect.cancellation;
+        let params = Cancel { member: &cancellation.id[1..], id };
+        let mut line = BytesMut::new();
+        if Encoder::append_to(&mut line, self.rules).notification(cancellation.method, &params).is_ok() {
+            self.link.lock().queue.put(&mut line);
+        }
+    }
+
+    fn add(&self, line: &mut BytesMut) -> Result<(), SendError> {
+        self.link.lock().queue.add(line, self.link.backlog)
+    }
+}
+
+/// Withdraws a request unless it is kept.
+struct Withdraw<'p, T> {
+    peer: &'p Peer<T>,
+    id: Id<'static>,
+}
+
+impl<T> Withdraw<'_, T> {
+    fn keep(mut self) -> Id<'static> {
+        let id = mem::replace(&mut self.id, Id::NULL);
+        mem::forget(self);
+        id
+    }
+}
+
+impl<T> Drop for Withdraw<'_, T> {
+    fn drop(&mut self) {
+        drop(self.peer.withdraw(&self.id));
+    }
+}
+
+/// The params of a cancellation.
+struct Cancel<'a> {
+    member: &'static str,
+    id: &'a Id<'a>,
+}
+
+impl Serialize for Cancel<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(self.member, self.id)])
+    }
+}
+
+impl<T> Clone for Peer<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> fmt::Debug for Peer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("rules", &self.shared.rules).finish_non_exhaustive()
+    }
+}
+
+/// A message that is queued, or waits for room in the queue.
+///
+/// Messages that wait are queued in the order in which they were sent.
+#[must_use = "dropping it takes back a message that still waits: await it, or call `wait`"]
+pub struct Sending {
+    link: Arc<Link>,
+    state: State,
+}
+
+enum State {
+    Failed(SendError),
+    Waiting(u64),
+    /// Queued, but others should have a turn first.
+    Yields,
+    Queued,
+}
+
+impl Sending {
+    pub(super) fn new(link: &Arc<Link>, line: Result<BytesMut, SendError>) -> Self {
+        let state = match line.and_then(|line| link.lock().queue.offer(line, link.backlog)) {
+            Err(error) => State::Failed(error),
+            Ok(Place::Waiting(turn)) => State::Waiting(turn),
+            Ok(Place::Queued { yields: true }) => State::Yields,
+            Ok(Place::Queued { yields: false }) => State::Queued,
+        };
+        Self { link: Arc::clone(link), state }
+    }
+
+    /// Blocks until the message is queued.
+    ///
+    /// # Errors
+    ///
+    /// It can't be encoded, or the connection has ended.
+    pub fn wait(self) -> Result<(), SendError> {
+        block_on(self)
+    }
+
+    /// Takes back the message. Returns false if it is queued.
+    pub(super) fn withdraw(&mut self) -> bool {
+        match mem::replace(&mut self.state, State::Queued) {
+            State::Failed(_) => true,
+            State::Waiting(turn) => {
+                let mut locked = self.link.lock();
+                let (state, wakes) = locked.parts();
+                state.queue.withdraw(turn, wakes)
+            }
+            State::Yields | State::Queued => false,
+        }
+    }
+}
+
+impl Future for Sending {
+    type Output = Result<(), SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match mem::replace(&mut self.state, State::Queued) {
+            State::Queued => Poll::Ready(Ok(())),
+            State::Failed(error) => Poll::Ready(Err(error)),
+            State::Yields => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            State::Waiting(turn) => {
+                let polled = {
+                    let mut locked = self.link.lock();
+                    let (state, wakes) = locked.parts();
+                    state.queue.poll_turn(turn, cx.waker(), wakes)
+                };
+                if polled.is_pending() {
+                    self.state = State::Waiting(turn);
+                }
+                polled
+            }
+        }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+impl fmt::Debug for Sending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,288 @@
+//! Calls that wait for their response, in a task or a thread.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::message::{Id, Request, Response};
+
+use super::peer::Sending;
+use super::{Lost, Peer, SendError};
+
+/// The place where a [`Reply`] waits for its response: the value that the drivers keep for each request.
+pub struct Caller(Arc<Mutex<Slot>>);
+
+#[derive(Default)]
+struct Slot {
+    outcome: Option<Result<Response<'static>, Lost>>,
+    waker: Option<Waker>,
+}
+
+fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Caller {
+    /// Passes on a response, or why there won't be one.
+    #[inline]
+    pub(crate) fn deliver(self, outcome: Result<&Response<'_>, &Lost>) {
+        self.fill(match outcome {
+            Ok(response) => Ok(response.clone().into_owned()),
+            Err(lost) => Err(lost.clone()),
+        });
+    }
+
+    fn fill(&self, outcome: Result<Response<'static>, Lost>) {
+        let waker = {
+            let mut slot = lock(&self.0);
+            if slot.outcome.is_some() {
+                return;
+            }
+            slot.outcome = Some(outcome);
+            slot.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// A caller that is dropped won't get a response: the connection is gone.
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) > 1 {
+            self.fill(Err(Lost::Ended));
+        }
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Caller")
+    }
+}
+
+impl Peer<Caller> {
+    /// Calls a method, and returns a future of its result.
+    ///
+    /// The request is sent at once, or as soon as there is room if too many bytes are waiting to be written, so several
+    /// calls run at the same time without `join!`. Dropping the reply cancels the call: the peer is told with the
+    /// dialect's notification.
+    pub fn call<R: DeserializeOwned>(&self, method: &str, params: &(impl Serialize + ?Sized)) -> Reply<R> {
+        self.start(|encoder, id| encoder.request(id, method, params))
+    }
+
+    /// Sends another peer's request under an id of this connection, as a proxy does. Only the id is replaced.
+    ///
+    /// Await its [`response`](Reply::response), and pass that on with [`Ticket::relay`](super::Ticket::relay).
+    pub fn relay(&self, request: &Request<'_>) -> Reply<()> {
+        self.start(|encoder, id| encoder.with_id(request, id))
+    }
+
+    fn start<R>(
+        &self,
+        write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+    ) -> Reply<R> {
+        let slot = Arc::new(Mutex::new(Slot::default()));
+        let (id, line) = match self.issue(Caller(Arc::clone(&slot)), write) {
+            Ok((id, line)) => (Some(id), Ok(line)),
+            Err(error) => (None, Err(error)),
+        };
+        let sending = Some(Sending::new(&self.shared.link, line));
+        Reply { peer: self.clone(), id, slot, sending, result: PhantomData }
+    }
+}
+
+/// The reply to a [call](Peer::call): a future of its result. A thread can [`wait`](Self::wait) for it.
+///
+/// Dropping it cancels the call.
+#[must_use = "dropping it cancels the call"]
+pub struct Reply<R> {
+    peer: Peer<Caller>,
+    /// `None` if the request wasn't sent, or its outcome was taken.
+    id: Option<Id<'static>>,
+    slot: Arc<Mutex<Slot>>,
+    /// Until the request is queued.
+    sending: Option<Sending>,
+    result: PhantomData<fn() -> R>,
+}
+
+impl<R> Reply<R> {
+    /// The id of the request, until its outcome is known.
+    #[must_use]
+    pub fn id(&self) -> Option<&Id<'static>> {
+        self.id.as_ref()
+    }
+
+    /// The whole response, for a proxy, which passes on results and errors alike.
+    ///
+    /// # Errors
+    ///
+    /// The request wasn't sent, or no response will come.
+    pub async fn response(mut self) -> Result<Response<'static>, CallError> {
+        poll_fn(|cx| self.poll_response(cx)).await
+    }
+
+    /// Blocks until there is a [`response`](Self::response).
+    ///
+    /// # Errors
+    ///
+    /// As for [`response`](Self::response).
+    pub fn wait_response(self) -> Result<Response<'static>, CallError> {
+        block_on(self.response())
+    }
+
+    fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<'static>, CallError>> {
+        if let Some(sending) = &mut self.sending {
+            match Pin::new(sending).poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => self.sending = None,
+                Poll::Ready(Err(error)) => {
+                    self.sending = None;
+                    if let Some(id) = self.id.take() {
+                        drop(self.peer.withdraw(&id));
+                    }
+                    return Poll::Ready(Err(CallError::Send(error)));
+                }
+            }
+        }
+        let mut slot = lock(&self.slot);
+        let Some(outcome) = slot.outcome.take() else {
+            let before = slot.waker.replace(cx.waker().clone());
+            drop(slot);
+            drop(before);
+            return Poll::Pending;
+        };
+        drop(slot);
+        self.id = None;
+        Poll::Ready(outcome.map_err(CallError::Lost))
+    }
+}
+
+impl<R: DeserializeOwned> Reply<R> {
+    /// Blocks until there is a result.
+    ///
+    /// # Errors
+    ///
+    /// The request wasn't sent, the peer answered with an error, the result doesn't fit `R`, or no response will come.
+    pub fn wait(self) -> Result<R, CallError> {
+        block_on(self)
+    }
+
+    /// Blocks until there is a result, or `timeout` has passed. Then the call is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait), and [`Lost::Expired`] after the timeout.
+    pub fn wait_for(self, timeout: Duration) -> Result<R, CallError> {
+        block_on_for(self, timeout).unwrap_or(Err(CallError::Lost(Lost::Expired)))
+    }
+}
+
+impl<R: DeserializeOwned> Future for Reply<R> {
+    type Output = Result<R, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_response(cx).map(|response| match response?.outcome() {
+            Ok(result) => result.deserialize().map_err(CallError::Decode),
+            Err(error) => Err(CallError::Rpc(error.into())),
+        })
+    }
+}
+
+impl<R> Drop for Reply<R> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let is_unsent = self.sending.as_mut().is_some_and(Sending::withdraw);
+        drop(match is_unsent {
+            true => self.peer.withdraw(&id),
+            false => self.peer.cancel(&id),
+        });
+    }
+}
+
+impl<R> fmt::Debug for Reply<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Why a call has no result.
+///
+/// Reasons may be added, so a `match` needs a wildcard arm. The text contains none of the peer's bytes; those of an
+/// error that the peer sent are in the [`RpcError`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The request wasn't sent.
+    Send(SendError),
+    /// The peer answered with an error.
+    Rpc(RpcError),
+    /// The result doesn't fit the type.
+    Decode(serde_json::Error),
+    /// No response will come.
+    Lost(Lost),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send(error) => fmt::Display::fmt(error, f),
+            Self::Rpc(error) => fmt::Display::fmt(error, f),
+            Self::Decode(_) => f.write_str("the result doesn't fit the expected type"),
+            Self::Lost(lost) => fmt::Display::fmt(lost, f),
+        }
+    }
+}
+
+impl std::error::Error for CallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Send(error) => Some(error),
+            Self::Rpc(_) | Self::Decode(_) | Self::Lost(_) => None,
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future to its end on this thread.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Runs a future on this thread, and drops it after `timeout`.
+pub(crate) fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let start = Instant::now();
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(output);
+        }
+        thread::park_timeout(timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())?);
+    }
+}

@@ -1,0 +1,332 @@
+//! A connection over a blocking stream, driven by threads.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use serde::Serialize;
+
+use crate::connection::{
+    self, Call, Caller, Config, Event, Incident, Link, Peer, Until, Writable, block_on, block_on_for, handler,
+};
+use crate::encode::RpcError;
+
+/// A connection over a blocking stream: a pipe, a socket, a child process.
+///
+/// The thread that calls [`next`](Self::next), [`serve`](Self::serve) or [`run`](Self::run) reads. A second thread
+/// writes, so that neither answering nor calling waits for the peer.
+///
+/// A client runs it in a thread and makes calls through the [`Peer`]; a server gives [`serve`](Self::serve) a handler:
+///
+/// ```
+/// use std::io::pipe;
+/// use std::thread;
+/// use wireline::io::Connection;
+/// use wireline::{RpcError, Rules};
+///
+/// let (requests, to_server) = pipe()?;
+/// let (answers, to_client) = pipe()?;
+///
+/// let (_, server) = Connection::new(requests, to_client, Rules::json_rpc());
+/// let server = thread::spawn(|| {
+///     server.serve(4, |call| match call.method() {
+///         "add" => call.params::<(i64, i64)>().map(|(a, b)| a + b),
+///         _ => Err(RpcError::method_not_found()),
+///     })
+/// });
+///
+/// let (peer, client) = Connection::new(answers, to_server, Rules::json_rpc());
+/// let client = thread::spawn(|| client.run());
+/// let (three, seven) = (peer.call::<i64>("add", &(1, 2)), peer.call::<i64>("add", &(3, 4)));
+/// assert_eq!((three.wait()?, seven.wait()?), (3, 7));
+///
+/// peer.end(); // the server reads the end of its stream, and ends too
+/// server.join().unwrap()?;
+/// client.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Connection<R> {
+    core: connection::Connection<Caller>,
+    reader: R,
+    /// Until it has been joined, or left behind.
+    writing: Option<JoinHandle<io::Result<()>>>,
+    grace: Option<Duration>,
+    stall: Option<Duration>,
+    report: Arc<dyn Fn(Incident<'_>) + Send + Sync>,
+}
+
+impl<R: Read> Connection<R> {
+    /// A connection that reads from `reader`, and a handle to its other side. It starts a thread that writes to
+    /// `writer`.
+    #[must_use]
+    pub fn new(reader: R, writer: impl Write + Send + 'static, config: impl Into<Config>) -> (Peer<Caller>, Self) {
+        let core = connection::Connection::new(config);
+        let link = Arc::clone(core.link());
+        let writing = Some(thread::spawn(move || write(&link, writer)));
+        let report: Arc<dyn Fn(Incident<'_>) + Send + Sync> = Arc::new(|incident| incident.log());
+        (core.peer(), Self { core, reader, writing, grace: None, stall: None, report })
+    }
+
+    /// How long requests may take after the stream has ended, before they are answered with an error. By default, as
+    /// long as they like.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// Ends the connection if there is something to write, and the peer reads nothing for this long. By default, it
+    /// waits forever.
+    ///
+    /// The thread that writes can't be interrupted. It is left behind, and ends when its write does.
+    #[must_use]
+    pub fn end_if_stalled(mut self, timeout: Duration) -> Self {
+        self.stall = Some(timeout);
+        self
+    }
+
+    /// Calls `report` for each [`Incident`] in [`serve`](Self::serve) or [`run`](Self::run), instead of logging it.
+    #[must_use]
+    pub fn report(mut self, report: impl Fn(Incident<'_>) + Send + Sync + 'static) -> Self {
+        self.report = Arc::new(report);
+        self
+    }
+
+    /// A handle to the other side.
+    #[must_use]
+    pub fn peer(&self) -> Peer<Caller> {
+        self.core.peer()
+    }
+
+    /// The next event, or `None` when the stream has ended, every request is answered, and everything is written.
+    ///
+    /// Responses have already been passed on to those who called.
+    ///
+    /// # Errors
+    ///
+    /// The stream failed. Requests in flight can't be answered any more, and their tickets are cancelled.
+    #[allow(clippy::should_implement_trait, reason = "an iterator can't lend its items")]
+    pub fn next(&mut self) -> io::Result<Option<Event<'_, ()>>> {
+        while !self.core.is_ready() {
+            let link = self.core.link();
+            if link.is_full() {
+                self.wait(Until::Room)?;
+            } else if link.is_broken() && (self.core.has_ended() || !self.core.awaits_responses()) {
+                return self.finish().map(|()| None);
+            } else if self.core.has_ended() {
+                self.wait_idle();
+                return self.finish().map(|()| None);
+            } else {
+                self.read()?;
+            }
+        }
+        Ok(self.core.take_event(Caller::deliver))
+    }
+
+    /// Passes on responses until the stream ends, for a client that serves nothing. Requests are answered with "Method
+    /// not found".
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next).
+    pub fn run(mut self) -> io::Result<()> {
+        let report = Arc::clone(&self.report);
+        while let Some(event) = self.next()? {
+            match event {
+                Event::Request(_, ticket) => ticket.fail(&RpcError::method_not_found()),
+                Event::Fault(fault) => report(Incident::Fault(&fault)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers requests with what `handler` returns, in `workers` threads, until the stream has ended and everything is
+    /// answered and written.
+    ///
+    /// `handler` is also called for notifications; its return value is then dropped. If it panics, its request is
+    /// answered with an internal error. A handler that takes long should ask [`Call::is_cancelled`] now and then.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next).
+    pub fn serve<T: Serialize>(
+        mut self,
+        workers: usize,
+        handler: impl Fn(&Call<'static>) -> Result<T, RpcError> + Send + Sync + 'static,
+    ) -> io::Result<()> {
+        let peer = self.core.peer();
+        let handler = Arc::new(handler);
+        // Its length is bounded by the limit on requests in flight, and notifications by what has been read.
+        let (queue, calls) = channel::<Call<'static>>();
+        let calls = Arc::new(Mutex::new(calls));
+        for _ in 0..workers.max(1) {
+            let (calls, handler, report) = (Arc::clone(&calls), Arc::clone(&handler), Arc::clone(&self.report));
+            thread::spawn(move || {
+                loop {
+                    let next = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(call) = next else { return };
+                    answer(call, &*handler, &*report);
+                }
+            });
+        }
+        while let Some(event) = self.next()? {
+            let call = match event {
+                Event::Request(request, ticket) => {
+                    let mut call = Call::request(request, &peer);
+                    call.ticket = Some(ticket);
+                    call
+                }
+                Event::Notification(notification) => Call::notification(notification, &peer),
+                Event::Fault(fault) => {
+                    (self.report)(Incident::Fault(&fault));
+                    continue;
+                }
+                _ => continue,
+            };
+            if queue.send(call).is_err() {
+                return Err(io::Error::other("the worker threads are gone"));
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let Self { core, reader, .. } = self;
+        let read = core.read_with(|room| {
+            loop {
+                match reader.read(room) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    read => return read,
+                }
+            }
+        });
+        read.map(drop).inspect_err(|_| self.core.link().break_off())
+    }
+
+    /// Waits until the peer has read enough.
+    fn wait(&self, until: Until) -> io::Result<()> {
+        let link = self.core.link();
+        let reached = poll_fn(|cx| link.poll_until(until, cx));
+        let Some(timeout) = self.stall else {
+            block_on(reached);
+            return Ok(());
+        };
+        let mut reached = Box::pin(reached);
+        loop {
+            let before = link.progress();
+            if block_on_for(reached.as_mut(), timeout).is_some() {
+                return Ok(());
+            }
+            if link.progress() == before {
+                link.break_off();
+                return Err(io::Error::new(ErrorKind::TimedOut, "the peer has stopped reading"));
+            }
+        }
+    }
+
+    /// Waits until every request is answered, or answers them when the grace period is over.
+    fn wait_idle(&self) {
+        let link = self.core.link();
+        let idle = poll_fn(|cx| link.poll_until(Until::Idle, cx));
+        match self.grace {
+            None => block_on(idle),
+            Some(grace) => {
+                if block_on_for(idle, grace).is_none() {
+                    self.core.abort(&RpcError::shutting_down());
+                }
+            }
+        }
+    }
+
+    /// Waits until everything is written, and closes the outgoing stream.
+    fn finish(&mut self) -> io::Result<()> {
+        self.core.peer().end();
+        self.wait(Until::Closed)?;
+        match self.writing.take() {
+            Some(writing) => writing.join().unwrap_or_else(|_| Err(io::Error::other("writing has panicked"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Calls a handler, and answers with its outcome.
+fn answer<T: Serialize>(
+    mut call: Call<'static>,
+    handler: &impl Fn(&Call<'static>) -> Result<T, RpcError>,
+    report: &(dyn Fn(Incident<'_>) + Send + Sync),
+) {
+    let mut report = |incident: Incident<'_>| report(incident);
+    // Cancelled while it waited: its ticket answers.
+    if call.is_cancelled() {
+        return;
+    }
+    let outcome = handler::catch(call.id(), &mut report, || handler(&call));
+    let ticket = call.ticket.take();
+    if let Some(outcome) = outcome {
+        handler::settle(ticket, outcome, &mut report);
+    }
+}
+
+/// Writes what is queued, until the stream ends or fails.
+fn write(link: &Link, writer: impl Write) -> io::Result<()> {
+    /// However the thread ends, nothing more is written.
+    struct BreakOff<'l>(&'l Link);
+
+    impl Drop for BreakOff<'_> {
+        fn drop(&mut self) {
+            self.0.break_off();
+        }
+    }
+
+    let guard = BreakOff(link);
+    let mut writer = writer;
+    let mut lines = BytesMut::new();
+    while block_on(poll_fn(|cx| link.poll_writable(cx))) == Writable::Lines {
+        link.take(&mut lines);
+        while !lines.is_empty() {
+            write_all(link, &mut writer, &lines)?;
+            link.take(&mut lines);
+        }
+        flush(&mut writer)?;
+    }
+    drop(writer);
+    link.has_closed();
+    std::mem::forget(guard);
+    Ok(())
+}
+
+fn write_all(link: &Link, writer: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match writer.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                bytes = &bytes[written..];
+                link.set_unwritten(bytes.len());
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn flush(writer: &mut impl Write) -> io::Result<()> {
+    loop {
+        match writer.flush() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            flushed => return flushed,
+        }
+    }
+}
+
+impl<R> fmt::Debug for Connection<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("core", &self.core).finish_non_exhaustive()
+    }
+}

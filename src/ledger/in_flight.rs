@@ -1,0 +1,127 @@
+//! The peer's requests that still need an answer.
+//!
+//! Plain bookkeeping without locks: a connection keeps it under the lock of its outgoing queue, so that a request is
+//! settled and its answer queued in one step.
+//!
+//! A request has a *slot* from its admission until its ticket gives it up. It can be settled earlier, on behalf of the
+//! ticket's owner; then its id is free for another request, but the slot isn't yet.
+
+use std::mem;
+use std::task::Waker;
+
+use crate::message::Id;
+
+use super::Refusal;
+use super::hash::Key;
+use super::slab::Slab;
+
+/// The most requests in flight, so that slots fit 32 bits.
+const MOST: usize = 1 << 28;
+
+pub(crate) struct InFlight {
+    requests: Slab<State>,
+    key: Key,
+    limit: usize,
+    is_closed: bool,
+}
+
+struct State {
+    /// The batch that the request is an entry of.
+    batch: Option<u32>,
+    /// Whether work on it can stop: its caller has cancelled it, or it was settled on behalf of its ticket.
+    is_stopped: bool,
+    is_settled: bool,
+    /// Woken when work on it can stop.
+    waker: Option<Waker>,
+}
+
+/// A request that its ticket has given up.
+pub(crate) struct Settled {
+    pub(crate) batch: Option<u32>,
+    /// Whether its caller had cancelled it.
+    pub(crate) is_cancelled: bool,
+    /// To be dropped without holding a lock: dropping a waker may drop a task, and with it another ticket.
+    pub(crate) waker: Option<Waker>,
+}
+
+impl InFlight {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { requests: Slab::default(), key: Key::random(), limit: limit.min(MOST), is_closed: false }
+    }
+
+    /// Admits a request and returns its slot.
+    #[inline]
+    pub(crate) fn admit(&mut self, id: &Id<'_>, batch: Option<u32>) -> Result<u32, Refusal> {
+        if self.is_closed {
+            return Err(Refusal::Closed);
+        }
+        let hash = self.key.hash32(id);
+        if self.requests.len() >= self.limit {
+            // Of several reasons, report the one that says most.
+            let is_duplicate = self.requests.find(hash, id).is_some();
+            return Err(if is_duplicate { Refusal::Duplicate } else { Refusal::TooMany });
+        }
+        let state = State { batch, is_stopped: false, is_settled: false, waker: None };
+        self.requests.insert(hash, id, state).ok_or(Refusal::Duplicate)
+    }
+
+    /// Gives up a slot. Returns `None` if the request was settled before.
+    #[inline]
+    pub(crate) fn settle(&mut self, slot: u32) -> Option<Settled> {
+        let state = self.requests.get_mut(slot)?;
+        let State { batch, is_stopped, is_settled, ref mut waker } = *state;
+        let waker = waker.take();
+        if is_settled {
+            self.requests.discard(slot);
+            return None;
+        }
+        self.requests.forget(slot);
+        self.requests.discard(slot);
+        Some(Settled { batch, is_cancelled: is_stopped, waker })
+    }
+
+    /// Settles all requests on behalf of their tickets, and calls `each` for every one.
+    pub(crate) fn settle_all(&mut self, mut each: impl FnMut(&Id<'static>, Settled)) {
+        let mut open = Vec::with_capacity(self.requests.len());
+        for (slot, id, state) in self.requests.iter_mut().filter(|(_, _, state)| !state.is_settled) {
+            let is_cancelled = mem::replace(&mut state.is_stopped, true);
+            state.is_settled = true;
+            each(id, Settled { batch: state.batch, is_cancelled, waker: state.waker.take() });
+            open.push(slot);
+        }
+        open.into_iter().for_each(|slot| self.requests.forget(slot));
+    }
+
+    /// Marks a request as cancelled by its caller. Returns `None` if it isn't in flight, or the waker to wake.
+    pub(crate) fn cancel(&mut self, id: &Id<'_>) -> Option<Option<Waker>> {
+        let slot = self.requests.find(self.key.hash32(id), id)?;
+        let state = self.requests.get_mut(slot)?;
+        state.is_stopped = true;
+        Some(state.waker.take())
+    }
+
+    /// Whether work on a request can stop.
+    pub(crate) fn is_stopped(&mut self, slot: u32) -> bool {
+        self.requests.get_mut(slot).is_none_or(|state| state.is_stopped)
+    }
+
+    /// Has `waker` woken when work on a request can stop. Returns a waker to drop: the one from before, or `waker` if
+    /// work can stop now.
+    pub(crate) fn wake_when_stopped(&mut self, slot: u32, waker: Waker) -> Option<Waker> {
+        match self.requests.get_mut(slot) {
+            Some(state) if !state.is_stopped => state.waker.replace(waker),
+            _ => Some(waker),
+        }
+    }
+
+    /// Refuses all further requests.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// The number of requests in flight.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+}

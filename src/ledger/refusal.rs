@@ -1,0 +1,49 @@
+//! Why a request is refused.
+
+use std::fmt;
+
+use crate::encode::RpcError;
+use crate::message::code;
+
+/// Why a request wasn't admitted.
+///
+/// Reasons may be added, so a `match` needs a wildcard arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A request with the same id is in flight.
+    Duplicate,
+    /// As many requests are in flight as the ledger allows, or nearly as many, if threads compete for the last places.
+    TooMany,
+    /// The ledger is [closed](Inbound::close).
+    Closed,
+    /// The ledger's rules don't permit the id of a request that was decoded under other rules. The answer has a null
+    /// id, and is empty if the ledger's rules don't permit that either.
+    InvalidId,
+}
+
+impl Refusal {
+    /// The error to answer the request with.
+    #[must_use]
+    pub fn error(self) -> RpcError {
+        match self {
+            Self::Duplicate => RpcError::invalid_request("the id is already in use by a request in flight"),
+            Self::TooMany => RpcError::new(code::SERVER_BUSY, "too many requests in flight"),
+            Self::Closed => RpcError::shutting_down(),
+            Self::InvalidId => RpcError::invalid_request("the id is not permitted"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Duplicate => "a request with the same id is in flight",
+            Self::TooMany => "too many requests in flight",
+            Self::Closed => "no more requests are accepted",
+            Self::InvalidId => "the id is not permitted",
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
