@@ -16,7 +16,8 @@ use std::process::ExitCode;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value, json};
-use wireline::io::{Call, serve};
+use wireline::connection::Call;
+use wireline::io::serve;
 use wireline::{RawJson, RpcError, Rules, stdio};
 
 const HELP: &str = "\
@@ -73,6 +74,7 @@ fn answer(call: Call<'_>) -> Result<Value, RpcError> {
         return Ok(Value::Null);
     }
     let params = call.raw_params();
+    let params = params.as_ref();
     match era(params)? {
         Era::Handshake => match call.method() {
             "initialize" => initialize(params),

@@ -10,7 +10,8 @@
 
 use std::io::{stdin, stdout};
 
-use wireline::io::{Call, serve};
+use wireline::connection::Call;
+use wireline::io::serve;
 use wireline::{RpcError, Rules};
 
 fn main() -> std::io::Result<()> {

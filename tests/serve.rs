@@ -11,7 +11,7 @@ use std::sync::Arc;
 use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use serde_json::{Value, json};
-use wireline::{Frame, Message, RpcError, Rules, io::Call, io::serve};
+use wireline::{Frame, Message, RpcError, Rules, connection::Call, io::serve};
 
 /// Knows `echo`, `fail`, `panic`, `nan`, `unserializable`.
 fn handler(call: Call<'_>) -> Result<Answer, RpcError> {

@@ -7,7 +7,8 @@ use std::io::{self, ErrorKind, Read};
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use wireline::io::{Call, Incident, answer_with, serve_with};
+use wireline::connection::{Call, Incident};
+use wireline::io::{answer_with, serve_with};
 use wireline::{EncodeError, Encoder, Fault, Frame, Message, RpcError, Rules, to_line};
 
 use super::common::quiet_panics_on_purpose;
@@ -23,7 +24,10 @@ pub fn run(data: &[u8]) {
     let stream = choices.rest();
     let rules = settings.rules();
     // An answer may always be this long and this deep.
-    let wide = rules.max_line_len(settings.max_line_len.max(128)).max_depth(settings.max_depth.max(3));
+    let (len, depth) = (settings.max_line_len.max(128), settings.max_depth.max(3));
+    let wide = rules.max_line_len(len).max_depth(depth);
+    // In an array, it has to leave room for the brackets.
+    let inside = wide.max_line_len(len - 2).max_depth(depth - 1);
 
     let mut output = Vec::new();
     let (mut calls, mut faults) = (Vec::new(), 0);
@@ -40,7 +44,7 @@ pub fn run(data: &[u8]) {
     for line in lines(stream, &settings) {
         // The answers in the stream, and those to the line on its own, where it is line 1.
         let (mut answers, mut alone) = (Vec::new(), Vec::new());
-        let mut take = |entry: Result<Message<'_>, Fault>| {
+        let mut take = |entry: Result<Message<'_>, Fault>, limits: &[Rules]| {
             if let Ok(message) = &entry {
                 let method = match message {
                     Message::Request(request) => Some(request.method().into_owned()),
@@ -51,14 +55,14 @@ pub fn run(data: &[u8]) {
                 expected_calls.extend(method.map(|method| (method, id)));
             }
             expected_faults += usize::from(entry.is_err());
-            answers.extend(answer(&entry, line.number, &wide));
-            alone.extend(answer(&entry, 1, &wide));
+            answers.extend(answer(&entry, line.number, limits));
+            alone.extend(answer(&entry, 1, &[wide]));
         };
         match Frame::parse(line.text, &rules) {
-            Ok(Frame::Message(message)) => take(Ok(message)),
-            Err(fault) => take(Err(fault)),
+            Ok(Frame::Message(message)) => take(Ok(message), &[wide]),
+            Err(fault) => take(Err(fault), &[wide]),
             Ok(Frame::Batch(batch)) => {
-                batch.into_iter().for_each(&mut take);
+                batch.into_iter().for_each(|entry| take(entry, &[inside, wide]));
                 let array = format!("[{}]", alone.join(","));
                 check_text(line.text, &rules, (!alone.is_empty()).then_some(array));
                 if !answers.is_empty() {
@@ -88,7 +92,7 @@ fn check_text(text: &[u8], rules: &Rules, expected: Option<String>) {
 /// Handles a call as the method's name says: it succeeds, fails, panics, or returns something that can't be sent.
 fn handle(call: &Call<'_>) -> Result<Outcome, RpcError> {
     match call.method() {
-        "echo" => Ok(Outcome::Json(call.raw_params().map_or("null", |params| params.as_json()).to_owned())),
+        "echo" => Ok(Outcome::Json(call.raw_params().map_or("null".to_owned(), |params| params.as_json().to_owned()))),
         "object" => Ok(Outcome::Json("{}".to_owned())),
         "pair" => call.params::<(i8, i8)>().map(|(a, b)| Outcome::Json((i16::from(a) + i16::from(b)).to_string())),
         "fail" => Err(RpcError::new(1, "failed\n")),
@@ -119,10 +123,13 @@ impl Serialize for Outcome {
     }
 }
 
-/// The answer to a line or an entry of a batch, if there is one.
-fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Option<String> {
-    let encode = |write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
+/// The answer to a line or an entry of a batch, if there is one, under the first of `limits` that it fits.
+fn answer(entry: &Result<Message<'_>, Fault>, line: u64, limits: &[Rules]) -> Option<String> {
+    let encode_under = |rules: &Rules, write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
         to_line(rules, write).ok().map(|line| String::from_utf8(line.text().to_vec()).expect("UTF-8"))
+    };
+    let encode = |write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
+        limits.iter().find_map(|rules| encode_under(rules, write))
     };
     match entry {
         Ok(Message::Request(request)) => {
@@ -155,8 +162,11 @@ fn answer(entry: &Result<Message<'_>, Fault>, line: u64, rules: &Rules) -> Optio
             let reply = fault.reply()?.to_string().replacen("\"line\":1,", &format!("\"line\":{line},"), 1);
             // The position is left out if there is no room for it.
             let short = reply.split(",\"data\"").next().map(|reply| format!("{reply}}}}}"));
-            encode(&|encoder| encoder.raw(reply.as_bytes()))
-                .or_else(|| encode(&|encoder| encoder.raw(short.as_deref().unwrap_or_default().as_bytes())))
+            limits.iter().find_map(|rules| {
+                encode_under(rules, &|encoder| encoder.raw(reply.as_bytes())).or_else(|| {
+                    encode_under(rules, &|encoder| encoder.raw(short.as_deref().unwrap_or_default().as_bytes()))
+                })
+            })
         }
     }
 }

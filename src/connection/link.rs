@@ -260,7 +260,7 @@ impl Link {
                 Some(key) => {
                     match body.is_alone {
                         false => state.batches.add(key, &body.line, self.limits, &mut state.queue),
-                        true => state.queue.put(&mut body.line),
+                        true => state.batches.add_alone(key, &mut body.line, &mut state.queue),
                     }
                     state.batches.complete_one(key, &mut state.queue);
                 }
@@ -290,7 +290,8 @@ impl Link {
             Some(key) if is_alone.is_ok_and(|is_alone| !is_alone) => {
                 state.batches.add(key, &line, self.limits, &mut state.queue);
             }
-            _ => state.queue.put(&mut line),
+            Some(key) => state.batches.add_alone(key, &mut line, &mut state.queue),
+            None => state.queue.put(&mut line),
         }
     }
 
@@ -363,11 +364,14 @@ impl Link {
                 is_alone = encoded.unwrap_or(true);
             }
             match settled.batch {
-                Some(key) if !is_alone => batches.add(key, &line, self.limits, queue),
-                _ => queue.put(&mut line),
-            }
-            if let Some(key) = settled.batch {
-                batches.complete_one(key, queue);
+                None => queue.put(&mut line),
+                Some(key) => {
+                    match is_alone {
+                        false => batches.add(key, &line, self.limits, queue),
+                        true => batches.add_alone(key, &mut line, queue),
+                    }
+                    batches.complete_one(key, queue);
+                }
             }
         });
         self.stops.fetch_add(1, Ordering::Release);

@@ -296,6 +296,14 @@ impl<T> Connection<T> {
         self.input.was_full
     }
 
+    /// The event for a message, or for a text that isn't one, that didn't come through the decoder.
+    pub(crate) fn event_of<'a>(&self, message: Result<Message<'a>, Fault>) -> Event<'a, T> {
+        match message {
+            Ok(message) => self.shared.message(message, None, |value, _| value),
+            Err(fault) => self.shared.fault(fault, None, |value, _| value),
+        }
+    }
+
     /// Whether there is an event to take.
     #[inline(always)]
     pub(crate) fn is_ready(&mut self) -> bool {

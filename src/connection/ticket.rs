@@ -97,13 +97,13 @@ impl Ticket {
     ///
     /// ```
     /// use wireline::connection::{Connection, Event};
-    /// use wireline::{RpcError, Rules};
+    /// use wireline::{EncodeErrorKind, RpcError, Rules};
     ///
     /// let mut connection: Connection<()> = Connection::new(Rules::json_rpc());
     /// connection.feed(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"mean\"}\n");
     /// let Some(Event::Request(_, ticket)) = connection.next_event() else { panic!() };
     /// if let Err((ticket, error)) = ticket.try_respond(&f64::NAN) {
-    ///     assert!(error.to_string().contains("float"));
+    ///     assert_eq!(error.kind(), EncodeErrorKind::NonFiniteFloat);
     ///     ticket.fail(&RpcError::new(1, "no values"));
     /// }
     /// assert!(connection.pending().starts_with(br#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"#));

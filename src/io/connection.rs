@@ -16,6 +16,8 @@ use crate::connection::{
 };
 use crate::encode::RpcError;
 
+use super::serve::flush;
+
 /// A connection over a blocking stream: a pipe, a socket, a child process.
 ///
 /// The thread that calls [`next`](Self::next), [`serve`](Self::serve) or [`run`](Self::run) reads. A second thread
@@ -314,15 +316,6 @@ fn write_all(link: &Link, writer: &mut impl Write, mut bytes: &[u8]) -> io::Resu
         }
     }
     Ok(())
-}
-
-fn flush(writer: &mut impl Write) -> io::Result<()> {
-    loop {
-        match writer.flush() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            flushed => return flushed,
-        }
-    }
 }
 
 impl<R> fmt::Debug for Connection<R> {

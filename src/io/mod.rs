@@ -13,5 +13,5 @@ mod writer;
 pub use connection::Connection;
 pub(crate) use pending::Pending;
 pub use reader::FrameReader;
-pub use serve::{Call, Incident, answer, answer_with, serve, serve_with};
+pub use serve::{answer, answer_with, serve, serve_with};
 pub use writer::{FrameWriter, Progress, SendError, Unsent};

@@ -1,23 +1,14 @@
-//! A blocking server.
+//! Serving requests one after the other, from a stream or a single text.
 
-use std::any::Any;
-use std::borrow::Cow;
-use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::decode::Fault;
-use crate::encode::{EncodeError, Encoder, RpcError};
-use crate::json::Text;
-use crate::ledger;
-use crate::message::{Batch, Frame, Id, Message, RawJson, Rules};
-
-use super::reader::FrameReader;
+use crate::connection::{Call, Caller, Config, Connection, Event, Incident, Peer, Ticket, handler};
+use crate::encode::RpcError;
+use crate::message::{Frame, Message, Rules};
 
 /// Answers are written when this many bytes have accumulated, or when the next read may block.
 const WRITE: usize = 64 << 10;
@@ -64,10 +55,10 @@ const WRITE: usize = 64 << 10;
 pub fn serve<T: Serialize>(
     reader: impl Read,
     writer: impl Write,
-    rules: Rules,
+    config: impl Into<Config>,
     handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
 ) -> io::Result<()> {
-    serve_with(reader, writer, rules, handler, |incident| incident.log())
+    serve_with(reader, writer, config, handler, |incident| incident.log())
 }
 
 /// Serves requests as [`serve`] does, and calls `report` for each [`Incident`] instead of logging it.
@@ -91,24 +82,28 @@ pub fn serve<T: Serialize>(
 ///
 /// As for [`serve`].
 pub fn serve_with<T: Serialize>(
-    reader: impl Read,
+    mut reader: impl Read,
     mut writer: impl Write,
-    rules: Rules,
+    config: impl Into<Config>,
     handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
     report: impl FnMut(Incident<'_>),
 ) -> io::Result<()> {
-    let mut reader = FrameReader::new(reader, rules);
-    let mut server = Server { rules: rules.for_answers(), out: BytesMut::new(), handler, report };
+    // The only thread can't wait for a response, so no calls are allowed.
+    let mut connection = Connection::new(config.into().calls(0));
+    let mut server = Server { peer: connection.peer(), handler, report };
     loop {
-        while let Some(frame) = reader.next_buffered() {
-            server.answer_frame(frame);
-            if server.out.len() >= WRITE {
-                server.write_out(&mut writer)?;
+        // If `report` panics, the answers to earlier requests are still written.
+        let served = catch_unwind(AssertUnwindSafe(|| server.serve_ready(&mut connection)));
+        write_out(&mut connection, &mut writer)?;
+        match served {
+            Err(payload) => {
+                flush(&mut writer)?;
+                resume_unwind(payload);
             }
+            Ok(true) => continue,
+            Ok(false) => flush(&mut writer)?,
         }
-        server.write_out(&mut writer)?;
-        flush(&mut writer)?;
-        if !reader.fill()? {
+        if !read(&mut connection, &mut reader)? {
             return Ok(());
         }
     }
@@ -157,19 +152,27 @@ pub fn answer_with<T: Serialize>(
     handler: impl FnMut(Call<'_>) -> Result<T, RpcError>,
     report: impl FnMut(Incident<'_>),
 ) -> Option<Bytes> {
-    let mut server = Server { rules: rules.for_answers(), out: BytesMut::new(), handler, report };
+    let mut connection = Connection::new(Config::new(*rules).calls(0).backlog(usize::MAX));
+    let mut server = Server { peer: connection.peer(), handler, report };
     match Frame::parse(text, rules) {
         Ok(Frame::Batch(batch)) => {
-            server.answer_entries(&batch);
-            into_array(&server.out)
+            batch.into_iter().for_each(|entry| server.serve_event(connection.event_of(entry)));
+            into_array(connection.pending())
         }
-        frame => {
-            server.answer_frame(frame);
-            // Without its line feed.
-            let len = server.out.len().checked_sub(1)?;
-            Some(server.out.split_to(len).freeze())
+        Ok(Frame::Message(message)) => {
+            server.serve_event(connection.event_of(Ok(message)));
+            into_text(connection.pending())
+        }
+        Err(fault) => {
+            server.serve_event(connection.event_of(Err(fault)));
+            into_text(connection.pending())
         }
     }
+}
+
+/// The line without its line feed, if there is one.
+fn into_text(lines: &[u8]) -> Option<Bytes> {
+    lines.strip_suffix(b"\n").map(Bytes::copy_from_slice)
 }
 
 /// The lines as entries of one array, if there are any.
@@ -186,108 +189,8 @@ fn into_array(lines: &[u8]) -> Option<Bytes> {
     Some(array.freeze())
 }
 
-/// A request or a notification, for a handler.
-pub struct Call<'a> {
-    method: Cow<'a, str>,
-    params: Option<RawJson<'a>>,
-    id: Option<&'a Id<'a>>,
-}
-
-impl<'a> Call<'a> {
-    /// The method.
-    #[must_use]
-    pub fn method(&self) -> &str {
-        &self.method
-    }
-
-    /// Decodes the params. If there are none, `T` is decoded from `null`, so that an `Option` is `None`.
-    ///
-    /// # Errors
-    ///
-    /// The params don't fit `T`. The error says "Invalid params", and the handler can return it with `?`. It leaves out
-    /// serde's reason, which may quote the peer's text. To tell callers more, decode [`raw_params`](Self::raw_params).
-    pub fn params<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
-        let null = RawJson::of_json(Text::borrowed("null", None));
-        self.params.as_ref().unwrap_or(&null).deserialize().map_err(|_| RpcError::invalid_params("Invalid params"))
-    }
-
-    /// The params as they were sent, if there are any.
-    #[must_use]
-    pub fn raw_params(&self) -> Option<&RawJson<'a>> {
-        self.params.as_ref()
-    }
-
-    /// The request's id, or `None` for a notification.
-    #[must_use]
-    pub fn id(&self) -> Option<&Id<'a>> {
-        self.id
-    }
-}
-
-/// Shows only types and lengths. The contents are the peer's.
-impl fmt::Debug for Call<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("params", &self.params).field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// A problem that [`serve`] or [`answer`] has handled and reports.
-///
-/// Its text contains none of the peer's bytes, unless a handler's panic message does. Incidents may be added, so a
-/// `match` needs a wildcard arm.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Incident<'a> {
-    /// A line, or an entry of a batch, that isn't a valid message. It was answered if it has a [`reply`](Fault::reply).
-    Fault(&'a Fault),
-    /// The handler panicked, or its result panicked while it was encoded or dropped. A request was answered with an
-    /// internal error, unless its result had already been encoded.
-    Panic {
-        /// The request's id, or `None` for a notification.
-        id: Option<&'a Id<'a>>,
-        /// The panic message, if there is one.
-        message: Option<&'a str>,
-    },
-    /// The handler's result, or its error, couldn't be sent. The request was answered with an internal error.
-    Replaced {
-        /// The request's id.
-        id: &'a Id<'a>,
-        /// Why it couldn't be encoded.
-        error: &'a EncodeError,
-    },
-}
-
-impl Incident<'_> {
-    /// Writes a line to stderr, or emits an event if the feature `tracing` is on, as [`serve`] and [`answer`] do.
-    pub fn log(&self) {
-        #[cfg(feature = "tracing")]
-        match self {
-            // These were reported where they were found.
-            Self::Fault(_) | Self::Replaced { .. } => {}
-            Self::Panic { id, message } => tracing::error!(has_id = id.is_some(), message, "handler panicked"),
-        }
-        // If stderr is gone, there is nobody to tell.
-        #[cfg(not(feature = "tracing"))]
-        let _ = writeln!(io::stderr().lock(), "wireline: {self}");
-    }
-}
-
-impl fmt::Display for Incident<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fault(fault) => fmt::Display::fmt(fault, f),
-            Self::Panic { message: Some(message), .. } => write!(f, "handler panicked: {message}"),
-            Self::Panic { message: None, .. } => f.write_str("handler panicked"),
-            Self::Replaced { error, .. } => write!(f, "answered with an internal error: {error}"),
-        }
-    }
-}
-
 struct Server<H, R> {
-    /// Limits that leave room for an answer.
-    rules: Rules,
-    /// Whole lines.
-    out: BytesMut,
+    peer: Peer<Caller>,
     handler: H,
     report: R,
 }
@@ -298,106 +201,67 @@ where
     H: FnMut(Call<'_>) -> Result<T, RpcError>,
     R: FnMut(Incident<'_>),
 {
-    fn answer_frame(&mut self, frame: Result<Frame<'_>, Fault>) {
-        match frame {
-            Ok(Frame::Message(message)) => self.answer_message(&message),
-            Ok(Frame::Batch(batch)) => {
-                let before = mem::take(&mut self.out);
-                self.answer_entries(&batch);
-                let answers = mem::replace(&mut self.out, before);
-                let entries = answers[..].split(|&byte| byte == b'\n').filter(|entry| !entry.is_empty());
-                ledger::append_array(&mut self.out, self.rules, entries);
+    /// Serves what is there, and returns whether there may be more before the next read.
+    fn serve_ready(&mut self, connection: &mut Connection<Caller>) -> bool {
+        while connection.is_ready() {
+            if let Some(event) = connection.next_event() {
+                self.serve_event(event);
             }
-            Err(fault) => self.answer_fault(&fault),
+            if connection.link().level() >= WRITE {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn serve_event(&mut self, event: Event<'_, Caller>) {
+        match event {
+            Event::Request(request, ticket) => self.call(Message::Request(request), Some(ticket)),
+            Event::Notification(notification) => self.call(Message::Notification(notification), None),
+            Event::Fault(fault) => (self.report)(Incident::Fault(&fault)),
+            _ => {}
         }
     }
 
-    /// Appends the answers to a batch, each as a line.
-    fn answer_entries(&mut self, batch: &Batch<'_>) {
-        for entry in batch {
-            match entry {
-                Ok(message) => self.answer_message(&message),
-                Err(fault) => {
-                    fault.log();
-                    self.answer_fault(&fault);
-                }
-            }
+    fn call(&mut self, message: Message<'_>, ticket: Option<Ticket>) {
+        let Self { peer, handler, report } = self;
+        let id = ticket.as_ref().map(Ticket::id);
+        let call = Call::new(message, peer.clone());
+        if let Some(outcome) = handler::catch(id, report, || handler(call)) {
+            handler::settle(ticket, outcome, report);
         }
-    }
-
-    fn answer_fault(&mut self, fault: &Fault) {
-        if let Some(reply) = fault.reply() {
-            ledger::append_reply(&mut self.out, &reply);
-        }
-        (self.report)(Incident::Fault(fault));
-    }
-
-    fn answer_message(&mut self, message: &Message<'_>) {
-        let (id, call) = match message {
-            Message::Request(request) => {
-                let call = Call { method: request.method(), params: request.params(), id: Some(request.id()) };
-                (Some(request.id()), call)
-            }
-            Message::Notification(notification) => {
-                (None, Call { method: notification.method(), params: notification.params(), id: None })
-            }
-            Message::Response(_) => return,
-        };
-        let before = self.out.len();
-        let Self { rules, out, handler, .. } = self;
-        let mut replaced = None;
-        let called = catch_unwind(AssertUnwindSafe(|| {
-            let outcome = handler(call);
-            if let Some(id) = id {
-                let mut encoder = Encoder::append_to(out, *rules);
-                replaced = match &outcome {
-                    Ok(result) => encoder.response(id, result),
-                    Err(error) => encoder.error(id, error),
-                }
-                .err();
-            }
-        }));
-        if let Some(id) = id
-            && self.out.len() == before
-        {
-            // The handler or its result panicked, or the result can't be encoded. (If the result panicked only when it
-            // was dropped, it has been encoded.)
-            let encoded = Encoder::append_to(&mut self.out, self.rules).error(id, &RpcError::internal());
-            debug_assert!(encoded.is_ok(), "no room for an answer: {encoded:?}");
-        }
-        if let (Some(id), Some(error)) = (id, &replaced) {
-            (self.report)(Incident::Replaced { id, error });
-        }
-        if let Err(carried) = called {
-            let text = carried.downcast_ref::<String>().map(String::as_str);
-            let message = text.or_else(|| carried.downcast_ref::<&str>().copied());
-            (self.report)(Incident::Panic { id, message });
-            let_go(carried);
-        }
-    }
-
-    fn write_out(&mut self, writer: &mut impl Write) -> io::Result<()> {
-        writer.write_all(&self.out)?;
-        self.out.clear();
-        if self.out.capacity() > 2 * WRITE {
-            self.out = BytesMut::new();
-        }
-        Ok(())
     }
 }
 
-fn flush(writer: &mut impl Write) -> io::Result<()> {
+/// Reads once. Returns false at the end of the stream.
+fn read(connection: &mut Connection<Caller>, reader: &mut impl Read) -> io::Result<bool> {
+    if connection.has_ended() {
+        return Ok(false);
+    }
+    loop {
+        match connection.read_with(|room| reader.read(room)) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // At the end of the stream, there may be a last line.
+            read => return read.map(|_| true),
+        }
+    }
+}
+
+fn write_out(connection: &mut Connection<Caller>, writer: &mut impl Write) -> io::Result<()> {
+    while connection.wants_write() {
+        let lines = connection.pending();
+        writer.write_all(lines)?;
+        let len = lines.len();
+        connection.advance(len);
+    }
+    Ok(())
+}
+
+pub(super) fn flush(writer: &mut impl Write) -> io::Result<()> {
     loop {
         match writer.flush() {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             flushed => return flushed,
         }
-    }
-}
-
-/// Drops a panic's payload. If that panics in turn, the second payload is leaked.
-fn let_go(carried: Box<dyn Any + Send>) {
-    if let Err(carried) = catch_unwind(AssertUnwindSafe(|| drop(carried))) {
-        mem::forget(carried);
     }
 }

@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use wireline::io::{Call, Incident, answer_with, serve_with};
+use wireline::connection::{Call, Incident};
+use wireline::io::{answer_with, serve_with};
 use wireline::ledger::{Answer, Inbound, Ticket};
 use wireline::{Decoder, Frame, Id, Message, RpcError, Rules};
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use wireline::io::{Call, answer_with, serve_with};
+use wireline::connection::Call;
+use wireline::io::{answer_with, serve_with};
 use wireline::ledger::Inbound;
 use wireline::{RpcError, Rules};
 

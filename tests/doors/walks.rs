@@ -12,7 +12,8 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
-use wireline::io::{Call, answer_with, serve_with};
+use wireline::connection::Call;
+use wireline::io::{answer_with, serve_with};
 use wireline::ledger::{Answer, Inbound, Refusal, Ticket};
 use wireline::{Id, RpcError, Rules};
 

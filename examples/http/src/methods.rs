@@ -49,7 +49,7 @@ fn params<T: serde::de::DeserializeOwned>(call: &Call) -> Result<T, RpcError> {
 /// # Errors
 ///
 /// The error to answer the caller with.
-pub fn compute(call: io::Call<'_>) -> Result<usize, RpcError> {
+pub fn compute(call: wireline::connection::Call<'_>) -> Result<usize, RpcError> {
     match call.method() {
         "primes" => match call.params::<[u32; 1]>()? {
             [below @ ..10_000_000] => Ok(primes(below)),

@@ -82,7 +82,7 @@ pub(crate) async fn answer_blocking<T: Serialize + 'static>(
 }
 
 /// A handler for `io::answer`.
-pub type Function<T> = fn(io::Call<'_>) -> Result<T, RpcError>;
+pub type Function<T> = fn(wireline::connection::Call<'_>) -> Result<T, RpcError>;
 
 fn read(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, (StatusCode, &'static str)> {
     if !is_json(headers) {

@@ -68,7 +68,7 @@ impl Methods for Misbehaving {
     }
 }
 
-fn misbehave(call: io::Call<'_>) -> Result<Outcome, RpcError> {
+fn misbehave(call: wireline::connection::Call<'_>) -> Result<Outcome, RpcError> {
     match call.method() {
         "echo" => Ok(Outcome::Json(call.params()?)),
         "block" => {
