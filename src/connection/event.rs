@@ -21,8 +21,9 @@ pub enum Event<'a, T> {
     Notification(Notification<'a>),
     /// The response to a request, and the value that was kept for it.
     Response(Response<'a>, T),
-    /// The peer cancelled its request with this id; false if that isn't in flight. Its ticket knows already.
-    Cancelled(Id<'static>, bool),
+    /// The dialect's notification that cancels a request, the id of that request, and whether it was in flight. Its
+    /// ticket knows already.
+    Cancelled(Notification<'a>, Id<'static>, bool),
     /// No response will come to the request with this id.
     Lost(Id<'static>, T, Lost),
     /// A response that answers no request in flight.

@@ -379,7 +379,7 @@ impl<T> Shared<T> {
             Message::Notification(notification) => match self.cancelled(&notification) {
                 Some(id) => {
                     let is_found = self.link.cancel(&id);
-                    Event::Cancelled(id, is_found)
+                    Event::Cancelled(notification, id, is_found)
                 }
                 None => Event::Notification(notification),
             },

@@ -268,7 +268,7 @@ impl Sending {
         Self { link: Arc::clone(link), state }
     }
 
-    /// Blocks until the message is queued.
+    /// Blocks until the message is queued. Meanwhile, another thread has to write.
     ///
     /// # Errors
     ///

@@ -3,14 +3,13 @@
 mod exchanges;
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wireline::io::{FrameWriter, SendError};
-use wireline::ledger::{Inbound, Outbound, Ticket};
-use wireline::{Decoder, Frame, Id, Message, Notification, Request, Response, RpcError, Rules, stdio};
+use wireline::connection::{Config, Connection, Event, Peer, SendError, Ticket};
+use wireline::{Id, Notification, Request, RpcError, stdio};
 
 use self::exchanges::{Exchange, Exchanges, Reaction};
 use super::args::{Args, Timing};
@@ -37,6 +36,9 @@ const MAX_REPORTED: u64 = 100;
 
 const NAME_COLUMNS: usize = 200;
 
+/// As in the Language Server Protocol and others.
+const REQUEST_CANCELLED: i64 = -32800;
+
 /// Answers the client on standard input and output, and returns the exit code.
 pub(super) fn run(args: &Args, input: Box<dyn BufRead>) -> u8 {
     let name = escape(args.recording.as_os_str().as_encoded_bytes());
@@ -53,8 +55,9 @@ pub(super) fn run(args: &Args, input: Box<dyn BufRead>) -> u8 {
     if let Err(error) = thread::Builder::new().spawn(move || read_stdin(&reads)) {
         return failure(&format!("cannot start a thread: {error}"));
     }
-    let mut server = Server::new(args, exchanges, FrameWriter::new(stdout, args.rules.rules()));
-    match server.serve(&chunks) {
+    let mut connection = Connection::new(Config::new(args.rules.rules()).in_flight(MAX_IN_FLIGHT).calls(MAX_IN_FLIGHT));
+    let mut server = Server::new(args, exchanges, connection.peer());
+    match server.serve(&mut connection, &chunks, stdout) {
         Ok(()) => server.summarise(&name),
         // The client has left.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => server.summarise(&name),
@@ -94,15 +97,11 @@ fn read_stdin(reads: &SyncSender<Vec<u8>>) {
 }
 
 struct Server {
-    rules: Rules,
     protocols: Protocols,
     timing: Timing,
     exchanges: Exchanges,
-    writer: FrameWriter<stdio::Stdout>,
-    /// What the client waits for.
-    owed: Inbound,
-    /// What the client owes, with the number of the reply that waits for it.
-    asked: Outbound<u64>,
+    /// The client. For each request to it, the number of the reply that waits for the response is kept.
+    peer: Peer<u64>,
     /// Replies under way, by number.
     replies: BTreeMap<u64, Reply>,
     next_number: u64,
@@ -125,16 +124,12 @@ struct Reply {
 }
 
 impl Server {
-    fn new(args: &Args, exchanges: Exchanges, writer: FrameWriter<stdio::Stdout>) -> Self {
-        let rules = args.rules.rules();
+    fn new(args: &Args, exchanges: Exchanges, peer: Peer<u64>) -> Self {
         Self {
-            rules,
             protocols: args.rules.protocols(),
             timing: args.timing,
             exchanges,
-            writer,
-            owed: Inbound::new(rules, MAX_IN_FLIGHT),
-            asked: Outbound::new(MAX_IN_FLIGHT),
+            peer,
             replies: BTreeMap::new(),
             next_number: 0,
             answered: 0,
@@ -144,75 +139,75 @@ impl Server {
     }
 
     /// Serves until the client closes its output.
-    fn serve(&mut self, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
-        let mut decoder = Decoder::new(self.rules);
+    fn serve(
+        &mut self,
+        connection: &mut Connection<u64>,
+        chunks: &Receiver<Vec<u8>>,
+        mut stdout: impl Write,
+    ) -> io::Result<()> {
         let greeting = std::mem::take(&mut self.exchanges.greeting);
         self.start(greeting, None, (None, None));
         loop {
             self.advance(false)?;
+            write_out(connection, &mut stdout)?;
             let chunk = match self.next_due() {
                 None => chunks.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(due) => chunks.recv_timeout(due.saturating_duration_since(Instant::now())),
             };
             match &chunk {
-                Ok(chunk) => decoder.feed(chunk),
+                Ok(chunk) => connection.feed(chunk),
                 Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => decoder.finish(),
+                Err(RecvTimeoutError::Disconnected) => connection.finish(),
             }
-            while let Some(frame) = decoder.next_frame() {
-                match frame {
-                    Ok(Frame::Message(message)) => self.receive(message)?,
-                    Ok(Frame::Batch(batch)) => {
-                        for entry in &batch {
-                            match entry {
-                                Ok(message) => self.receive(message)?,
-                                Err(fault) => self.reject(&fault)?,
-                            }
-                        }
-                    }
-                    Err(fault) => self.reject(&fault)?,
-                }
+            while let Some(event) = connection.next_event() {
+                self.receive(event);
                 self.advance(false)?;
+                write_out(connection, &mut stdout)?;
             }
             if chunk.is_err() {
-                return self.end();
+                self.end()?;
+                return write_out(connection, &mut stdout);
             }
         }
     }
 
-    fn receive(&mut self, message: Message<'_>) -> io::Result<()> {
-        match message {
-            Message::Request(request) => self.admit(&request),
-            Message::Notification(notification) => self.notice(&notification),
-            Message::Response(response) => {
-                self.settle(&response);
-                Ok(())
+    fn receive(&mut self, event: Event<'_, u64>) {
+        match event {
+            Event::Request(request, ticket) => self.admit(&request, ticket),
+            Event::Notification(notification) => self.notice(&notification),
+            Event::Cancelled(notification, ..) => {
+                // Those that some dialects want answered all the same are answered by their tickets.
+                self.replies.retain(|_, reply| !reply.ticket.as_ref().is_some_and(Ticket::is_cancelled));
+                self.notice(&notification);
             }
+            // The reply that has waited for this response can go on.
+            Event::Response(_, number) | Event::Lost(_, number, _) => {
+                if let Some(reply) = self.replies.get_mut(&number) {
+                    reply.is_waiting = false;
+                }
+            }
+            Event::Fault(fault) => self.report_fault(&fault),
+            _ => {}
         }
     }
 
-    fn admit(&mut self, request: &Request<'_>) -> io::Result<()> {
-        let ticket = match self.owed.admit(request) {
-            Ok(ticket) => ticket,
-            Err(refusal) => return self.answer(refusal),
-        };
+    fn admit(&mut self, request: &Request<'_>, ticket: Ticket) {
         let (method, params) = (request.method(), request.params());
         let token = self.protocols.progress_token(params.as_ref());
         match self.exchanges.find(&method, params.as_ref()) {
             Some(Exchange { reactions, token: recorded, .. }) => {
                 let (reactions, recorded) = (reactions.clone(), recorded.clone());
                 self.start(reactions, Some(ticket), (recorded, token));
-                Ok(())
             }
             // Clients use it to see whether a server is alive, whenever they like.
-            None if method == "ping" => self.answer(ticket.respond(&EmptyObject {})),
+            None if method == "ping" => ticket.respond(&EmptyObject {}),
             None => {
                 let (error, reason) = match self.exchanges.has_method(&method) {
                     true => (RpcError::invalid_params("not in the recording: these params"), "these params are"),
                     false => (RpcError::method_not_found(), "this method is"),
                 };
                 self.report_unknown(&method, request, reason);
-                self.answer(ticket.fail(&error))
+                ticket.fail(&error);
             }
         }
     }
@@ -227,41 +222,25 @@ impl Server {
         }
     }
 
-    fn notice(&mut self, notification: &Notification<'_>) -> io::Result<()> {
+    fn notice(&mut self, notification: &Notification<'_>) {
         let (method, params) = (notification.method(), notification.params());
+        // The recorded protocol may have another notification for this than the rules.
         if let Some(id) = self.protocols.cancelled_id(&method, params.as_ref()) {
-            self.owed.cancel(&id);
-            self.replies.retain(|_, reply| !reply.ticket.as_ref().is_some_and(Ticket::is_cancelled));
-            // Some dialects want an answer all the same.
-            let dropped: Vec<_> = self.owed.dropped().collect();
-            for answer in dropped {
-                self.answer(answer)?;
+            let is_cancelled = |reply: &mut Reply| reply.ticket.take_if(|ticket| *ticket.id() == id);
+            for ticket in self.replies.values_mut().filter_map(is_cancelled) {
+                ticket.fail(&RpcError::new(REQUEST_CANCELLED, "Request cancelled"));
             }
         }
         if let Some(exchange) = self.exchanges.find(&method, params.as_ref()) {
             let reactions = exchange.reactions.clone();
             self.start(reactions, None, (None, None));
         }
-        Ok(())
     }
 
-    /// Lets the reply go on that has waited for this answer.
-    fn settle(&mut self, response: &Response<'_>) {
-        if let Ok(number) = self.asked.settle(response)
-            && let Some(reply) = self.replies.get_mut(&number)
-        {
-            reply.is_waiting = false;
-        }
-    }
-
-    fn reject(&mut self, fault: &wireline::Fault) -> io::Result<()> {
+    fn report_fault(&mut self, fault: &wireline::Fault) {
         self.faults += 1;
         if self.faults <= MAX_REPORTED {
             report_error(&format!("faulty line from the client: {fault} [{}]", fault.kind().name()));
-        }
-        match fault.reply() {
-            Some(reply) => self.answer(self.owed.reply(&reply)),
-            None => Ok(()),
         }
     }
 
@@ -312,31 +291,19 @@ impl Server {
             Reaction::Answer(response) => {
                 let Some(ticket) = reply.ticket.take() else { return Ok(()) };
                 self.answered += 1;
-                self.answer(match response.outcome() {
-                    Ok(result) => ticket.respond(&result),
-                    Err(error) => {
-                        let mut same = RpcError::new(error.code(), error.message().into_owned());
-                        if let Some(data) = error.data() {
-                            // It has been JSON before, so it can be again.
-                            same = same.with_data(&data).unwrap_or_else(|_| RpcError::internal());
-                        }
-                        ticket.fail(&same)
-                    }
-                })
+                ticket.relay(&response);
+                Ok(())
             }
-            Reaction::FaultyAnswer => match reply.ticket.take() {
-                Some(ticket) => self.answer(ticket.fail(&RpcError::internal())),
-                None => Ok(()),
-            },
+            Reaction::FaultyAnswer => {
+                drop(reply.ticket.take());
+                Ok(())
+            }
             Reaction::Notification(notification) => self.notify(&notification, &reply.tokens),
-            // Nobody will answer it any more.
+            // No response will come to it any more.
             Reaction::Request(_) if is_end => Ok(()),
             Reaction::Request(request) => {
-                if let Ok(id) = self.asked.issue(number) {
-                    reply.is_waiting = true;
-                    sent(self.writer.send(|encoder| encoder.with_id(&request, &id)))?;
-                }
-                Ok(())
+                reply.is_waiting = true;
+                sent(self.peer.forward_request(&request, number).map(drop))
             }
         }
     }
@@ -350,32 +317,22 @@ impl Server {
         let (method, params) = (notification.method(), notification.params());
         let progress = self.protocols.progress(&method, params.as_ref());
         let (Some(progress), Some(params)) = (progress, params) else {
-            return sent(self.writer.send(|encoder| encoder.forward(notification)));
+            return sent(self.peer.forward(notification).wait());
         };
         let (Some(recorded), Some(live)) = tokens else { return Ok(()) };
         let name = self.protocols.progress_token_name(&method).unwrap_or_default();
         let params = with_member(params.as_json(), name, live.as_json());
         match params.as_ref().and_then(|params| wireline::RawJson::parse(params.as_bytes()).ok()) {
-            Some(params) if progress.token == *recorded => {
-                sent(self.writer.send(|encoder| encoder.notification(&method, &params)))
-            }
+            Some(params) if progress.token == *recorded => sent(self.peer.notify(&method, &params).wait()),
             _ => Ok(()),
         }
-    }
-
-    fn answer(&self, answer: wireline::ledger::Answer) -> io::Result<()> {
-        sent(self.writer.answer(answer).map_err(|unsent| unsent.error))
     }
 
     /// Answers everything that is still open.
     fn end(&mut self) -> io::Result<()> {
         self.advance(true)?;
-        let unanswered = RpcError::new(RpcError::internal().code(), "not answered in the recording");
-        self.owed.close();
-        for answer in self.owed.answer_rest(&unanswered) {
-            self.answer(answer)?;
-        }
-        sent(self.writer.flush())
+        self.peer.abort(&RpcError::new(RpcError::INTERNAL_ERROR, "not answered in the recording"));
+        Ok(())
     }
 
     /// Reports what was not as recorded, and returns the exit code.
@@ -393,11 +350,21 @@ impl Server {
     }
 }
 
-/// What became of a line. One that cannot be encoded under these rules is left out.
-fn sent<T>(result: Result<T, SendError>) -> io::Result<()> {
+/// Writes what is queued.
+fn write_out(connection: &mut Connection<u64>, stdout: &mut impl Write) -> io::Result<()> {
+    while connection.wants_write() {
+        let lines = connection.pending();
+        stdout.write_all(lines)?;
+        let len = lines.len();
+        connection.advance(len);
+    }
+    stdout.flush()
+}
+
+/// The outcome of sending. A message that can't be encoded under these rules is left out.
+fn sent(result: Result<(), SendError>) -> io::Result<()> {
     match result {
-        Ok(_) | Err(SendError::Encode(_)) => Ok(()),
-        Err(SendError::Io(error)) => Err(error),
+        Ok(()) | Err(SendError::Encode(_)) => Ok(()),
         Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
