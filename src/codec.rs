@@ -6,7 +6,7 @@
 //! use futures_util::{SinkExt, StreamExt};
 //! use tokio_util::codec::Framed;
 //! use wireline::codec::Codec;
-//! use wireline::{Frame, Id, Line, Message, Rules, to_line};
+//! use wireline::{Frame, Id, Message, Rules, to_line};
 //!
 //! let rules = Rules::mcp();
 //! let (near, far) = tokio::io::duplex(1024);
@@ -19,7 +19,7 @@
 //!     Ok(_) => {}
 //!     Err(fault) => { /* a bad line; the stream goes on */ }
 //! }
-//! SinkExt::<Line>::close(&mut near).await?; // it also sends `Answer`s, so say which sink you mean
+//! near.close().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -35,13 +35,12 @@ use tokio_util::codec;
 
 use crate::decode::{Decoder, Fault};
 use crate::encode::Line;
-use crate::ledger::Answer;
 use crate::message::{Frame, Rules};
 
 /// A codec that decodes frames and sends lines; see the [module](self).
 ///
-/// It sends [`Answer`]s to requests, and [`Line`]s from anywhere: a channel, another task, a forwarded message or a
-/// fault's reply.
+/// It sends [`Line`]s from anywhere: a channel, another task, a forwarded message or a fault's reply. It doesn't track
+/// requests; [`aio::Connection`](crate::aio::Connection) does.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -134,17 +133,6 @@ impl codec::Encoder<Line> for Codec {
 
     fn encode(&mut self, line: Line, buffer: &mut BytesMut) -> io::Result<()> {
         buffer.extend_from_slice(line.as_bytes());
-        Ok(())
-    }
-}
-
-/// The request counts as answered once the line is in the buffer of [`Framed`](codec::Framed).
-impl codec::Encoder<Answer> for Codec {
-    /// The transport's error. An answer is already encoded, so this codec adds none.
-    type Error = io::Error;
-
-    fn encode(&mut self, answer: Answer, buffer: &mut BytesMut) -> io::Result<()> {
-        answer.accept_into(buffer);
         Ok(())
     }
 }

@@ -83,8 +83,9 @@
 //! | handle a message | [`Id`], which keeps its spelling, and [`RawJson`], which is decoded on demand |
 //! | encode messages | [`Encoder`], and [`to_line`] for a single [`Line`] |
 //! | choose the dialect and limits | [`Rules`]: JSON-RPC 2.0, MCP or ACP |
-//! | give each request one response | [`ledger`]: [`Inbound`](ledger::Inbound) for a server, [`Outbound`](ledger::Outbound) for a client |
-//! | read, write, serve | [`io`] for `std::io`, [`aio`] for asynchronous I/O on any runtime, [`codec`] for tokio's `Framed` |
+//! | serve requests, make calls | [`io`] for threads, [`aio`] for asynchronous I/O on any runtime |
+//! | do that in your own event loop | [`connection`]: bytes in, events out, bytes out |
+//! | use tokio's `Framed` | [`codec`] |
 //! | keep stray prints off stdout | [`stdio`] |
 //!
 //! The [`guide`] has five chapters: [framing a stream](guide::framing_a_stream),
@@ -159,7 +160,7 @@ mod decode;
 mod encode;
 pub mod io;
 mod json;
-pub mod ledger;
+mod ledger;
 mod message;
 #[cfg(feature = "stdio")]
 pub mod stdio;

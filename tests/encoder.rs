@@ -981,19 +981,19 @@ fn with_id_checks_the_rules_of_the_encoder() {
 #[test]
 fn a_proxy_maps_ids() {
     use std::collections::HashMap;
-    use wireline::ledger::Outbound;
 
     let ids = ["1", "9007199254740993", "123456789012345678901234567890", "\"\\u00e9\"", "\"1\"", "1.0"];
     let rules = Rules::json_rpc();
     let mut upstream = Encoder::new(rules);
-    let mut open = Outbound::new(100);
+    let mut open = HashMap::new();
     for client in 0..2 {
         for id in ids {
             let line =
                 format!(r#"{{"method":"m{client}", "params":{{"k":[1.50, "\u00e9"]}}, "id":{id}, "jsonrpc":"2.0"}}"#);
             let Frame::Message(message) = Frame::parse(line.as_bytes(), &rules).unwrap() else { panic!() };
-            let new = open.issue((client, message.id().unwrap().clone().into_owned())).unwrap();
+            let new = Id::from(open.len() as u64);
             upstream.with_id(&message, &new).unwrap();
+            open.insert(new, (client, message.id().unwrap().clone().into_owned()));
         }
     }
     // The server answers in reverse order and spells ids differently: `1.0` for `1`.
@@ -1005,10 +1005,10 @@ fn a_proxy_maps_ids() {
         let answer = format!(r#"{{"result": [ 1e2 ,"\u00e9"],"id":{id}.0,"jsonrpc":"2.0"}}"#);
         let Frame::Message(message) = Frame::parse(answer.as_bytes(), &rules).unwrap() else { panic!() };
         let Message::Response(response) = &message else { panic!() };
-        let (client, old) = open.settle(response).unwrap();
+        let (client, old) = open.remove(&response.id().unwrap().clone().into_owned()).unwrap();
         downstream.get_mut(&client).unwrap().with_id(&message, &old).unwrap();
     }
-    assert_eq!(open.in_flight(), 0);
+    assert!(open.is_empty());
     for encoder in downstream.values_mut() {
         let expected: String = ids
             .iter()

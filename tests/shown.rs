@@ -5,16 +5,12 @@ mod common;
 use std::error::Error;
 use std::io;
 use std::panic::resume_unwind;
-use std::task::{Context, Poll, Waker};
 
-use wireline::aio::{FrameReader, LineWriter, Source, Target};
-use wireline::io::{SendError, Unsent};
-use wireline::ledger::{Full, Inbound, Outbound, Refusal, Stray};
-use wireline::{
-    Encoder, FaultKind, Frame, Id, Message, RawJson, Request, RpcError, Rules, Scratch, io as adapters, to_line,
-};
+use wireline::connection::{CallError, Config, Connection, Event, Lost, Refusal, SendError, Stray};
+use wireline::{Encoder, FaultKind, Id, RawJson, RpcError, Rules, Scratch, io as adapters, to_line};
 
 const SECRET: &str = "hunter2";
+const SECRET_PARAMS: &[&str] = &[SECRET];
 
 #[track_caller]
 fn check(shown: &str, expected: &str) {
@@ -22,42 +18,37 @@ fn check(shown: &str, expected: &str) {
     assert!(!shown.contains(SECRET), "{shown}");
 }
 
-fn request() -> Request<'static> {
-    let line = format!(r#"{{"jsonrpc":"2.0","id":"{SECRET}","method":"{SECRET}","params":["{SECRET}"]}}"#);
-    match Frame::parse(line.as_bytes(), &Rules::json_rpc()).unwrap().into_owned() {
-        Frame::Message(Message::Request(request)) => request,
-        frame => panic!("{frame:?}"),
-    }
+fn request() -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":"{SECRET}","method":"{SECRET}","params":["{SECRET}"]}}"#)
 }
 
 #[test]
-fn ledgers() {
-    let inbound = Inbound::new(Rules::json_rpc(), 2);
-    let ticket = inbound.admit(&request()).unwrap();
-    check(&format!("{inbound:?}"), "Inbound { in_flight: 1, limit: 2 }");
+fn connections() {
+    let mut connection = Connection::new(Config::new(Rules::json_rpc()).calls(1));
+    let peer = connection.peer();
+    peer.request(SECRET, SECRET_PARAMS, SECRET).unwrap();
+    check(&format!("{:?}", peer.request(SECRET, SECRET_PARAMS, SECRET).unwrap_err()), "Full");
+    check(&format!("{peer:?}"), "Peer { rules: Rules {");
+    check(&format!("{:?}", peer.notify(SECRET, SECRET_PARAMS)), "Sending { .. }");
+    connection.feed(request().as_bytes());
+    connection.feed(b"\n");
+    check(&format!("{connection:?}"), "Connection { rules: Rules {");
+    let event = connection.next_event().unwrap();
+    check(&format!("{event:?}"), "Request(Request { line: 1, offset: 0, len:");
+    let Event::Request(_, ticket) = event else { panic!() };
     check(&format!("{ticket:?}"), "Ticket { id: Id(String, 9 bytes), .. }");
-    let answer = ticket.respond(SECRET);
-    check(&format!("{answer:?}"), "Answer { len: 52, instead_of: None, refusal: None, .. }");
-    let refused = inbound.admit(&request()).unwrap_err();
-    check(&format!("{refused:?}"), "Answer { len: 117, instead_of: None, refusal: Some(Duplicate), .. }");
-    let error = SendError::Full;
-    check(&Unsent { error, answer: Some(answer) }.to_string(), "send backlog is full");
+    ticket.respond(SECRET);
 
-    let mut outbound = Outbound::new(1);
-    outbound.issue(SECRET).unwrap();
-    check(&format!("{outbound:?}"), "Outbound { in_flight: 1, limit: 1 }");
-    let full = outbound.issue(SECRET).unwrap_err();
-    check(&format!("{full:?}"), "Full(_)");
-    check(&full.to_string(), "too many requests in flight");
-    assert_eq!(full, Full(SECRET));
-    for (untracked, debug, text) in [
-        (outbound.track(&Id::from(1), SECRET), "Duplicate(_)", "a request with the same id is in flight"),
-        (outbound.track(&Id::from(2), SECRET), "Full(_)", "too many requests in flight"),
-    ] {
-        let untracked = untracked.unwrap_err();
-        check(&format!("{untracked:?}"), debug);
-        check(&untracked.to_string(), text);
-    }
+    // A caller's error doesn't repeat what the peer said.
+    connection.feed(
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{{\"code\":7,\"message\":\"{SECRET}\"}}}}\n").as_bytes(),
+    );
+    let Some(Event::Response(response, _)) = connection.next_event() else { panic!() };
+    let error = RpcError::from(response.error().unwrap());
+    assert_eq!(error.message(), SECRET);
+    check(&error.to_string(), "error from the peer (7)");
+    check(&format!("{error:?}"), "RpcError { code: 7, data: None }");
+    check(&CallError::Rpc(error).to_string(), "error from the peer (7)");
 }
 
 #[test]
@@ -66,7 +57,6 @@ fn reasons() {
         (Refusal::Duplicate, "a request with the same id is in flight", -32600),
         (Refusal::TooMany, "too many requests in flight", -32000),
         (Refusal::Closed, "no more requests are accepted", -32000),
-        (Refusal::InvalidId, "the id is not permitted", -32600),
     ] {
         assert_eq!((refusal.to_string().as_str(), refusal.error().code()), (expected, code));
     }
@@ -106,53 +96,32 @@ fn encoders() {
 }
 
 #[test]
-fn readers_and_writers() {
-    let stream = format!("{SECRET}\n{SECRET}");
-    let mut reader = adapters::FrameReader::new(stream.as_bytes(), Rules::json_rpc());
-    assert!(reader.next_frame().unwrap().unwrap().is_err());
-    check(&format!("{reader:?}"), "FrameReader { decoder: Decoder {");
-    assert_eq!(*reader.get_ref(), b"");
-
+fn calls() {
     let line = b"{\"jsonrpc\":\"2.0\",\"method\":\"hunter2\",\"params\":[\"hunter2\"]}\n";
     adapters::serve(&line[..], io::sink(), Rules::json_rpc(), |call| {
-        check(&format!("{call:?}"), "Call { params: Some(");
+        check(&format!("{call:?}"), "Call { message: Notification(Notification {");
         Ok(())
     })
     .unwrap();
-
-    let writer = adapters::FrameWriter::new(Fails, Rules::json_rpc());
-    check(&format!("{writer:?}"), "FrameWriter { rules: Rules {");
-    let error = writer.send(|encoder| encoder.request(&Id::from(1), SECRET, &f64::NAN)).unwrap_err();
-    check(&error.to_string(), "payload contains NaN or infinity");
-    assert!(error.source().is_some());
-    let error = writer.send(|encoder| encoder.notification(SECRET, &())).unwrap_err();
-    check(&error.to_string(), "failed to write the message");
-    assert_eq!(error.source().unwrap().to_string(), io::Error::from(io::ErrorKind::BrokenPipe).to_string());
-    let error = writer.flush().unwrap_err();
-    check(&error.to_string(), "the writer has failed before");
-    assert!(error.source().is_none());
 }
 
 /// What `?` makes of an error in a function that returns another kind.
 #[test]
 fn errors_as_other_errors() {
     let encode = || to_line(&Rules::json_rpc(), |encoder| encoder.response(&Id::from(1), &f64::NAN)).unwrap_err();
-    let unsent = |error| Unsent { error, answer: None };
-    let (nan, full) = ("payload contains NaN or infinity (at byte 33)", "send backlog is full");
+    let (nan, full) = ("payload contains NaN or infinity (at byte 33)", "too many bytes or requests are waiting");
     for (error, kind, text) in [
         (encode().into(), io::ErrorKind::InvalidInput, nan),
         (SendError::from(encode()).into(), io::ErrorKind::InvalidInput, nan),
-        (SendError::from(io::Error::other("theirs")).into(), io::ErrorKind::Other, "theirs"),
-        (SendError::Broken.into(), io::ErrorKind::BrokenPipe, "the writer has failed before"),
+        (SendError::Closed.into(), io::ErrorKind::BrokenPipe, "the connection has ended"),
         (SendError::Full.into(), io::ErrorKind::WouldBlock, full),
-        (SendError::from(unsent(SendError::Full)).into(), io::ErrorKind::WouldBlock, full),
-        (unsent(SendError::Full).into(), io::ErrorKind::WouldBlock, full),
+        (CallError::Send(SendError::Full).into(), io::ErrorKind::WouldBlock, full),
+        (CallError::Lost(Lost::Expired).into(), io::ErrorKind::Other, "no response in time"),
     ] {
         let error: io::Error = error;
         assert_eq!((error.kind(), error.to_string().as_str()), (kind, text));
     }
-    assert!(unsent(SendError::Full).source().is_none());
-    assert_eq!(unsent(io::Error::other("theirs").into()).source().unwrap().to_string(), "theirs");
+    assert!(SendError::Full.source().is_none() && SendError::from(encode()).source().is_some());
 }
 
 #[test]
@@ -209,53 +178,4 @@ fn incidents() {
     // Without a reporter they are logged.
     let answer = adapters::answer(request("nan").as_bytes(), &Rules::mcp(), |_| Ok(f64::NAN)).unwrap();
     assert!(answer.ends_with(br#""error":{"code":-32603,"message":"Internal error"}}"#));
-}
-
-#[test]
-fn asynchronous_readers_and_writers() {
-    struct Nowhere;
-
-    impl Source for Nowhere {
-        fn poll_read(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
-            room[..SECRET.len()].copy_from_slice(SECRET.as_bytes());
-            Poll::Ready(Ok(SECRET.len()))
-        }
-    }
-
-    impl Target for Nowhere {
-        fn poll_write(&mut self, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
-            Poll::Pending
-        }
-
-        fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Pending
-        }
-
-        fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Pending
-        }
-    }
-
-    let mut reader = FrameReader::new(Nowhere, Rules::json_rpc());
-    assert!(reader.poll_fill(&mut Context::from_waker(Waker::noop())).is_ready());
-    check(&format!("{reader:?}"), "FrameReader { decoder: Decoder {");
-    let writer = LineWriter::new(Nowhere, Rules::json_rpc());
-    let line = to_line(&Rules::json_rpc(), |encoder| encoder.notification(SECRET, &())).unwrap();
-    check(&format!("{line:?}"), "Line(37 bytes)");
-    writer.sender().try_send(|encoder| encoder.notification(SECRET, &())).unwrap();
-    check(&format!("{writer:?}"), "LineWriter { rules: Rules {");
-    check(&format!("{:?}", writer.sender()), "LineSender { rules: Rules {");
-}
-
-/// A writer that always fails.
-struct Fails;
-
-impl io::Write for Fails {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::ErrorKind::BrokenPipe.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -73,21 +73,6 @@ fn bytes_that_come_with_the_end() {
     assert!(codec.decode_eof(&mut bytes).unwrap().is_none());
 }
 
-/// Closing a sink shuts down its stream, so that the peer sees the end.
-#[cfg(feature = "futures-io")]
-#[tokio::test]
-async fn closing_a_sink_ends_the_stream() {
-    let (near, mut far) = duplex(1024);
-    let (_reader, writer) = tokio::io::split(near);
-    let mut sink = wireline::aio::LineWriter::new(wireline::aio::Tokio(writer), Rules::mcp());
-    let sent = line(|encoder| encoder.notification("last", &()));
-    sink.feed(sent.clone()).await.unwrap();
-    SinkExt::<Line>::close(&mut sink).await.unwrap();
-    let mut received = Vec::new();
-    timeout(Duration::from_secs(10), far.read_to_end(&mut received)).await.unwrap().unwrap();
-    assert_eq!(received, sent.as_bytes());
-}
-
 #[tokio::test]
 async fn sends_lines_from_anywhere() {
     let rules = Rules::json_rpc();

@@ -145,7 +145,7 @@ impl<T> Peer<T> {
         write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<(Id<'static>, BytesMut), SendError> {
         let issued = self.shared.with_calls(|calls| calls.issue(value)).ok_or(SendError::Closed)?;
-        let id = issued.map_err(|_| SendError::Full)?;
+        let id = issued.ok_or(SendError::Full)?;
         // If a payload panics, the value doesn't stay.
         let guard = Withdraw { peer: self, id };
         let mut line = BytesMut::with_capacity(128);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::io;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -250,6 +251,16 @@ impl std::error::Error for CallError {
         match self {
             Self::Send(error) => Some(error),
             Self::Rpc(_) | Self::Decode(_) | Self::Lost(_) => None,
+        }
+    }
+}
+
+/// With the kind of a [`SendError`], or [`Other`](io::ErrorKind::Other).
+impl From<CallError> for io::Error {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Send(error) => error.into(),
+            error => Self::other(error),
         }
     }
 }

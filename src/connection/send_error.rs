@@ -1,6 +1,7 @@
 //! Why a request or a notification wasn't sent.
 
 use std::fmt;
+use std::io;
 
 use crate::encode::EncodeError;
 
@@ -40,5 +41,18 @@ impl std::error::Error for SendError {
 impl From<EncodeError> for SendError {
     fn from(error: EncodeError) -> Self {
         Self::Encode(error)
+    }
+}
+
+/// With the kind [`InvalidInput`](io::ErrorKind::InvalidInput), [`WouldBlock`](io::ErrorKind::WouldBlock) or
+/// [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+impl From<SendError> for io::Error {
+    fn from(error: SendError) -> Self {
+        let kind = match error {
+            SendError::Encode(error) => return error.into(),
+            SendError::Full => io::ErrorKind::WouldBlock,
+            SendError::Closed => io::ErrorKind::BrokenPipe,
+        };
+        Self::new(kind, error)
     }
 }

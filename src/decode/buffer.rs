@@ -181,15 +181,6 @@ impl Buffer {
         let _ = self.tail.split_to(len);
     }
 
-    /// Whether something that was split off is kept, so that the memory before the tail can't be used again. It is only
-    /// known while that memory isn't given back, and if the tail would fit there.
-    pub(super) fn is_kept(&mut self) -> bool {
-        self.absorb();
-        let (len, capacity) = (self.tail.len(), self.tail.capacity());
-        let before = self.allocated.saturating_sub(capacity);
-        capacity > 0 && before >= len.max(1) && !self.tail.try_reclaim(capacity - len + 1)
-    }
-
     /// The bytes that have not been split off.
     pub(super) fn into_tail(mut self) -> BytesMut {
         self.absorb();
@@ -392,27 +383,5 @@ mod tests {
         assert_eq!(buffer.read_with(100, 1 << 20, |room| Ok(room.len())).unwrap(), 100);
         buffer.absorb();
         assert_eq!(buffer.tail(), b"abcdef");
-    }
-
-    /// Only then can the room before the tail not be used again.
-    #[test]
-    fn knows_whether_lines_are_kept() {
-        let mut buffer = Buffer::new();
-        assert!(!buffer.is_kept());
-        buffer.append(&[b'x'; 100], 1 << 20);
-        assert!(!buffer.is_kept());
-        let lines = buffer.split_to(90);
-        assert!(buffer.is_kept());
-        drop(lines);
-        assert!(!buffer.is_kept());
-        // That has moved the tail to the front. If it is longer than the room before it, nobody can tell.
-        let lines = buffer.split_to(1);
-        assert!(!buffer.is_kept());
-        drop(lines);
-        // If it just fits there, it can be told.
-        let mut buffer = Buffer::new();
-        buffer.append(&[b'x'; 22], 1 << 20);
-        drop(buffer.split_to(12));
-        assert!(!buffer.is_kept());
     }
 }

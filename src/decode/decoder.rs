@@ -352,12 +352,6 @@ impl Decoder {
         }
     }
 
-    /// Whether somebody keeps frames, so that their memory can't be used again. For when all have been taken.
-    pub(crate) fn are_frames_kept(&mut self) -> bool {
-        self.drop_taken_lines();
-        self.lines.is_empty() && self.buffer.is_kept()
-    }
-
     /// The frame or fault that is ready. It is always `Some`: callers return it as it is, since to wrap it would be to move
     /// it, right after it was written.
     #[inline(always)]
@@ -589,15 +583,5 @@ mod tests {
             decoder.feed(message.replace('\n', end).as_bytes());
             assert_eq!(takes_message(&mut decoder), takes_one, "limit {limit}, end {end:?}");
         }
-    }
-
-    #[test]
-    fn knows_whether_frames_are_kept() {
-        let mut decoder = Decoder::new(Rules::json_rpc());
-        decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n");
-        let frame = decoder.next_frame().unwrap().unwrap().into_owned();
-        assert!(decoder.next_frame().is_none() && decoder.are_frames_kept());
-        drop(frame);
-        assert!(!decoder.are_frames_kept());
     }
 }

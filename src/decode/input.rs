@@ -3,10 +3,7 @@
 use std::io;
 use std::ops::RangeInclusive;
 
-use crate::message::Frame;
-
 use super::decoder::Decoder;
-use super::fault::Fault;
 
 /// The size of the first read, and of the largest.
 const READ: RangeInclusive<usize> = 4 << 10..=64 << 10;
@@ -24,21 +21,6 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn new(decoder: Decoder) -> Self {
         Self { decoder, read: *READ.start(), was_full: false, ended: false }
-    }
-
-    /// The next frame or fault, calling `fill` until there is one. `None` when `fill` finds the end of the stream.
-    pub(crate) fn next_frame<E>(
-        &mut self,
-        mut fill: impl FnMut(&mut Self) -> Result<bool, E>,
-    ) -> Result<Option<Result<Frame<'_>, Fault>>, E> {
-        let ready = loop {
-            match self.decoder.next_ready() {
-                Some(ready) => break ready,
-                None if !fill(self)? => return Ok(None),
-                None => {}
-            }
-        };
-        Ok(self.decoder.take(ready))
     }
 
     /// Reads once, straight into the decoder's buffer. Returns false if the stream had already ended.

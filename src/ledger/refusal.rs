@@ -13,13 +13,10 @@ use crate::message::code;
 pub enum Refusal {
     /// A request with the same id is in flight.
     Duplicate,
-    /// As many requests are in flight as the ledger allows, or nearly as many, if threads compete for the last places.
+    /// As many requests are in flight as the connection [allows](crate::connection::Config::in_flight).
     TooMany,
-    /// The ledger is [closed](Inbound::close).
+    /// The connection is [closed](crate::connection::Connection::close) for further requests.
     Closed,
-    /// The ledger's rules don't permit the id of a request that was decoded under other rules. The answer has a null
-    /// id, and is empty if the ledger's rules don't permit that either.
-    InvalidId,
 }
 
 impl Refusal {
@@ -30,7 +27,6 @@ impl Refusal {
             Self::Duplicate => RpcError::invalid_request("the id is already in use by a request in flight"),
             Self::TooMany => RpcError::new(code::SERVER_BUSY, "too many requests in flight"),
             Self::Closed => RpcError::shutting_down(),
-            Self::InvalidId => RpcError::invalid_request("the id is not permitted"),
         }
     }
 }
@@ -41,7 +37,6 @@ impl fmt::Display for Refusal {
             Self::Duplicate => "a request with the same id is in flight",
             Self::TooMany => "too many requests in flight",
             Self::Closed => "no more requests are accepted",
-            Self::InvalidId => "the id is not permitted",
         })
     }
 }

@@ -59,11 +59,6 @@ impl<V> Slab<V> {
         self.indexed
     }
 
-    /// Whether there are no entries at all, neither in the index nor only in the slab.
-    pub(super) fn is_vacant(&self) -> bool {
-        self.allocated == usize::from(self.has_empty)
-    }
-
     /// The number of the entry with this id.
     pub(super) fn find(&self, hash: u32, id: &Id<'_>) -> Option<u32> {
         let mask = self.index.len().checked_sub(1)?;

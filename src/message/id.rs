@@ -139,12 +139,6 @@ impl<'a> Id<'a> {
         Id { json: self.json.into_owned() }
     }
 
-    /// A copy that borrows nothing.
-    #[inline(always)]
-    pub(crate) fn copied(&self) -> Id<'static> {
-        Id { json: self.json.copied() }
-    }
-
     /// Replaces `place` with a copy.
     #[inline(always)]
     pub(crate) fn copy_to(&self, place: &mut Id<'static>) {

@@ -55,7 +55,9 @@ pub(super) fn run(args: &Args, input: Box<dyn BufRead>) -> u8 {
     if let Err(error) = thread::Builder::new().spawn(move || read_stdin(&reads)) {
         return failure(&format!("cannot start a thread: {error}"));
     }
-    let mut connection = Connection::new(Config::new(args.rules.rules()).in_flight(MAX_IN_FLIGHT).calls(MAX_IN_FLIGHT));
+    let config = Config::new(args.rules.rules()).in_flight(MAX_IN_FLIGHT).calls(MAX_IN_FLIGHT);
+    // What the recording says is sent, however much it is.
+    let mut connection = Connection::new(config.backlog(usize::MAX));
     let mut server = Server::new(args, exchanges, connection.peer());
     match server.serve(&mut connection, &chunks, stdout) {
         Ok(()) => server.summarise(&name),
