@@ -2,8 +2,8 @@
 //!
 //! A server that writes messages to standard output shares it with everything else in the process: a `println!` left
 //! over from debugging, a C library's `printf`, a child process. Any of them can write between two messages, or into
-//! the middle of one. [`claim`] reserves the real standard output for the protocol and redirects descriptor 1 to
-//! stderr, where stray output is visible and harmless.
+//! the middle of one. [`claim`] reserves the real standard output for the protocol and diverts descriptor 1 to stderr,
+//! where stray output is visible and harmless.
 //!
 //! ```no_run
 //! use wireline::{RpcError, Rules, io, stdio};
@@ -14,18 +14,41 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Redirection works on Unix only. On other systems [`claim`] returns the ordinary standard output, and stray prints
-//! still end up in it.
+//! # Stray output
+//!
+//! Descriptor 1 stays diverted until the process exits, even after the [`Stdout`] is dropped. C buffers what it prints,
+//! often until the exit, and that must not follow the last message.
+//!
+//! Stray prints don't fail, and wait for stderr at most a second. Descriptor 1 is a pipe, and a thread copies from it to
+//! what stderr was at the time of the claim. If stderr is closed, its reader is gone, or its disk is full, that thread
+//! discards the output; so it does if stderr stays full because nobody reads it. `eprintln!` writes to stderr directly:
+//! it still panics or blocks.
+//!
+//! - Because of the detour, a stray print may appear after something that was written to stderr later.
+//! - The rest of the output is copied when the `Stdout` is dropped, and when the process exits, if the main thread made the
+//!   claim and then returns or calls [`exit`](std::process::exit). What is printed right before any other end may be lost:
+//!   a signal, [`abort`](std::process::abort), `exit` on another thread. On systems that don't drop the main thread's
+//!   thread-locals, such as Linux with musl, the same goes for what is printed after the `Stdout` was dropped.
+//! - A child process may print to descriptor 1 as long as this process lives. After that the pipe is broken, so give a
+//!   child that outlives its parent a stdout of its own.
+//! - Programs that wait for signals with `sigwait` or `signalfd` should block them before the claim, because new threads
+//!   inherit the mask.
+//!
+//! Diversion works on Unix only. On other systems [`claim`] returns the ordinary standard output, and stray prints still
+//! end up in it.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(unix)]
+mod diversion;
+
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 
-/// Reserves standard output for the protocol until the returned [`Stdout`] is dropped.
+/// Reserves standard output for the protocol, for the rest of the process.
 ///
-/// Output printed earlier that is still buffered goes to stderr too.
+/// Output that was printed earlier and is still buffered, by Rust or by C, goes to stderr too.
 ///
 /// ```
 /// use std::io::Write;
@@ -34,38 +57,34 @@ static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// let mut stdout = stdio::claim()?;
 /// println!("a stray print"); // goes to stderr
 /// stdout.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"started\"}\n")?; // goes to stdout
-/// assert_eq!(stdio::claim().unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
 /// drop(stdout);
-/// println!("goes to stdout again");
+/// println!("still goes to stderr");
+/// assert_eq!(stdio::claim().unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// Returns [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard output is already claimed, or the system's error
-/// if the descriptors can't be redirected, for example because standard output or stderr is closed.
+/// Returns [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard output was claimed before, or the system's error
+/// if descriptor 1 is closed, there are too many descriptors, or no thread can be started. After any error but the first,
+/// nothing has changed.
+///
+/// A program that was started with standard output closed gets no error: before `main`, Rust's runtime opens `/dev/null`
+/// in its place, and that accepts all messages.
 pub fn claim() -> io::Result<Stdout> {
     if CLAIMED.swap(true, Ordering::AcqRel) {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "standard output is already claimed"));
     }
-    Stdout::new().inspect_err(|_| CLAIMED.store(false, Ordering::Release))
+    let real = imp::Real::take().inspect_err(|_| CLAIMED.store(false, Ordering::Release))?;
+    Ok(Stdout { real })
 }
 
 /// The process's real standard output, reserved for the protocol. Writes are not buffered.
 ///
-/// Dropping it returns standard output to the rest of the process.
+/// Dropping it closes the real standard output, so the peer sees the end of the stream. Stray output still goes to
+/// stderr.
 pub struct Stdout {
     real: imp::Real,
-}
-
-impl Stdout {
-    fn new() -> io::Result<Self> {
-        let real = imp::Real::take()?;
-        // Descriptor 1 is stderr now, so buffered output goes there. If flushing fails, `drop` undoes the claim.
-        let stdout = Self { real };
-        io::stdout().flush()?;
-        Ok(stdout)
-    }
 }
 
 impl Write for Stdout {
@@ -81,16 +100,7 @@ impl Write for Stdout {
 #[cfg(unix)]
 impl std::os::fd::AsFd for Stdout {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.real.as_fd()
-    }
-}
-
-impl Drop for Stdout {
-    fn drop(&mut self) {
-        // Output that is still buffered belongs to stderr. Errors can't be reported from `drop`.
-        drop(io::stdout().flush());
-        self.real.give_back();
-        CLAIMED.store(false, Ordering::Release);
+        self.real.file().as_fd()
     }
 }
 
@@ -104,29 +114,31 @@ impl fmt::Debug for Stdout {
 mod imp {
     use std::fs::File;
     use std::io;
-    use std::os::fd::{AsFd, BorrowedFd};
+    use std::sync::Arc;
+
+    use super::diversion::{Diversion, above_standard_streams};
 
     /// A duplicate of the original descriptor 1.
-    pub(super) struct Real(File);
+    pub(super) struct Real {
+        file: File,
+        diversion: Arc<Diversion>,
+    }
 
     impl Real {
         pub(super) fn take() -> io::Result<Self> {
-            // Above the three standard descriptors, and not inherited by child processes.
-            let real = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
-            rustix::stdio::dup2_stdout(io::stderr())?;
-            Ok(Self(File::from(real)))
+            let file = above_standard_streams(io::stdout())?;
+            let diversion = Diversion::start()?;
+            Ok(Self { file, diversion })
         }
 
         pub(super) fn file(&self) -> &File {
-            &self.0
+            &self.file
         }
+    }
 
-        pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-            self.0.as_fd()
-        }
-
-        pub(super) fn give_back(&self) {
-            let _ = rustix::stdio::dup2_stdout(&self.0);
+    impl Drop for Real {
+        fn drop(&mut self) {
+            self.diversion.forward_pending();
         }
     }
 }
@@ -146,7 +158,5 @@ mod imp {
         pub(super) fn file(&self) -> io::Stdout {
             io::stdout()
         }
-
-        pub(super) fn give_back(&self) {}
     }
 }
