@@ -116,7 +116,7 @@ mod imp {
     use std::io;
     use std::sync::Arc;
 
-    use super::diversion::{Diversion, above_standard_streams};
+    use crate::stdio::diversion::{Diversion, above_standard_streams};
 
     /// A duplicate of the original descriptor 1.
     pub(super) struct Real {
