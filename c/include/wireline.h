@@ -15,7 +15,7 @@
 // - Errors. Functions return a wl_status or a wl_kind, or else NULL, 0 or false on failure. Nothing throws or unwinds.
 //   A bug in the library is reported as WL_STATUS_PANIC, WL_KIND_PANIC, NULL or false, with a message on stderr.
 //   Only running out of memory ends the process.
-// - Global state. There is none, except that only one handle at a time can claim standard output. Only
+// - Global state. There is none, except that standard output can be claimed only once. Only
 //   wl_stdout_write writes to it.
 // - Privacy. Error texts never contain bytes that the peer sent. Only a message's spans, a fault's id, and the reply that
 //   repeats the id do.
@@ -657,11 +657,15 @@ const char *wl_status_text(uint32_t status);
 // The version of this library, such as `1.2.3`, as a static C string.
 const char *wl_version(void);
 
-// Reserves standard output for the protocol until `wl_stdout_free`: descriptor 1 is redirected to stderr, where a stray
-// `printf`, a library's print or a child process does no harm. Only one handle can exist at a time.
+// Reserves standard output for the protocol, for the rest of the process: descriptor 1 is diverted to stderr, where a
+// stray `printf`, a library's print or a child process does no harm. It can be claimed only once, even after
+// `wl_stdout_free`. `WL_STATUS_IO` if standard output is closed, or no pipe or thread can be created.
 //
-// Output that C's `stdout` has buffered before goes to stderr too. Redirection works on Unix only; elsewhere this is the
-// ordinary standard output.
+// Output that C's `stdout` has buffered before goes to stderr too. Stray output doesn't fail, and waits at most a second:
+// what stderr doesn't accept is discarded. A thread copies it from a pipe, so it may appear a little later. Claim on the
+// main thread, or what is printed right before the exit may be lost.
+//
+// Diversion works on Unix only; elsewhere this is the ordinary standard output.
 enum wl_status wl_stdout_claim(struct wl_stdout **claimed);
 
 // Writes all of `bytes`, unbuffered, and blocks until that is done. `WL_STATUS_IO` on failure, for example because the
@@ -672,9 +676,9 @@ enum wl_status wl_stdout_write(struct wl_stdout *claimed, struct wl_span bytes);
 // are no descriptors.
 int32_t wl_stdout_fd(const struct wl_stdout *claimed);
 
-// Gives standard output back to the rest of the process. NULL is ignored.
+// Closes the real standard output, so the peer sees the end of the stream. NULL is ignored.
 //
-// Call `fflush(stdout)` first, so that what was printed in the meantime goes to stderr as well.
+// Descriptor 1 stays diverted, so what is printed later, or is still in C's buffers, goes to stderr as well.
 void wl_stdout_free(struct wl_stdout *claimed);
 
 // The bytes of a C string as a span; `WL_TEXT("…")`, a macro, does the same for a literal without counting.

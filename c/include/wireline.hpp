@@ -669,19 +669,20 @@ private:
     detail::Handle<wl_outbound, wl_outbound_free> outbound_;
 };
 
-// The real standard output, reserved for the protocol. Stray prints go to stderr while it lives.
+// The real standard output, reserved for the protocol. Stray prints go to stderr, even after it is destroyed.
 class Stdout {
 public:
     static Result<Stdout, Status> claim() {
-        std::fflush(stdout);
         wl_stdout *claimed = nullptr;
         if (const Status status = wl_stdout_claim(&claimed); !status) return status;
+        // What was printed before goes to stderr as well.
+        std::fflush(stdout);
         return Stdout(claimed);
     }
     Stdout(Stdout &&) = default;
     Stdout &operator=(Stdout &&) = default;
     ~Stdout() {
-        // What was printed meanwhile goes to stderr as well.
+        // Not later than the end of the session.
         if (stdout_) std::fflush(stdout);
     }
 

@@ -15,11 +15,15 @@ pub struct wl_stdout {
     stdout: Stdout,
 }
 
-/// Reserves standard output for the protocol until `wl_stdout_free`: descriptor 1 is redirected to stderr, where a stray
-/// `printf`, a library's print or a child process does no harm. Only one handle can exist at a time.
+/// Reserves standard output for the protocol, for the rest of the process: descriptor 1 is diverted to stderr, where a
+/// stray `printf`, a library's print or a child process does no harm. It can be claimed only once, even after
+/// `wl_stdout_free`. `WL_STATUS_IO` if standard output is closed, or no pipe or thread can be created.
 ///
-/// Output that C's `stdout` has buffered before goes to stderr too. Redirection works on Unix only; elsewhere this is the
-/// ordinary standard output.
+/// Output that C's `stdout` has buffered before goes to stderr too. Stray output doesn't fail, and waits at most a second:
+/// what stderr doesn't accept is discarded. A thread copies it from a pipe, so it may appear a little later. Claim on the
+/// main thread, or what is printed right before the exit may be lost.
+///
+/// Diversion works on Unix only; elsewhere this is the ordinary standard output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_stdout_claim(claimed: *mut *mut wl_stdout) -> wl_status {
     guarded(wl_status::Panic, || {
@@ -80,9 +84,9 @@ pub unsafe extern "C" fn wl_stdout_fd(claimed: *const wl_stdout) -> i32 {
     })
 }
 
-/// Gives standard output back to the rest of the process. NULL is ignored.
+/// Closes the real standard output, so the peer sees the end of the stream. NULL is ignored.
 ///
-/// Call `fflush(stdout)` first, so that what was printed in the meantime goes to stderr as well.
+/// Descriptor 1 stays diverted, so what is printed later, or is still in C's buffers, goes to stderr as well.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_stdout_free(claimed: *mut wl_stdout) {
     // SAFETY: the caller promises that it is NULL or a claimed output that is no longer used.

@@ -164,8 +164,9 @@ void nothing_is_refused_or_ignored() {
     CHECK(std::string_view(wl_status_text(99)) == "unknown status");
 }
 
-// Prints go to stderr while stdout is claimed. The caller looks at what arrives where.
+// Prints go to stderr once stdout is claimed. The caller looks at what arrives where.
 void stdout_is_claimed() {
+    std::puts("before the claim");
     auto out = Stdout::claim();
     CHECK(out);
     CHECK(Stdout::claim().error() == Status(WL_STATUS_ALREADY_CLAIMED));
