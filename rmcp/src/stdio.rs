@@ -41,7 +41,7 @@ mod thread;
 /// }
 /// ```
 ///
-/// Standard output is [claimed](wireline::stdio::claim) for the rest of the process: file descriptor 1 points at stderr,
+/// Standard output is [claimed](wireline::stdio::claim) for the rest of the process: file descriptor 1 leads to stderr,
 /// so a stray `println!`, a C library's `printf` or a child process cannot corrupt the protocol. That holds even after
 /// the transport is closed, since the client may still be reading. (Only Unix has descriptors to redirect. On Windows
 /// stray prints still reach the client.)
@@ -49,7 +49,7 @@ mod thread;
 /// # Errors
 ///
 /// Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard input or output has been claimed before. Fails
-/// as well if standard output or stderr is closed, or if a thread cannot be started.
+/// as well if descriptor 1 is closed, or if a thread cannot be started.
 ///
 /// # Panics
 ///
@@ -99,7 +99,6 @@ impl Stdout {
         let stdout = claim()?;
         #[cfg(target_os = "linux")]
         if let Ok(pipe) = reopen(&stdout) {
-            std::mem::forget(stdout); // dropping it would undo the redirection
             return Ok(Self(StdoutKind::Pipe(pipe)));
         }
         Ok(Self(StdoutKind::Thread(thread::Writer::new(stdout)?)))
