@@ -117,7 +117,7 @@
 //!
 //! None is on by default.
 //!
-//! - **`stdio`**: [`stdio::claim`], which keeps stray prints off stdout. Depends on rustix.
+//! - **`stdio`**: [`stdio::claim`], which keeps stray prints off stdout. Depends on rustix, and starts a thread.
 //! - **`futures-io`**: [`aio`] for streams with the traits of futures-io, and as a `Stream` and a `Sink`. Depends on
 //!   three small crates of traits.
 //! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How long a print may have to wait for the reader of stderr. A reader that takes longer is taken for one that never reads.
+/// How long to wait for the reader of stderr before it is taken for one that never reads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A write of this length doesn't block on a pipe that `poll` calls writable. It is the smallest `PIPE_BUF` in POSIX, and
