@@ -1,11 +1,10 @@
 //! The servers: programs that claim stdout and print in every way.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::process::Command;
 
-use wireline::io::FrameWriter;
-use wireline::{Id, Rules, stdio};
+use wireline::{Id, Rules, stdio, to_line};
 
 /// The message that a server sends before it waits, and all messages of a session.
 pub(crate) const HALF: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"half\"}\n";
@@ -132,15 +131,14 @@ pub(crate) fn run(program: &str) {
 
 fn serve(end: End) {
     print_all(Stage::BeforeClaim);
-    let stdout = stdio::claim().unwrap();
-    let writer = FrameWriter::new(stdout, Rules::json_rpc());
+    let mut writer = stdio::claim().unwrap();
     print_all(Stage::AfterClaim);
-    send(&writer, 1, "half");
+    send(&mut writer, 1, "half");
     wait_for_input();
     print_all(Stage::Halfway);
     // More than any pipe holds.
     (0..5_000).for_each(|line| println!("{line:>99}"));
-    send(&writer, 2, "whole");
+    send(&mut writer, 2, "whole");
     match end {
         End::Drop | End::ClaimElsewhere => drop(writer),
         End::Exit => {
@@ -167,8 +165,10 @@ fn serve(end: End) {
     print_all(Stage::AfterEnd);
 }
 
-fn send(writer: &FrameWriter<stdio::Stdout>, id: i32, result: &str) {
-    writer.send(|encoder| encoder.response(&Id::from(id), &result)).map(drop).unwrap();
+fn send(stdout: &mut stdio::Stdout, id: i32, result: &str) {
+    let line = to_line(&Rules::json_rpc(), |encoder| encoder.response(&Id::from(id), &result)).unwrap();
+    stdout.write_all(line.as_bytes()).unwrap();
+    stdout.flush().unwrap();
 }
 
 fn wait_for_input() {
@@ -176,9 +176,9 @@ fn wait_for_input() {
 }
 
 fn waits_after_the_drop() {
-    let writer = FrameWriter::new(stdio::claim().unwrap(), Rules::json_rpc());
+    let mut writer = stdio::claim().unwrap();
     let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-    send(&writer, 1, "half");
+    send(&mut writer, 1, "half");
     drop(writer);
     wait_for_input();
     drop(child.stdin.take());
