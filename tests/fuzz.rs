@@ -14,7 +14,6 @@ mod bodies {
     pub mod decode_chunks;
     pub mod differential;
     pub mod envelope;
-    pub mod ledger;
     pub mod round_trip;
     pub mod serve;
 
@@ -48,11 +47,6 @@ fn envelope() {
 #[test]
 fn round_trip() {
     run("round_trip", 40_000, bodies::round_trip::run);
-}
-
-#[test]
-fn ledger() {
-    run("ledger", 20_000, bodies::ledger::run);
 }
 
 #[test]

@@ -8,7 +8,6 @@ pub mod c_api;
 pub mod decode_chunks;
 pub mod differential;
 pub mod envelope;
-pub mod ledger;
 pub mod round_trip;
 pub mod serve;
 pub mod witnesses;
