@@ -11,6 +11,7 @@ use std::path::Path;
 mod bodies {
     use super::common;
 
+    pub mod connection;
     pub mod decode_chunks;
     pub mod differential;
     pub mod envelope;
@@ -19,6 +20,22 @@ mod bodies {
 
     mod input;
     mod lines;
+}
+
+#[test]
+fn connection() {
+    run("connection", 20_000, bodies::connection::run);
+}
+
+/// Sessions of random bytes. `WIRELINE_SESSIONS` says how many.
+#[test]
+fn connection_sessions() {
+    let sessions = std::env::var("WIRELINE_SESSIONS").map_or(3000, |count| count.parse().expect("a number"));
+    let mut random = common::Random::new(1);
+    for _ in 0..sessions {
+        let data: Vec<u8> = (0..100 + random.below(900)).map(|_| random.below(256) as u8).collect();
+        show_if_it_fails(&data, &bodies::connection::run);
+    }
 }
 
 #[test]

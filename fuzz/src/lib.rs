@@ -5,6 +5,7 @@
 
 #[path = "../../c/tests/calls/mod.rs"]
 pub mod c_api;
+pub mod connection;
 pub mod decode_chunks;
 pub mod differential;
 pub mod envelope;
