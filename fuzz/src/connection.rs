@@ -415,7 +415,7 @@ impl Session {
                 assert_eq!(refusal, reason);
             }
             (Event::Notification(_), Expected::Notification) => {}
-            (Event::Cancelled(id, is_found), Expected::Cancellation(expected)) => {
+            (Event::Cancelled(_, id, is_found), Expected::Cancellation(expected)) => {
                 assert_eq!(id.as_json(), expected);
                 let found = self.held.iter_mut().find(|held| held.id == expected && !held.is_aborted);
                 assert_eq!(is_found, found.is_some());

@@ -79,7 +79,7 @@ fn kind(event: &Event<'_, u32>) -> String {
             let outcome = if response.result().is_some() { "result" } else { "error" };
             format!("{outcome} for {value}")
         }
-        Event::Cancelled(id, is_found) => format!("cancelled {} {is_found}", id.as_json()),
+        Event::Cancelled(_, id, is_found) => format!("cancelled {} {is_found}", id.as_json()),
         Event::Lost(id, value, lost) => {
             let reason = format!("{lost:?}");
             let reason = reason.split(['(', ' ']).next().unwrap_or_default();
