@@ -238,10 +238,11 @@ impl Link {
             }
             None => Box::default(),
         };
+        // Under the lock: what stops the request from now on has to be noticed.
+        *body.seen.get_mut() = self.stops.load(Ordering::Relaxed);
         drop(locked);
         id.copy_to(&mut body.id);
         (body.slot, body.in_batch) = (slot, batch.is_some());
-        *body.seen.get_mut() = self.stops.load(Ordering::Relaxed);
         Ok(body)
     }
 
