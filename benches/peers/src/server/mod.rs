@@ -75,9 +75,7 @@ struct Server {
 type Serve = fn(UnixStream) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 const IN_PLACE: &[Server] = &[
-    Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::halves(stream)) },
-    Server { name: "  written by hand", part: Part::Variant, serve: |stream| Box::pin(wireline::in_place(stream)) },
-    Server { name: "  in Framed", part: Part::Variant, serve: |stream| Box::pin(wireline::framed(stream)) },
+    Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::in_place(stream)) },
     Server {
         name: "LinesCodec + serde_json",
         part: Part::Peer,
@@ -92,7 +90,8 @@ const IN_PLACE: &[Server] = &[
 ];
 
 const IN_TASKS: &[Server] = &[
-    Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::in_tasks(stream)) },
+    Server { name: "wireline", part: Part::Subject, serve: |stream| Box::pin(wireline::serve(stream)) },
+    Server { name: "  a task each", part: Part::Variant, serve: |stream| Box::pin(wireline::in_tasks(stream)) },
     Server {
         name: "LinesCodec + serde_json",
         part: Part::Peer,

@@ -1,115 +1,48 @@
-//! wireline's halves of a connection, its ledger, and for comparison its codec in a `Framed`.
+//! wireline's connection: events in place, a task for each request, and `serve`.
 
-use bytes::BytesMut;
-use futures_util::{FutureExt, SinkExt, StreamExt};
-use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio_util::codec::Framed;
-use wireline::aio::{FrameReader, LineWriter, Tokio};
-use wireline::codec::Codec;
-use wireline::ledger::{Answer, Inbound, Ticket};
-use wireline::{Fault, Frame, Message, Request, RpcError, Rules};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use wireline::aio::{Connection, Tokio};
+use wireline::connection::{Config, Event};
+use wireline::{Request, RpcError, Rules};
 
-use super::{Params, WORKS, handle};
+use super::{Answer, Params, WORKS, handle};
 
+/// Answers where it reads.
 pub(super) async fn in_place(stream: UnixStream) {
-    let rules = Rules::json_rpc();
-    let (reader, mut writer) = stream.into_split();
-    let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
-    let mut out = BytesMut::new();
-    loop {
-        while let Some(frame) = frames.next_buffered() {
-            let request = request(frame);
-            let answer = match owed.admit(&request) {
-                Ok(ticket) => answer(ticket, &request),
-                Err(refusal) => refusal,
-            };
-            answer.accept_into(&mut out);
-        }
-        // Answers leave when there is nothing more to read.
-        writer.write_all(&out).await.expect(WORKS);
-        out.clear();
-        if !frames.fill().await.expect(WORKS) {
-            break;
+    let mut connection = connect(stream, 1000);
+    while let Some(event) = connection.next().await.expect(WORKS) {
+        match event {
+            Event::Request(request, ticket) => ticket.settle(answer(&request)),
+            other => panic!("not a request: {other:?}"),
         }
     }
-}
-
-/// Answers where it reads, while another task writes.
-pub(super) async fn halves(stream: UnixStream) {
-    let rules = Rules::json_rpc();
-    let (reader, writer) = stream.into_split();
-    let (owed, mut frames) = (Inbound::new(rules, 1000), FrameReader::new(Tokio(reader), rules));
-    let writer = LineWriter::new(Tokio(writer), rules);
-    let sender = writer.sender();
-    let writing = tokio::spawn(writer.run());
-    while let Some(frame) = frames.next_frame().await.expect(WORKS) {
-        let request = request(frame);
-        let answer = match owed.admit(&request) {
-            Ok(ticket) => answer(ticket, &request),
-            Err(refusal) => refusal,
-        };
-        sender.answer(answer).await.expect(WORKS);
-    }
-    drop(sender);
-    writing.await.expect(WORKS).expect(WORKS);
 }
 
 pub(super) async fn in_tasks(stream: UnixStream) {
-    let rules = Rules::json_rpc();
-    let (reader, writer) = stream.into_split();
-    let (owed, mut frames) = (Inbound::new(rules, 100_000), FrameReader::new(Tokio(reader), rules));
-    let writer = LineWriter::new(Tokio(writer), rules);
-    let sender = writer.sender();
-    let writing = tokio::spawn(writer.run());
-    while let Some(frame) = frames.next_frame().await.expect(WORKS) {
-        let request = request(frame);
-        match owed.admit(&request) {
-            Ok(ticket) => {
-                let (request, sender) = (request.into_owned(), sender.clone());
-                tokio::spawn(async move { sender.answer(answer(ticket, &request)).await.expect(WORKS) });
+    let mut connection = connect(stream, 100_000);
+    while let Some(event) = connection.next().await.expect(WORKS) {
+        match event {
+            Event::Request(request, ticket) => {
+                let request = request.into_owned();
+                tokio::spawn(async move { ticket.settle(answer(&request)) });
             }
-            Err(refusal) => sender.answer(refusal).await.expect(WORKS),
+            other => panic!("not a request: {other:?}"),
         }
     }
-    drop(sender);
-    writing.await.expect(WORKS).expect(WORKS);
 }
 
-pub(super) async fn framed(stream: UnixStream) {
-    let rules = Rules::json_rpc();
-    let owed = Inbound::new(rules, 1000);
-    let mut framed = Framed::new(stream, Codec::new(rules));
-    loop {
-        let frame = match framed.next().now_or_never() {
-            Some(frame) => frame,
-            None => {
-                SinkExt::<Answer>::flush(&mut framed).await.expect(WORKS);
-                framed.next().await
-            }
-        };
-        let Some(frame) = frame else { break };
-        let request = request(frame.expect(WORKS));
-        let answer = match owed.admit(&request) {
-            Ok(ticket) => answer(ticket, &request),
-            Err(refusal) => refusal,
-        };
-        framed.feed(answer).await.expect(WORKS);
-    }
-    SinkExt::<Answer>::close(&mut framed).await.expect(WORKS);
+pub(super) async fn serve(stream: UnixStream) {
+    let handler = async |call: wireline::connection::Call<'static>| Ok(handle(call.method(), call.params()?));
+    connect(stream, 100_000).serve(handler).await.expect(WORKS);
 }
 
-fn request(frame: Result<Frame<'_>, Fault>) -> Request<'_> {
-    match frame {
-        Ok(Frame::Message(Message::Request(request))) => request,
-        other => panic!("not a request: {other:?}"),
-    }
+fn connect(stream: UnixStream, in_flight: usize) -> Connection<Tokio<OwnedReadHalf>, Tokio<OwnedWriteHalf>> {
+    let (reader, writer) = stream.into_split();
+    let config = Config::new(Rules::json_rpc()).in_flight(in_flight);
+    Connection::new(Tokio(reader), Tokio(writer), config).1
 }
 
-fn answer(ticket: Ticket, request: &Request<'_>) -> Answer {
-    let params = request.params().and_then(|params| params.deserialize::<Params>().ok());
-    match params {
-        Some(params) => ticket.respond(&handle(&request.method(), params)),
-        None => ticket.fail(&RpcError::invalid_params("Invalid params")),
-    }
+fn answer(request: &Request<'_>) -> Result<Answer, RpcError> {
+    Ok(handle(&request.method(), request.params_as::<Params>()?))
 }
