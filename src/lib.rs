@@ -118,10 +118,10 @@
 //! None is on by default.
 //!
 //! - **`stdio`**: [`stdio::claim`], which keeps stray prints off stdout. Depends on rustix, and starts a thread.
-//! - **`futures-io`**: [`aio`] for streams with the traits of futures-io, and as a `Stream` and a `Sink`. Depends on
-//!   three small crates of traits.
+//! - **`futures-io`**: [`aio`] for streams with the traits of futures-io. Depends on futures-io.
 //! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.
 //!   Depends on tokio-util, and on tokio without its runtime.
+//! - **`testing`**: [`testing`], a scripted peer in memory, for tests of programs that use a connection.
 //! - **`tracing`**: events for faulty lines and refused messages, without any of the peer's bytes.
 //!
 //! Floats are decoded by serde_json. To read back exactly the value that was written, turn on its feature
@@ -135,7 +135,10 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The crate page links to modules that exist only with a feature.
-#![cfg_attr(not(all(feature = "stdio", feature = "tokio")), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(
+    not(all(feature = "stdio", feature = "testing", feature = "tokio")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
 // A truncated number would be a wrong position in a text.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap))]
@@ -162,8 +165,11 @@ pub mod io;
 mod json;
 mod ledger;
 mod message;
+mod pipe;
 #[cfg(feature = "stdio")]
 pub mod stdio;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use decode::decoder::Decoder;
 pub use decode::fault::{Fault, Reply};

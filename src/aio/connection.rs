@@ -17,6 +17,8 @@ use crate::connection::{
 use crate::encode::RpcError;
 use crate::message::Response;
 
+#[cfg(feature = "stdio")]
+use super::blocking::{BlockingReader, BlockingWriter};
 use super::handlers::Handlers;
 use super::traits::{Source, Target};
 
@@ -292,6 +294,32 @@ impl<R: Source, W: Target> Connection<R, W> {
             }
         })
         .await
+    }
+}
+
+#[cfg(feature = "stdio")]
+impl Connection<BlockingReader, BlockingWriter> {
+    /// A connection over stdin and stdout, which it [claims](crate::stdio::claim): nothing else can print there.
+    ///
+    /// ```no_run
+    /// # async fn example() -> std::io::Result<()> {
+    /// use wireline::aio::Connection;
+    /// use wireline::{RpcError, Rules};
+    ///
+    /// let (_, connection) = Connection::stdio(Rules::mcp())?;
+    /// connection.serve(async |_| Err::<(), _>(RpcError::method_not_found())).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Threads read and write, so this works on any runtime, and doesn't keep one from ending.
+    ///
+    /// # Errors
+    ///
+    /// Stdout can't be claimed, or the system can't start a thread.
+    pub fn stdio(config: impl Into<Config>) -> io::Result<(Peer<Caller>, Self)> {
+        let (reader, writer) = (BlockingReader::new(io::stdin())?, BlockingWriter::new(crate::stdio::claim()?)?);
+        Ok(Self::new(reader, writer, config))
     }
 }
 

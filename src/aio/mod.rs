@@ -41,10 +41,12 @@
 //!
 //! A client, a server with a task for each request, and one that calls its client back are on [`Connection`].
 
+mod blocking;
 mod connection;
 mod handlers;
 mod traits;
 
+pub use blocking::{BlockingReader, BlockingWriter};
 pub use connection::Connection;
 #[cfg(feature = "futures-io")]
 pub use traits::Futures;

@@ -62,6 +62,27 @@ pub struct Connection<R> {
     report: Arc<dyn Fn(Incident<'_>) + Send + Sync>,
 }
 
+#[cfg(feature = "stdio")]
+impl Connection<io::Stdin> {
+    /// A connection over stdin and stdout, which it [claims](crate::stdio::claim): nothing else can print there.
+    ///
+    /// ```no_run
+    /// use wireline::io::Connection;
+    /// use wireline::{RpcError, Rules};
+    ///
+    /// let (_, connection) = Connection::stdio(Rules::mcp())?;
+    /// connection.serve(4, |_| Err::<(), _>(RpcError::method_not_found()))?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Stdout can't be claimed.
+    pub fn stdio(config: impl Into<Config>) -> io::Result<(Peer<Caller>, Self)> {
+        Ok(Self::new(io::stdin(), crate::stdio::claim()?, config))
+    }
+}
+
 impl<R: Read> Connection<R> {
     /// A connection that reads from `reader`, and a handle to its other side. It starts a thread that writes to
     /// `writer`.

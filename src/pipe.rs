@@ -1,0 +1,170 @@
+//! A bounded pipe in memory, between two threads or tasks.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// A pipe that holds at most `capacity` bytes.
+pub(crate) fn pipe(capacity: usize) -> (PipeWriter, PipeReader) {
+    let shared = Arc::new(Shared { capacity: capacity.max(1), state: Mutex::default() });
+    (PipeWriter { shared: Arc::clone(&shared) }, PipeReader { shared })
+}
+
+struct Shared {
+    capacity: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: VecDeque<u8>,
+    /// The writer is gone, or has failed with this error.
+    end: Option<Option<ErrorKind>>,
+    /// The reader is gone, or has failed with this error.
+    broken: Option<ErrorKind>,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes a waker, if there is one, after the lock is released.
+fn wake(state: MutexGuard<'_, State>, waker: Option<Waker>) {
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The writing end. Dropping it ends the stream.
+pub(crate) struct PipeWriter {
+    shared: Arc<Shared>,
+}
+
+impl PipeWriter {
+    /// Writes a part of `bytes`, as much as there is room for.
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.state();
+        if let Some(kind) = state.broken {
+            return Poll::Ready(Err(kind.into()));
+        }
+        let room = self.shared.capacity.saturating_sub(state.bytes.len());
+        if room == 0 && !bytes.is_empty() {
+            state.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let len = room.min(bytes.len());
+        state.bytes.extend(&bytes[..len]);
+        let reader = state.reader.take();
+        wake(state, reader);
+        Poll::Ready(Ok(len))
+    }
+
+    /// Ready when everything has been read.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.state();
+        match state.broken {
+            _ if state.bytes.is_empty() => Poll::Ready(Ok(())),
+            Some(kind) => Poll::Ready(Err(kind.into())),
+            None => {
+                state.writer = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ready when the reader is gone. It has read everything, unless it failed.
+    pub(crate) fn poll_broken(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.state();
+        match state.broken {
+            Some(_) if state.bytes.is_empty() => Poll::Ready(Ok(())),
+            Some(kind) => Poll::Ready(Err(kind.into())),
+            None => {
+                state.writer = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ends the stream: with an error, if there is one, after the bytes before it.
+    pub(crate) fn end(&mut self, error: Option<ErrorKind>) {
+        let mut state = self.shared.state();
+        state.end.get_or_insert(error);
+        let reader = state.reader.take();
+        wake(state, reader);
+    }
+}
+
+impl Drop for PipeWriter {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
+
+/// The reading end. Once it is dropped, writing fails.
+pub(crate) struct PipeReader {
+    shared: Arc<Shared>,
+}
+
+impl PipeReader {
+    /// Reads into `room`. Returns 0 at the end of the stream.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.state();
+        if state.bytes.is_empty() && !room.is_empty() {
+            match &mut state.end {
+                None => {
+                    state.reader = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                Some(error) => return Poll::Ready(error.take().map_or(Ok(0), |kind| Err(kind.into()))),
+            }
+        }
+        let len = room.len().min(state.bytes.len());
+        for (place, byte) in room.iter_mut().zip(state.bytes.drain(..len)) {
+            *place = byte;
+        }
+        let writer = state.writer.take();
+        wake(state, writer);
+        Poll::Ready(Ok(len))
+    }
+
+    /// Looks at the next bytes without taking them. They are empty at the end of the stream.
+    pub(crate) fn poll_peek(&mut self, cx: &mut Context<'_>, copy: &mut Vec<u8>) -> Poll<()> {
+        let mut state = self.shared.state();
+        if state.bytes.is_empty() && state.end.is_none() {
+            state.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        copy.clear();
+        copy.extend(state.bytes.as_slices().0);
+        Poll::Ready(())
+    }
+
+    /// Takes bytes that were looked at.
+    pub(crate) fn consume(&mut self, len: usize) {
+        let mut state = self.shared.state();
+        let len = len.min(state.bytes.len());
+        state.bytes.drain(..len);
+        let writer = state.writer.take();
+        wake(state, writer);
+    }
+
+    /// Fails all further writes.
+    pub(crate) fn fail(&mut self, kind: ErrorKind) {
+        let mut state = self.shared.state();
+        state.broken.get_or_insert(kind);
+        let writer = state.writer.take();
+        wake(state, writer);
+    }
+}
+
+impl Drop for PipeReader {
+    fn drop(&mut self) {
+        self.fail(ErrorKind::BrokenPipe);
+    }
+}
