@@ -5,36 +5,39 @@
 
 #include "wireline.h"
 
+static ptrdiff_t read_stdin(void *context, uint8_t *buffer, size_t len) {
+    (void)context;
+    return read(STDIN_FILENO, buffer, len);
+}
+
 int main(int argc, char **argv) {
-    char params[1000], text[1000], *asked = "echo";
-    void *answered = NULL;
+    char params[1000], text[1000], *answered = NULL;
     wl_rules rules;
-    wl_message message;
-    size_t room, len;
-    ssize_t got;
-    uint64_t id;
+    wl_event event;
+    size_t len;
     snprintf(params, sizeof params, "{\"name\":\"echo\",\"arguments\":{\"text\":\"%s\"}}", argc > 1 ? argv[1] : "hello");
     wl_rules_init(&rules, WL_DIALECT_MCP);
-    wl_decoder *decoder = wl_decoder_new(&rules);
-    wl_encoder *encoder = wl_encoder_new(&rules);
-    wl_outbound *calls = wl_outbound_new(10);
-    wl_outbound_issue(calls, asked, &id);
-    wl_status status = wl_encoder_call(encoder, id, WL_TEXT("tools/call"), wl_text(params));
+    wl_connection *connection = wl_connection_new(&rules, NULL, NULL, NULL);
+    wl_peer *peer = wl_connection_peer(connection);
+    wl_status status = wl_peer_call(peer, WL_TEXT("tools/call"), wl_text(params), "echo", NULL);
     if (status != WL_STATUS_OK) return fprintf(stderr, "client: %s\n", wl_status_text(status)), 1;
-    wl_span line = wl_encoder_bytes(encoder);
-    if (write(STDOUT_FILENO, line.ptr, line.len) != (ssize_t)line.len) return 1;
-    while (!answered) {
-        uint8_t *buffer = wl_decoder_reserve(decoder, 4096, &room);
-        if ((got = read(STDIN_FILENO, buffer, room)) <= 0) break;
-        wl_decoder_commit(decoder, (size_t)got);
-        while (wl_decoder_next(decoder, &message) > WL_KIND_NONE) {
+    while (!answered && !wl_connection_is_done(connection)) {
+        for (wl_span bytes; (bytes = wl_connection_pending(connection)).len > 0;) {
+            ssize_t written = write(STDOUT_FILENO, bytes.ptr, bytes.len);
+            if (written < 0) return 1;
+            wl_connection_advance(connection, (size_t)written);
+        }
+        if (wl_connection_read(connection, read_stdin, NULL) != WL_STATUS_OK) break;
+        while (wl_connection_next(connection, &event) > WL_EVENT_KIND_NONE) {
             wl_span found = {NULL, 0};
-            if (wl_outbound_settle(calls, &message, &answered) != WL_STATUS_OK) continue;
-            wl_json_pointer(message.result, WL_TEXT("/content/0/text"), &found);
+            wl_ticket_free(event.ticket); /* a request of the server is answered with an error */
+            if (event.kind != WL_EVENT_KIND_RESPONSE) continue;
+            answered = event.value;
+            wl_json_pointer(event.message.result, WL_TEXT("/content/0/text"), &found);
             if (wl_json_string(found, (uint8_t *)text, sizeof text, &len) == WL_STATUS_OK)
-                fprintf(stderr, "%s: %.*s\n", (char *)answered, (int)len, text);
+                fprintf(stderr, "%s: %.*s\n", answered, (int)len, text);
         }
     }
-    wl_outbound_free(calls), wl_encoder_free(encoder), wl_decoder_free(decoder);
+    wl_peer_free(peer), wl_connection_free(connection);
     return answered ? 0 : 1;
 }

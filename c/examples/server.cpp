@@ -4,20 +4,25 @@
 //     target/c/server --rules mcp
 //
 // It supports clients that start with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25) and clients that name
-// the revision in each request (2026-07-28). Requests are answered by several threads, in any order, once each.
+// the revision in each request (2026-07-28). Tools are called by several threads, and answered in any order.
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cmath>
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <deque>
+#include <exception>
+#include <fcntl.h>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <poll.h>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -42,7 +47,7 @@ constexpr const char *help = "A Model Context Protocol server on stdin and stdou
                              "      --rules RULES  The rules for messages: mcp or json-rpc [default: mcp]\n"
                              "  -h, --help         Print help\n";
 
-constexpr std::size_t threads = 4, longest_queue = 256, most_in_flight = 1024, read_size = 64 << 10;
+constexpr std::size_t threads = 4, longest_queue = 256;
 
 // Revisions that start with an `initialize` handshake, the oldest first.
 constexpr std::array<std::string_view, 4> handshake = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
@@ -195,158 +200,137 @@ Outcome answer(std::string_view method, const json *params) {
     return outcome;
 }
 
-wireline::Answer answer(wireline::Ticket ticket, const wireline::Message &request) {
-    // If anything in here throws, the ticket is destroyed, and the ledger still owes an answer.
+void answer(wireline::Ticket ticket, const wireline::Message &request) try {
     const json params = wireline::to_nlohmann(request.params());
-    if (params.is_discarded()) return std::move(ticket).fail(-32602, "params contain values that can't be represented");
-    const Outcome outcome = answer(request.method(), request.params() ? &params : nullptr);
-    if (outcome) return std::move(ticket).respond(wireline::from_nlohmann(*outcome));
-    const RpcError &error = outcome.error();
-    if (!error.data) return std::move(ticket).fail(error.code, error.message);
-    return std::move(ticket).fail(error.code, error.message, wireline::from_nlohmann(*error.data));
+    wireline::Status status = WL_STATUS_OK;
+    if (params.is_discarded()) {
+        status = std::move(ticket).fail(-32602, "params contain values that can't be represented");
+    } else if (const Outcome outcome = answer(request.method(), request.params() ? &params : nullptr)) {
+        status = std::move(ticket).respond(wireline::from_nlohmann(*outcome));
+    } else {
+        const RpcError &error = outcome.error();
+        const auto data = error.data ? std::optional(wireline::from_nlohmann(*error.data)) : std::nullopt;
+        status = std::move(ticket).fail(error.code, error.message, data);
+    }
+    if (!status) wireline::debug_log("server: answered with an internal error: ", status.text());
+} catch (const std::exception &) {
+    // The ticket is destroyed, which answers with an internal error.
+    wireline::debug_log("server: a request failed");
 }
 
-class Server {
+// Threads that call tools. The other requests take no time.
+class Workers {
 public:
-    Server(const wireline::Rules &rules, wireline::Stdout out) : decoder_(rules), owed_(rules, most_in_flight), out_(std::move(out)) {}
-
-    // Until the end of the input.
-    int run() {
-        std::vector<std::thread> workers;
-        for (std::size_t n = 0; n < threads; n++) workers.emplace_back([this] { work(); });
-        const bool was_read = read_all();
+    Workers() {
+        for (std::size_t n = 0; n < threads; n++) workers_.emplace_back([this] { work(); });
+    }
+    ~Workers() {
         {
-            const std::lock_guard lock(queue_mutex_);
+            const std::lock_guard lock(mutex_);
             closed_ = true;
         }
-        queue_changed_.notify_all();
-        for (std::thread &worker : workers) worker.join();
-        send_dropped();
-        return was_read ? 0 : 1;
-    }
-
-private:
-    // A line, and the ticket for it if it is a request.
-    struct Job {
-        wireline::Frame frame;
-        std::optional<wireline::Ticket> ticket;
-    };
-
-    bool read_all() {
-        for (;;) {
-            const std::span<char> room = decoder_.reserve(read_size);
-            const ssize_t len = read(STDIN_FILENO, room.data(), room.size());
-            if (len < 0 && errno == EINTR) continue;
-            if (len <= 0) {
-                decoder_.finish();
-                take_lines();
-                return len == 0;
-            }
-            if (!decoder_.commit(static_cast<std::size_t>(len))) return false;
-            take_lines();
-        }
-    }
-
-    void take_lines() {
-        while (auto item = decoder_.next()) {
-            if (const auto *fault = std::get_if<wireline::Fault>(&*item)) {
-                if (auto reply = owed_.reply(*fault)) send(std::move(*reply));
-            } else if (const auto *message = std::get_if<wireline::Message>(&*item)) {
-                take_message(*message);
-            } else if (auto batch = decoder_.keep()) {
-                push({std::move(*batch), std::nullopt});
-            }
-        }
-    }
-
-    void take_message(const wireline::Message &message) {
-        if (message.is_notification()) notified(message);
-        if (!message.is_request()) return;
-        auto admitted = owed_.admit(message);
-        if (auto *refusal = std::get_if<wireline::Answer>(&admitted)) return send(std::move(*refusal));
-        if (auto *ticket = std::get_if<wireline::Ticket>(&admitted))
-            if (auto frame = decoder_.keep()) push({std::move(*frame), std::move(*ticket)});
-    }
-
-    void notified(const wireline::Message &notification) {
-        if (notification.method() != "notifications/cancelled") return;
-        const json params = wireline::to_nlohmann(notification.params());
-        // Ids are compared by value, so it doesn't matter how it is spelled.
-        if (const json *id = member(&params, "requestId"); id && (id->is_string() || id->is_number()))
-            owed_.cancel(wireline::from_nlohmann(*id));
+        changed_.notify_all();
+        for (std::thread &worker : workers_) worker.join();
     }
 
     // Waits while too much is waiting: then the client has to wait, too.
-    void push(Job job) {
-        std::unique_lock lock(queue_mutex_);
-        queue_changed_.wait(lock, [this] { return queue_.size() < longest_queue; });
-        queue_.push_back(std::move(job));
+    void push(wireline::Ticket ticket, wireline::Frame request) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return queue_.size() < longest_queue; });
+        queue_.push_back({std::move(ticket), std::move(request)});
         lock.unlock();
-        queue_changed_.notify_all();
+        changed_.notify_all();
     }
+
+private:
+    struct Job {
+        wireline::Ticket ticket;
+        wireline::Frame request;
+    };
 
     void work() {
         for (;;) {
-            std::unique_lock lock(queue_mutex_);
-            queue_changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
             if (queue_.empty()) return;
             Job job = std::move(queue_.front());
             queue_.pop_front();
             lock.unlock();
-            queue_changed_.notify_all();
-            try {
-                do_job(std::move(job));
-            } catch (const std::exception &) {
-                wireline::debug_log("server: a request failed");
-            }
-            send_dropped();
+            changed_.notify_all();
+            const wireline::Item item = job.request.item();
+            if (!job.ticket.is_cancelled()) answer(std::move(job.ticket), std::get<wireline::Message>(item));
         }
     }
 
-    void do_job(Job job) {
-        const wireline::Item item = job.frame.item();
-        if (const auto *request = std::get_if<wireline::Message>(&item); request && job.ticket)
-            send(answer(std::move(*job.ticket), *request));
-        if (const auto *batch = std::get_if<wireline::Batch>(&item)) answer_batch(*batch);
-    }
-
-    void answer_batch(const wireline::Batch &batch) {
-        std::vector<wireline::Answer> answers;
-        for (const wireline::Entry &entry : batch) {
-            if (const auto *fault = std::get_if<wireline::Fault>(&entry)) {
-                if (auto reply = owed_.reply(*fault)) answers.push_back(std::move(*reply));
-                continue;
-            }
-            const auto &message = std::get<wireline::Message>(entry);
-            if (message.is_notification()) notified(message);
-            if (!message.is_request()) continue;
-            auto admitted = owed_.admit(message);
-            if (auto *refusal = std::get_if<wireline::Answer>(&admitted)) answers.push_back(std::move(*refusal));
-            if (auto *ticket = std::get_if<wireline::Ticket>(&admitted))
-                answers.push_back(answer(std::move(*ticket), message));
-        }
-        if (auto all = owed_.batch(std::move(answers))) send(std::move(*all));
-    }
-
-    void send(wireline::Answer answer) {
-        const std::lock_guard lock(out_mutex_);
-        // Without a reader there is nobody left to answer. The input will end, too.
-        if (!out_.write(answer.accept())) _exit(0);
-    }
-
-    void send_dropped() {
-        while (auto answer = owed_.next_dropped()) send(std::move(*answer));
-    }
-
-    wireline::Decoder decoder_;
-    wireline::Inbound owed_;
-    std::mutex out_mutex_;
-    wireline::Stdout out_;
-    std::mutex queue_mutex_;
-    std::condition_variable queue_changed_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
     std::deque<Job> queue_;
     bool closed_ = false;
+    std::vector<std::thread> workers_;
 };
+
+// A pipe that wakes up whoever polls its reading end.
+class Alarm {
+public:
+    Alarm() {
+        if (pipe(ends_) != 0) std::abort();
+        for (const int end : ends_) fcntl(end, F_SETFL, O_NONBLOCK);
+    }
+    ~Alarm() {
+        for (const int end : ends_) close(end);
+    }
+
+    int fd() const { return ends_[0]; }
+    void reset() const {
+        char bytes[64];
+        while (read(ends_[0], bytes, sizeof bytes) > 0) {}
+    }
+    // If the pipe is full, it is ringing.
+    static void ring(void *alarm) { [[maybe_unused]] const auto len = write(static_cast<Alarm *>(alarm)->ends_[1], "", 1); }
+
+private:
+    int ends_[2];
+};
+
+// Serves until the end of the input, when everything is answered and written, or until nobody reads any more.
+int serve(const wireline::Rules &rules, wireline::Stdout out) {
+    Alarm alarm;
+    wireline::Connection<> connection(rules, {}, Alarm::ring, &alarm);
+    Workers workers;
+    bool was_read = true;
+    while (!connection.is_done()) {
+        while (auto event = connection.next()) {
+            auto *request = std::get_if<wireline::event::Request>(&*event);
+            if (!request) continue;
+            if (request->message.method() != "tools/call")
+                answer(std::move(request->ticket), request->message);
+            else if (auto kept = connection.keep())
+                workers.push(std::move(request->ticket), std::move(*kept));
+        }
+        // What is to be written can be written without waiting for the alarm.
+        const bool writes = connection.poll_wake() && connection.wants_write();
+        pollfd polled[] = {{connection.wants_read() ? STDIN_FILENO : -1, POLLIN, 0},
+                           {writes ? out.fd() : -1, POLLOUT, 0},
+                           {alarm.fd(), POLLIN, 0}};
+        if (connection.is_done() || poll(polled, 3, -1) < 0) continue;
+        alarm.reset();
+        if (polled[1].revents) {
+            // A pipe that is ready takes as much as this without blocking.
+            const std::string_view bytes = connection.pending().substr(0, PIPE_BUF);
+            const ssize_t len = write(out.fd(), bytes.data(), bytes.size());
+            if (len < 0 && errno != EINTR && errno != EAGAIN) return 0;
+            if (len > 0) connection.advance(static_cast<std::size_t>(len));
+        }
+        if (polled[0].revents) {
+            const auto status = connection.read_with([](std::span<char> room) { return read(STDIN_FILENO, room.data(), room.size()); });
+            if (!status && errno != EINTR && errno != EAGAIN) {
+                was_read = false;
+                connection.finish();
+            }
+        }
+    }
+    return was_read ? 0 : 1;
+}
 
 } // namespace
 
@@ -371,5 +355,5 @@ int main(int argc, char **argv) {
     // Without the claim, the client would receive this line as a message.
     std::puts("server: printed to stdout, redirected to stderr");
     std::fflush(stdout);
-    return Server(rules, std::move(*out)).run();
+    return serve(rules, std::move(*out));
 }

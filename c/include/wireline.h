@@ -1,4 +1,5 @@
-// wireline: a codec for JSON-RPC 2.0, one message per line. Bytes in, messages and faults out; messages in, whole lines out.
+// wireline: JSON-RPC 2.0, one message per line. A codec (bytes in, messages and faults out; messages in, whole lines out),
+// and a connection (bytes in, events out, bytes out).
 //
 // cbindgen generates this file from c/src. Don't edit it: change the sources and run .ci/c --header.
 //
@@ -11,9 +12,13 @@
 //   {NULL, 0} means absent.
 // - Output parameters. They may point to uninitialised memory.
 // - Threads. Any thread may use a handle, but only one at a time, unless the handle's comment says that several threads
-//   may use it at once. Using one handle from two threads at once without a lock is undefined behaviour.
-// - Errors. Functions return a wl_status or a wl_kind, or else NULL, 0 or false on failure. Nothing throws or unwinds.
-//   A bug in the library is reported as WL_STATUS_PANIC, WL_KIND_PANIC, NULL or false, with a message on stderr.
+//   may use it at once. Using one handle from two threads at once without a lock is undefined behaviour. Tickets and
+//   peers are handles of their own: while one thread uses a connection, others may use its tickets and peers.
+// - Callbacks. A wl_wake may be called on any thread, a wl_read only during wl_connection_read. Neither may throw an
+//   exception or use the connection.
+// - Errors. Functions return a wl_status, a wl_kind or a wl_event_kind, or else NULL, 0 or false on failure. Nothing throws
+//   or unwinds. A bug in the library is reported as WL_STATUS_PANIC, WL_KIND_PANIC, WL_EVENT_KIND_PANIC, NULL or false,
+//   with a message on stderr.
 //   Only running out of memory ends the process.
 // - Global state. There is none, except that standard output can be claimed only once. Only
 //   wl_stdout_write writes to it.
@@ -49,29 +54,51 @@ typedef enum wl_status {
     WL_STATUS_NOT_AN_ID = 4,
     // The message would contain a line feed or a carriage return.
     WL_STATUS_LINE_BREAK = 5,
-    // The rules don't permit the message; `wl_encoder_refused` says which rule.
+    // The rules don't permit the message; for an encoder, `wl_encoder_refused` says which rule.
     WL_STATUS_RULE = 6,
-    // As many requests are in flight as the ledger allows.
+    // Too many bytes are waiting to be written, or too many requests are in flight.
     WL_STATUS_FULL = 7,
-    // A request with the same id is in flight.
-    WL_STATUS_DUPLICATE = 8,
-    // A response has no id, or null: the peer couldn't read the id of what it answers.
-    WL_STATUS_STRAY_WITHOUT_ID = 9,
-    // No request with this id is in flight.
-    WL_STATUS_STRAY_UNKNOWN = 10,
-    // The request with this id was already answered or withdrawn.
-    WL_STATUS_STRAY_REPEATED = 11,
+    // The connection has ended.
+    WL_STATUS_CLOSED = 8,
     // The value doesn't exist.
-    WL_STATUS_NOT_FOUND = 12,
+    WL_STATUS_NOT_FOUND = 9,
     // The buffer is too small; the required size has been stored.
-    WL_STATUS_TOO_SMALL = 13,
+    WL_STATUS_TOO_SMALL = 10,
     // Standard output is already claimed.
-    WL_STATUS_ALREADY_CLAIMED = 14,
+    WL_STATUS_ALREADY_CLAIMED = 11,
     // A system call failed; `errno` may say why.
-    WL_STATUS_IO = 15,
+    WL_STATUS_IO = 12,
     // A bug in this library. Free the handle that was in use.
-    WL_STATUS_PANIC = 16,
+    WL_STATUS_PANIC = 13,
 } wl_status;
+
+// What has happened on a connection.
+typedef enum wl_event_kind {
+    // A required pointer is NULL.
+    WL_EVENT_KIND_INVALID_ARGUMENT = -2,
+    // A bug in this library. Free the handle that was in use.
+    WL_EVENT_KIND_PANIC = -1,
+    // Nothing, until more bytes are read or, if too many are waiting, until some are written.
+    WL_EVENT_KIND_NONE = 0,
+    // The peer sent a request. `ticket` is the duty to answer it.
+    WL_EVENT_KIND_REQUEST = 1,
+    // The peer sent a notification.
+    WL_EVENT_KIND_NOTIFICATION = 2,
+    // The response to a request of yours arrived. `value` is what you gave with the request.
+    WL_EVENT_KIND_RESPONSE = 3,
+    // The peer sent the dialect's notification that cancels its request with this `id`. The request's ticket knows already.
+    WL_EVENT_KIND_CANCELLED = 4,
+    // No response will come to your request with this `id`. `lost` says why, and `value` is what you gave with it.
+    WL_EVENT_KIND_LOST = 5,
+    // The peer sent a response that answers no request in flight. `stray` says why.
+    WL_EVENT_KIND_STRAY = 6,
+    // The peer sent a request that was refused, and already answered with an error. `refusal` says why.
+    WL_EVENT_KIND_REFUSED = 7,
+    // The peer sent a line, or an entry of a batch, that isn't a valid message. It is already answered, if it should be.
+    WL_EVENT_KIND_FAULT = 8,
+    // An event that is newer than the header.
+    WL_EVENT_KIND_OTHER = 9,
+} wl_event_kind;
 
 // What a decoder has found.
 typedef enum wl_kind {
@@ -94,6 +121,48 @@ typedef enum wl_kind {
     // A line, or an entry of a batch, that isn't a message.
     WL_KIND_FAULT = 6,
 } wl_kind;
+
+// Why no response will come to a request.
+typedef enum wl_lost {
+    // It isn't lost.
+    WL_LOST_NONE = 0,
+    // The peer sent a response that isn't a valid message; `wl_connection_fault` says what is wrong with it.
+    WL_LOST_FAULTY = 1,
+    // Its deadline has passed.
+    WL_LOST_EXPIRED = 2,
+    // The stream has ended.
+    WL_LOST_ENDED = 3,
+    // A reason that is newer than the header.
+    WL_LOST_OTHER = 4,
+} wl_lost;
+
+// Why a response answers no request.
+typedef enum wl_stray {
+    // It answers one.
+    WL_STRAY_NONE = 0,
+    // It has no id, or null: the peer couldn't read the id of the request.
+    WL_STRAY_NO_ID = 1,
+    // No request with this id was sent.
+    WL_STRAY_UNKNOWN = 2,
+    // The request was already answered, cancelled or lost.
+    WL_STRAY_REPEATED = 3,
+    // A reason that is newer than the header.
+    WL_STRAY_OTHER = 4,
+} wl_stray;
+
+// Why a request was refused.
+typedef enum wl_refusal {
+    // It wasn't.
+    WL_REFUSAL_NONE = 0,
+    // A request with the same id is in flight.
+    WL_REFUSAL_DUPLICATE = 1,
+    // As many requests are in flight as the limits allow.
+    WL_REFUSAL_TOO_MANY = 2,
+    // The connection is closed for requests.
+    WL_REFUSAL_CLOSED = 3,
+    // A reason that is newer than the header.
+    WL_REFUSAL_OTHER = 4,
+} wl_refusal;
 
 // The rule that a line breaks.
 typedef enum wl_fault_kind {
@@ -183,22 +252,6 @@ typedef enum wl_hint {
     WL_HINT_OTHER = 8,
 } wl_hint;
 
-// Why a request wasn't admitted.
-typedef enum wl_refusal {
-    // It was admitted, or the answer doesn't belong to a request.
-    WL_REFUSAL_NONE = 0,
-    // A request with the same id is in flight.
-    WL_REFUSAL_DUPLICATE = 1,
-    // As many requests are in flight as the ledger allows.
-    WL_REFUSAL_TOO_MANY = 2,
-    // The ledger is closed.
-    WL_REFUSAL_CLOSED = 3,
-    // The ledger's rules don't permit the id; the decoder had different rules.
-    WL_REFUSAL_INVALID_ID = 4,
-    // A reason that is newer than the header.
-    WL_REFUSAL_OTHER = 5,
-} wl_refusal;
-
 // A protocol on top of JSON-RPC 2.0.
 typedef enum wl_dialect {
     // JSON-RPC 2.0 as it is specified.
@@ -219,8 +272,18 @@ typedef enum wl_answer_without_id {
     WL_ANSWER_WITHOUT_ID_OMIT_ID = 2,
 } wl_answer_without_id;
 
-// A line to send. Accepting it settles the request that it answers. One thread at a time may use it.
-typedef struct wl_answer wl_answer;
+// A connection to a peer, without I/O. It decodes what the peer sends, hands out a ticket for each request, answers bad
+// lines, refuses repeated ids, joins the answers to a batch, notices cancellations, finds the request that a response
+// belongs to, and queues what is to be sent. You read and write:
+//
+// - While `wl_connection_wants_read`, read, with `wl_connection_read` or `_feed`. At the end of the stream, call `_finish`.
+// - Take events with `wl_connection_next` until there are none.
+// - Write `wl_connection_pending`, and say with `_advance` how many bytes were written. Then there may be events again.
+// - Stop when `wl_connection_is_done`, or when you can't write any more.
+//
+// One thread at a time may use a connection. Others answer tickets and send by a `wl_peer`, at any time and without a
+// lock; `wl_connection_poll_wake` has the connection's thread woken up when they do.
+typedef struct wl_connection wl_connection;
 
 // Turns a stream of bytes, however it is split, into messages and faults. One thread at a time may use it.
 //
@@ -238,22 +301,37 @@ typedef struct wl_encoder wl_encoder;
 // A message, a batch or a fault that belongs to the caller. One thread at a time may use it.
 typedef struct wl_frame wl_frame;
 
-// The requests that were received and not answered yet. Any number of threads may use it at once.
+// A handle for sending requests and notifications to the other side of a connection. Any number of threads may use it at
+// once, also while the connection's thread uses the connection.
 //
-// Admitting a request gives you a ticket, responding turns the ticket into an answer, and accepting the answer settles
-// the request. If you free a ticket or an answer before that, the peer still waits: `wl_inbound_next_dropped` then gives
-// you an error to send instead.
-typedef struct wl_inbound wl_inbound;
-
-// The requests that were sent and that the peer hasn't answered yet. It keeps a pointer of yours with each and gives it
-// back once. Any number of threads may use it at once.
-typedef struct wl_outbound wl_outbound;
+// Nothing here waits: what is sent is queued, and the thread of the connection writes it. A handle can outlive its
+// connection. Then sending fails with `WL_STATUS_CLOSED`.
+typedef struct wl_peer wl_peer;
 
 // The process's real standard output, reserved for the protocol. One thread at a time may use it.
 typedef struct wl_stdout wl_stdout;
 
-// The duty to answer one request. One thread at a time may use it. It stays valid if the ledger's handle is freed.
+// The duty to answer one request, once. Any thread may use it, but only one at a time; the thread of the connection can
+// do something else meanwhile.
+//
+// Answering consumes it and never waits: the answer is queued, and the thread of the connection writes it. Freeing a
+// ticket answers as well, with an internal error. The answer to an entry of a batch is kept until all of its requests are
+// answered, and leaves in one array with theirs.
+//
+// A ticket can outlive its connection. Then `wl_ticket_is_cancelled` is true, and answers go nowhere.
 typedef struct wl_ticket wl_ticket;
+
+// The limits of a connection. Fill it with `wl_limits_init`, then change what you like.
+typedef struct wl_limits {
+    // The most requests of the peer that may be in flight: 1024. Further ones are refused with an error. The entries of a
+    // batch count one by one.
+    size_t in_flight;
+    // The most requests to the peer that may be in flight: 1024. Further ones fail with `WL_STATUS_FULL`.
+    size_t calls;
+    // How many bytes may wait to be written: 1 MiB. Above that, requests and notifications fail with `WL_STATUS_FULL`, and
+    // nothing more is read from the peer. Answers are always queued.
+    size_t backlog;
+} wl_limits;
 
 // What is accepted and sent: a dialect and limits. Fill it with `wl_rules_init`, then change what you like.
 //
@@ -279,6 +357,13 @@ typedef struct wl_rules {
     bool skip_blank_lines;
 } wl_rules;
 
+// Called when a connection has something to do; see `wl_connection_poll_wake`. Any thread may call it: the one that
+// answers a ticket, sends to the peer or uses the connection.
+//
+// It should only wake up the thread of the connection, for example by writing to a pipe or setting a flag. It must not
+// call the library or throw an exception. It may be called more often than necessary.
+typedef void (*wl_wake)(void *context);
+
 // Bytes that belong to somebody else. A NULL `ptr` means that there is nothing, such as an absent member; an empty text
 // has a `len` of 0 and another `ptr`.
 //
@@ -290,9 +375,13 @@ typedef struct wl_span {
     size_t len;
 } wl_span;
 
+// Reads bytes, as `read(2)` does: stores up to `len` in `buffer`, and returns how many, 0 at the end of the stream, or a
+// negative number on failure. It must not use the connection, and must not throw an exception.
+typedef ptrdiff_t (*wl_read)(void *context, uint8_t *buffer, size_t len);
+
 // One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
 // `_finish` or `_free` on the same decoder; in an entry of a batch, also only until the next entry is taken. The spans
-// of a kept frame are valid until the frame is freed.
+// of a kept frame are valid until the frame is freed. `wl_event` says how long those of a connection's event are valid.
 //
 // The members are JSON, as they were sent, except for `method`, which is the name without quotes.
 //
@@ -307,12 +396,12 @@ typedef struct wl_message {
     // Where the line starts in the stream, in bytes.
     uint64_t offset;
     // All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept,
-    // and for a fault in a `wl_frame` or a batch.
+    // and for a fault in a `wl_frame`, a batch or a connection.
     struct wl_span text;
     // The id of a request or a response. An error may have none, where the rules permit that.
     struct wl_span id;
     // The method of a request or a notification: the characters, in the line if they were sent without escapes, or else
-    // decoded in the decoder's memory.
+    // decoded in the memory of the decoder or connection.
     struct wl_span method;
     // The params of a request or a notification, if it has any.
     struct wl_span params;
@@ -324,6 +413,32 @@ typedef struct wl_message {
     // batch or a fault.
     const void *source;
 } wl_message;
+
+// Something that has happened on a connection: every line, and every entry of a batch, is one event.
+//
+// Its spans are valid until the next call of `wl_connection_next`, `_next_expired`, `_feed`, `_read`, `_finish` or
+// `_free` on the same connection. The ticket is yours.
+typedef struct wl_event {
+    // What has happened. It says which of the following are there.
+    enum wl_event_kind kind;
+    // The request, notification or response. For a fault, or a response lost to one, only `kind`, `line` and `offset`.
+    struct wl_message message;
+    // The id of the request that the event is about, as JSON. Absent for a notification or a fault, and for a response
+    // without an id.
+    struct wl_span id;
+    // With a request: the duty to answer it. Answer it, or free it, on any thread. Otherwise NULL.
+    struct wl_ticket *ticket;
+    // With a response or a lost request: what you gave with the request. Otherwise NULL.
+    void *value;
+    // Why no response will come.
+    enum wl_lost lost;
+    // Why a response answers no request.
+    enum wl_stray stray;
+    // Why a request was refused.
+    enum wl_refusal refusal;
+    // With a cancelled request: whether it is in flight. If not, it was never sent, or is answered.
+    bool is_in_flight;
+} wl_event;
 
 // What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a `wl_message`.
 //
@@ -369,12 +484,6 @@ typedef struct wl_refused {
     struct wl_span message;
 } wl_refused;
 
-// Called when a ticket or its answer is freed without being accepted and its request is still owed, on whichever thread
-// frees it. Freeing an answer that came from the queue of dropped requests doesn't call it again.
-//
-// It should only signal another thread. It must not call the library or throw an exception.
-typedef void (*wl_wake)(void *context);
-
 // The error of a response, taken apart. The spans point into the line.
 typedef struct wl_error {
     // The code, or the nearest integer of 64 bits.
@@ -385,12 +494,99 @@ typedef struct wl_error {
     struct wl_span data;
 } wl_error;
 
-// Called with each request that is drained: its id as JSON, valid during the call, and its value.
-typedef void (*wl_each)(void *context, struct wl_span id, void *value);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Fills `limits` with the defaults.
+enum wl_status wl_limits_init(struct wl_limits *limits);
+
+// A connection at the start of a stream. NULL if `rules` is NULL or invalid. If `limits` is NULL, the defaults are used.
+//
+// `wake` may be NULL. Otherwise it is called with `context`, which must stay valid until the connection and all of its
+// tickets and peers are freed.
+struct wl_connection *wl_connection_new(const struct wl_rules *rules,
+                                        const struct wl_limits *limits,
+                                        wl_wake wake,
+                                        void *context);
+
+// Frees a connection: tickets are cancelled, peers are closed, and what is pending is dropped. NULL is ignored.
+//
+// The values of requests that are in flight aren't given back any more. To get them, call `wl_connection_finish` and take
+// events until there are none; if bytes are pending, pass over them with `wl_connection_advance`.
+void wl_connection_free(struct wl_connection *connection);
+
+// A handle for sending to the peer, to be freed with `wl_peer_free`. NULL only if `connection` is.
+struct wl_peer *wl_connection_peer(const struct wl_connection *connection);
+
+// Copies in the next bytes from the peer, however they are split. After `wl_connection_finish` they are ignored.
+enum wl_status wl_connection_feed(struct wl_connection *connection, struct wl_span bytes);
+
+// Calls `read` once, with `context`, to read the next bytes from the peer straight into the connection's buffer. The
+// buffer has 4 to 64 KiB, depending on how much was read before. If `read` returns 0, the stream has ended, as after
+// `wl_connection_finish`.
+//
+// `WL_STATUS_IO` if `read` fails; then nothing has changed, and `errno` is as it left it. After the end of the stream,
+// `read` isn't called.
+enum wl_status wl_connection_read(struct wl_connection *connection, wl_read read, void *context);
+
+// Ends the incoming stream. A last line without a line feed becomes an event too, and so does each request to the peer that
+// is in flight: it is lost.
+enum wl_status wl_connection_finish(struct wl_connection *connection);
+
+// Whether to read more: the stream hasn't ended, and the peer reads what is sent to it. The peer must wait while this is
+// false, so that what is queued for it doesn't grow without bound.
+bool wl_connection_wants_read(const struct wl_connection *connection);
+
+// Takes the next event. Returns what it is, and fills `event`. An event that you don't handle needs nothing, except that
+// the ticket of a request must be answered or freed.
+//
+// `WL_EVENT_KIND_NONE` until more bytes are read, or, if too many are waiting, until some are written.
+enum wl_event_kind wl_connection_next(struct wl_connection *connection,
+                                      struct wl_event *event);
+
+// Takes a request to the peer whose deadline isn't after `now`, in milliseconds of your clock, and fills `event`: it is
+// lost. The peer is told that it is cancelled. `WL_EVENT_KIND_NONE` if there is none.
+enum wl_event_kind wl_connection_next_expired(struct wl_connection *connection, uint64_t now, struct wl_event *event);
+
+// Stores when the next request to the peer expires, in milliseconds of your clock. False if no request in flight has a
+// deadline.
+bool wl_connection_next_deadline(const struct wl_connection *connection, uint64_t *milliseconds);
+
+// Says what is wrong with the line or the entry that the current event is about: a fault, or a lost request whose response
+// is faulty. `WL_STATUS_NOT_FOUND` if nothing is. The `reply` of the fault is already queued.
+enum wl_status wl_connection_fault(struct wl_connection *connection,
+                                   struct wl_fault *fault);
+
+// Keeps the message or the fault of the current event as a frame of its own, for another thread or for later. NULL if the
+// event has neither.
+//
+// Nothing is copied. The frame keeps the buffer alive that the line arrived in, which may hold many other lines.
+struct wl_frame *wl_connection_keep(const struct wl_connection *connection);
+
+// Whether there are bytes to write.
+bool wl_connection_wants_write(const struct wl_connection *connection);
+
+// The next bytes to write: whole lines, or the rest of lines that were written in part. They stay pending until
+// `wl_connection_advance` says that they are written, and are valid until the next call of `_pending`, `_advance` or
+// `_free` on the same connection. Empty if there are none.
+struct wl_span wl_connection_pending(struct wl_connection *connection);
+
+// Says that so many of the pending bytes are written.
+enum wl_status wl_connection_advance(struct wl_connection *connection, size_t bytes);
+
+// True if there are bytes to write, or if the stream has ended and no request is in flight, so that nothing will follow.
+// Otherwise `wake` will be called when that has changed.
+//
+// Call it before you wait for the peer, and don't wait if it is true. It counts for one change: call it again before you
+// wait again.
+bool wl_connection_poll_wake(const struct wl_connection *connection);
+
+// How many requests of the peer are in flight: those that aren't answered.
+size_t wl_connection_in_flight(const struct wl_connection *connection);
+
+// Whether the incoming stream has ended, all its events are taken, every request is answered, and every byte is written.
+bool wl_connection_is_done(const struct wl_connection *connection);
 
 // A decoder at the start of a stream. NULL if `rules` is NULL or invalid.
 struct wl_decoder *wl_decoder_new(const struct wl_rules *rules);
@@ -459,14 +655,16 @@ enum wl_status wl_encoder_request(struct wl_encoder *encoder,
                                   struct wl_span method,
                                   struct wl_span params);
 
-// Appends a request whose id is a number, such as one from `wl_outbound_issue`. `params` may be absent.
+// Appends a request whose id is a number. `params` may be absent.
 enum wl_status wl_encoder_call(struct wl_encoder *encoder, uint64_t id, struct wl_span method, struct wl_span params);
 
 // Appends a notification. `params` may be absent.
 enum wl_status wl_encoder_notification(struct wl_encoder *encoder, struct wl_span method, struct wl_span params);
 
-// Appends a response with a result. Servers should use tickets instead, so that each request is answered once.
-enum wl_status wl_encoder_response(struct wl_encoder *encoder, struct wl_span id, struct wl_span result);
+// Appends a response with a result. Servers should use a connection and its tickets instead, so that each request is answered once.
+enum wl_status wl_encoder_response(struct wl_encoder *encoder,
+                                   struct wl_span id,
+                                   struct wl_span result);
 
 // Appends a response with an error. An absent `id` is left out, which MCP permits; `data` may be absent.
 enum wl_status wl_encoder_error(struct wl_encoder *encoder,
@@ -506,96 +704,6 @@ enum wl_status wl_frame_fault(struct wl_frame *frame, struct wl_fault *fault);
 // Frees a frame. Spans into it become invalid. NULL is ignored.
 void wl_frame_free(struct wl_frame *frame);
 
-// A ledger for requests under `rules`, of which at most `limit` may be in flight. NULL if `rules` is invalid.
-//
-// `wake` may be NULL. Otherwise it is called with `context`, which must stay valid until the ledger and all of its
-// tickets and answers are freed.
-struct wl_inbound *wl_inbound_new(const struct wl_rules *rules, size_t limit, wl_wake wake, void *context);
-
-// Frees a ledger's handle. Tickets and answers that are still around remain usable. NULL is ignored.
-void wl_inbound_free(struct wl_inbound *inbound);
-
-// Admits a request, which is in flight from now on, and returns the ticket for it.
-//
-// NULL if the request is refused. Its sender still waits, so the answer that says why is stored in `refusal`; send it
-// like any other. If an argument is invalid, such as a message that isn't a request, `refusal` is set to NULL.
-struct wl_ticket *wl_inbound_admit(const struct wl_inbound *inbound,
-                                   const struct wl_message *request,
-                                   struct wl_answer **refusal);
-
-// The error response to a fault, to be sent or put into a batch like any other answer. NULL if the fault should not be
-// answered.
-struct wl_answer *wl_inbound_reply(const struct wl_inbound *inbound, const struct wl_fault *fault);
-
-// Joins the answers to a batch into one array, or into several lines where the rules or limits demand it. Consumes the
-// answers. NULL entries are skipped. NULL if there are no others.
-struct wl_answer *wl_inbound_batch(const struct wl_inbound *inbound, struct wl_answer *const *answers, size_t count);
-
-// An error response to a request whose ticket or answer was freed, the oldest first: an internal error, or "Request
-// cancelled" if it was cancelled. NULL if there is none.
-//
-// If you free this answer without accepting it, you will get it again.
-struct wl_answer *wl_inbound_next_dropped(const struct wl_inbound *inbound);
-
-// Marks the request with this id as cancelled by its caller. False if it isn't in flight.
-//
-// Under MCP rules it must not be answered then: accepting its answer gives no bytes to send.
-bool wl_inbound_cancel(const struct wl_inbound *inbound, struct wl_span id);
-
-// How many requests are admitted and not settled.
-size_t wl_inbound_in_flight(const struct wl_inbound *inbound);
-
-// Refuses all requests from now on. Those in flight can still be answered.
-void wl_inbound_close(const struct wl_inbound *inbound);
-
-// Blocks until no request is in flight, or until `milliseconds` have passed. True if no request is in flight.
-bool wl_inbound_wait_idle(const struct wl_inbound *inbound, uint64_t milliseconds);
-
-// Answers every request in flight with the same error, no matter who holds its ticket: one answer of several lines. Each
-// request is still answered only once, by the answer that is accepted first. NULL if nothing is in flight.
-struct wl_answer *wl_inbound_answer_rest(const struct wl_inbound *inbound,
-                                         int64_t code,
-                                         struct wl_span message);
-
-// The id of the request: JSON, spelled as in the request. Valid as long as the ticket.
-struct wl_span wl_ticket_id(const struct wl_ticket *ticket);
-
-// Whether you can stop working on the request: it was cancelled, or answered by `wl_inbound_answer_rest`. It takes no
-// lock.
-bool wl_ticket_is_cancelled(const struct wl_ticket *ticket);
-
-// Answers with a result, JSON on one line, and consumes the ticket. NULL only if `ticket` is.
-//
-// If the result isn't JSON, or the rules don't permit it, the answer is an internal error; `wl_answer_status` says why.
-struct wl_answer *wl_ticket_respond(struct wl_ticket *ticket, struct wl_span result);
-
-// Answers with an error, and consumes the ticket. `data`, JSON on one line, may be absent. NULL only if `ticket` is.
-//
-// If that can't be encoded, the answer is an internal error; `wl_answer_status` says why.
-struct wl_answer *wl_ticket_fail(struct wl_ticket *ticket, int64_t code, struct wl_span message, struct wl_span data);
-
-// Frees a ticket without answering. Its request is still owed. NULL is ignored.
-void wl_ticket_free(struct wl_ticket *ticket);
-
-// The line or lines to send, with their line feeds. Valid until the answer is accepted, joined or freed.
-struct wl_span wl_answer_bytes(const struct wl_answer *answer);
-
-// `WL_STATUS_OK`, or the reason why the answer is an internal error instead of what you gave.
-enum wl_status wl_answer_status(const struct wl_answer *answer);
-
-// Why the request wasn't admitted, if this answer is a refusal.
-enum wl_refusal wl_answer_refusal(const struct wl_answer *answer);
-
-// Settles the request and returns the bytes to write. They are valid until the answer is freed.
-//
-// Accept before writing: the peer may use the id again as soon as it has read the answer. The bytes are empty if nothing
-// should be sent, because the request was cancelled under MCP rules or was already answered. Accepting twice returns the
-// same bytes.
-struct wl_span wl_answer_accept(struct wl_answer *answer);
-
-// Frees an answer. If it wasn't accepted, its request is still owed. NULL is ignored.
-void wl_answer_free(struct wl_answer *answer);
-
 // Finds the value in `json` that a JSON pointer (RFC 6901), such as `/params/name`, refers to. Stores its span, which
 // points into `json`, in `value`.
 //
@@ -615,38 +723,55 @@ bool wl_id_equal(struct wl_span one, struct wl_span other);
 // Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message isn't an error response.
 enum wl_status wl_message_error(const struct wl_message *message, struct wl_error *error);
 
-// A ledger of at most `limit` requests in flight.
-struct wl_outbound *wl_outbound_new(size_t limit);
+// Frees a handle. The connection stays as it is. NULL is ignored.
+void wl_peer_free(struct wl_peer *peer);
 
-// Frees a ledger, but not the values in it: get those with `wl_outbound_drain` first. NULL is ignored.
-void wl_outbound_free(struct wl_outbound *outbound);
+// Sends a request. `params`, JSON on one line, may be absent.
+//
+// The connection keeps `value`, which may be NULL, and gives it back once: with the response, with the reason why none will
+// come, or from `wl_peer_cancel`. The id, which is for `wl_peer_cancel` and `wl_peer_set_deadline`, is stored in `id` unless
+// that is NULL. The response may arrive before this function returns, if another thread drives the connection.
+//
+// `WL_STATUS_FULL` if too many bytes are waiting or too many requests are in flight, and `WL_STATUS_CLOSED` if the
+// connection has ended. Then, and whenever this fails, `value` isn't kept.
+enum wl_status wl_peer_call(const struct wl_peer *peer,
+                            struct wl_span method,
+                            struct wl_span params,
+                            void *value,
+                            uint64_t *id);
 
-// Makes an id for a request, and keeps `value` with it. Ids are 1, 2, 3 and so on; pass them to `wl_encoder_call`.
-// `WL_STATUS_FULL` if too many requests are in flight.
-enum wl_status wl_outbound_issue(const struct wl_outbound *outbound, void *value, uint64_t *id);
+// Sends another peer's request under an id of this connection, as a proxy does. Only the id is replaced. Otherwise as
+// `wl_peer_call`.
+//
+// Pass on the response with `wl_ticket_relay`.
+enum wl_status wl_peer_forward_request(const struct wl_peer *peer,
+                                       const struct wl_message *request,
+                                       void *value,
+                                       uint64_t *id);
 
-// Keeps `value` with a request that has an id of your own, as JSON. `WL_STATUS_FULL` or `WL_STATUS_DUPLICATE` if it can't
-// be kept.
-enum wl_status wl_outbound_track(const struct wl_outbound *outbound,
-                                 struct wl_span id,
-                                 void *value);
+// Sends a notification. `params`, JSON on one line, may be absent. `WL_STATUS_FULL` if too many bytes are waiting, and
+// `WL_STATUS_CLOSED` if the connection has ended.
+enum wl_status wl_peer_notify(const struct wl_peer *peer, struct wl_span method, struct wl_span params);
 
-// Stores in `value` what was kept with the request that `response` answers, which is then no longer in flight. If the
-// response answers no request, the result is one of the three `WL_STATUS_STRAY_…`.
-enum wl_status wl_outbound_settle(const struct wl_outbound *outbound, const struct wl_message *response, void **value);
+// Sets when a request expires, in milliseconds of your clock: any clock that doesn't go backwards will do.
+// `WL_STATUS_NOT_FOUND` if the request isn't in flight.
+//
+// Nothing happens by itself at that time: `wl_connection_next_expired` looks for such requests.
+enum wl_status wl_peer_set_deadline(const struct wl_peer *peer, uint64_t id, uint64_t milliseconds);
 
-// Gives up on the request with this id, because it was cancelled or its answer can't be read, and gives back its value.
-// `WL_STATUS_NOT_FOUND` if it isn't in flight.
-enum wl_status wl_outbound_withdraw(const struct wl_outbound *outbound, struct wl_span id, void **value);
+// Gives up on a request: tells the peer with the dialect's notification, and stores in `value` what was kept with the
+// request. `WL_STATUS_NOT_FOUND` if it isn't in flight. A response that was already on its way is a stray.
+enum wl_status wl_peer_cancel(const struct wl_peer *peer, uint64_t id, void **value);
 
-// How many requests are in flight.
-size_t wl_outbound_in_flight(const struct wl_outbound *outbound);
+// Refuses all further requests of the peer with an error. Those in flight can still be answered.
+void wl_peer_close(const struct wl_peer *peer);
 
-// Removes all requests, the oldest first, and calls `each` for every one: at the end of the stream they won't be answered.
-// Returns how many there were. `each` may be NULL. It may use the ledger, but must not throw an exception.
-size_t wl_outbound_drain(const struct wl_outbound *outbound,
-                         wl_each each,
-                         void *context);
+// Answers all requests of the peer that are in flight with an error, whoever holds their tickets, and refuses further ones.
+// `data`, JSON on one line, may be absent. The tickets must still be answered or freed, but that sends nothing.
+enum wl_status wl_peer_abort(const struct wl_peer *peer,
+                             int64_t code,
+                             struct wl_span message,
+                             struct wl_span data);
 
 // Fills `rules` with the defaults of `dialect`, a `wl_dialect`.
 enum wl_status wl_rules_init(struct wl_rules *rules, uint32_t dialect);
@@ -680,6 +805,37 @@ int32_t wl_stdout_fd(const struct wl_stdout *claimed);
 //
 // Descriptor 1 stays diverted, so what is printed later, or is still in C's buffers, goes to stderr as well.
 void wl_stdout_free(struct wl_stdout *claimed);
+
+// The id of the request: JSON, spelled as in the request. Valid as long as the ticket.
+struct wl_span wl_ticket_id(const struct wl_ticket *ticket);
+
+// Whether you can stop working on the request: the peer has cancelled it, it was answered by `wl_peer_abort`, or the
+// connection is gone. It is cheap enough for a loop.
+bool wl_ticket_is_cancelled(const struct wl_ticket *ticket);
+
+// Answers with a result, JSON on one line, and consumes the ticket.
+//
+// If the result isn't JSON, or the rules don't permit it, the answer is an internal error, and the status says why.
+enum wl_status wl_ticket_respond(struct wl_ticket *ticket, struct wl_span result);
+
+// Answers with an error, and consumes the ticket. `data`, JSON on one line, may be absent.
+//
+// If an argument is invalid, the answer is an internal error, and the status says why. It is one, too, if the error is too
+// long for a line.
+enum wl_status wl_ticket_fail(struct wl_ticket *ticket,
+                              int64_t code,
+                              struct wl_span message,
+                              struct wl_span data);
+
+// Answers with the response to another request, as a proxy does, and consumes the ticket. Only the id is replaced.
+//
+// If the message isn't a response, the answer is an internal error, and the result `WL_STATUS_INVALID_ARGUMENT`. The
+// answer is an internal error, too, if the rules of this connection don't permit the response.
+enum wl_status wl_ticket_relay(struct wl_ticket *ticket, const struct wl_message *response);
+
+// Answers with an internal error, or with "Request cancelled" if the peer has cancelled the request, and frees the ticket.
+// NULL is ignored.
+void wl_ticket_free(struct wl_ticket *ticket);
 
 // The bytes of a C string as a span; `WL_TEXT("…")`, a macro, does the same for a literal without counting.
 //

@@ -1,8 +1,9 @@
 // wireline for C++20: the functions of wireline.h as types that free what they own.
 //
-// Header-only, without exceptions or RTTI. Errors are values. A std::string_view from a decoder's message points into the
-// decoder's buffer and is valid until the decoder is used again. Frame, Request, Notification and Response own their
-// memory: views into one are valid as long as it lives. wireline.h documents each function and which threads may use what.
+// Header-only, without exceptions or RTTI. Errors are values. A std::string_view from a decoder's message or a connection's
+// event points into their buffer and is valid until the decoder or connection is used again. Frame, Request, Notification
+// and Response own their memory: views into one are valid as long as it lives. wireline.h documents each function and which
+// threads may use what.
 
 #ifndef WIRELINE_HPP
 #define WIRELINE_HPP
@@ -19,7 +20,6 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "wireline.h"
 
@@ -75,6 +75,13 @@ inline std::optional<std::string_view> optional(wl_span span) noexcept {
 inline std::optional<std::string> copied(wl_span span) {
     if (!span.ptr) return std::nullopt;
     return std::string(view(span));
+}
+
+// Takes back a value that the library has kept.
+template <class T>
+T taken(void *value) {
+    const std::unique_ptr<T> kept(static_cast<T *>(value));
+    return std::move(*kept);
 }
 
 } // namespace detail
@@ -537,136 +544,232 @@ private:
     static bool is_one(wl_kind kind) noexcept { return kind == WL_KIND_RESULT || kind == WL_KIND_ERROR; }
 };
 
-// A line to send. Accepting it settles its request; if it is destroyed before that, the request still needs an answer.
-class [[nodiscard]] Answer {
-public:
-    explicit Answer(wl_answer *answer) noexcept : answer_(answer) {}
-
-    // Settles the request. The caller must write what this returns.
-    std::string_view accept() noexcept { return detail::view(wl_answer_accept(answer_.get())); }
-    std::string_view bytes() const noexcept { return detail::view(wl_answer_bytes(answer_.get())); }
-    // WL_STATUS_OK, or why this is an internal error instead of what was given.
-    Status status() const noexcept { return wl_answer_status(answer_.get()); }
-    wl_refusal refusal() const noexcept { return wl_answer_refusal(answer_.get()); }
-
-    wl_answer *release() noexcept { return answer_.release(); }
-
-private:
-    detail::Handle<wl_answer, wl_answer_free> answer_;
-};
-
-// The duty to answer one request. If it is destroyed, the request still needs an answer: see Inbound::next_dropped.
+// The duty to answer one request, once. It can be moved to another thread. Destroying it answers with an internal error.
 class [[nodiscard]] Ticket {
 public:
     explicit Ticket(wl_ticket *ticket) noexcept : ticket_(ticket) {}
 
     std::string_view id() const noexcept { return detail::view(wl_ticket_id(ticket_.get())); }
+    // Whether work on the request can stop.
     bool is_cancelled() const noexcept { return wl_ticket_is_cancelled(ticket_.get()); }
 
-    // The result is JSON on one line.
-    Answer respond(std::string_view result) && noexcept {
-        return Answer(wl_ticket_respond(ticket_.release(), detail::span(result)));
+    // Answers with a result, JSON on one line. Unless the status is OK, the answer is an internal error.
+    Status respond(std::string_view result) && noexcept { return wl_ticket_respond(ticket_.release(), detail::span(result)); }
+    Status fail(std::int64_t code, std::string_view message, Encoder::Json data = {}) && noexcept {
+        return wl_ticket_fail(ticket_.release(), code, detail::span(message), detail::span(data));
     }
-    Answer fail(std::int64_t code, std::string_view message, Encoder::Json data = {}) && noexcept {
-        return Answer(wl_ticket_fail(ticket_.release(), code, detail::span(message), detail::span(data)));
-    }
+    // Answers with the response to another request, as a proxy does.
+    Status relay(const Message &response) && noexcept { return wl_ticket_relay(ticket_.release(), response.get()); }
 
 private:
     detail::Handle<wl_ticket, wl_ticket_free> ticket_;
 };
 
-// The requests that were received and not answered yet. Threads may share it.
-class Inbound {
+// Sends to the other side of a connection, which keeps a T for each request. Threads may share a peer, or copy it.
+template <class T>
+class Peer {
 public:
-    Inbound(const Rules &rules, std::size_t limit, wl_wake wake = nullptr, void *context = nullptr) noexcept
-        : inbound_(wl_inbound_new(rules.get(), limit, wake, context)) {}
+    explicit Peer(wl_peer *peer) : peer_(peer, wl_peer_free) {}
 
-    // A ticket, or the answer that says why the request was refused. Neither if the message isn't a request.
-    std::variant<std::monostate, Ticket, Answer> admit(const Message &request) const {
-        wl_answer *refusal = nullptr;
-        if (wl_ticket *ticket = wl_inbound_admit(inbound_.get(), request.get(), &refusal)) return Ticket(ticket);
-        if (refusal) return Answer(refusal);
-        return std::monostate();
+    // Sends a request, and returns its id. The value comes back with its response, or with the reason why none will come.
+    Result<std::uint64_t, Status> call(std::string_view method, Encoder::Json params = {}, T value = {}) const {
+        return keeping(std::move(value), [&](void *kept, std::uint64_t *id) {
+            return wl_peer_call(peer_.get(), detail::span(method), detail::span(params), kept, id);
+        });
     }
-    std::optional<Answer> reply(const Fault &fault) const { return some(wl_inbound_reply(inbound_.get(), fault.get())); }
-    // The answers to a batch, in one array. Nothing if there are none.
-    std::optional<Answer> batch(std::vector<Answer> answers) const {
-        std::vector<wl_answer *> handles;
-        for (Answer &answer : answers) handles.push_back(answer.release());
-        return some(wl_inbound_batch(inbound_.get(), handles.data(), handles.size()));
+    // Sends another peer's request under an id of this connection, as a proxy does.
+    Result<std::uint64_t, Status> forward_request(const Message &request, T value = {}) const {
+        return keeping(std::move(value), [&](void *kept, std::uint64_t *id) {
+            return wl_peer_forward_request(peer_.get(), request.get(), kept, id);
+        });
     }
-    // An error to send for a ticket or an answer that was destroyed.
-    std::optional<Answer> next_dropped() const { return some(wl_inbound_next_dropped(inbound_.get())); }
-    bool cancel(std::string_view id) const noexcept { return wl_inbound_cancel(inbound_.get(), detail::span(id)); }
-    std::size_t in_flight() const noexcept { return wl_inbound_in_flight(inbound_.get()); }
-    void close() const noexcept { wl_inbound_close(inbound_.get()); }
-    bool wait_idle(std::uint64_t milliseconds) const noexcept { return wl_inbound_wait_idle(inbound_.get(), milliseconds); }
-    std::optional<Answer> answer_rest(std::int64_t code, std::string_view message) const {
-        return some(wl_inbound_answer_rest(inbound_.get(), code, detail::span(message)));
+    Status notify(std::string_view method, Encoder::Json params = {}) const noexcept {
+        return wl_peer_notify(peer_.get(), detail::span(method), detail::span(params));
+    }
+    // Gives up on a request, and tells the peer. Nothing if it isn't in flight.
+    std::optional<T> cancel(std::uint64_t id) const {
+        void *value = nullptr;
+        if (wl_peer_cancel(peer_.get(), id, &value) != WL_STATUS_OK) return std::nullopt;
+        return detail::taken<T>(value);
+    }
+    // The time is that of the caller's own clock; see Connection::next_expired.
+    Status set_deadline(std::uint64_t id, std::uint64_t milliseconds) const noexcept {
+        return wl_peer_set_deadline(peer_.get(), id, milliseconds);
+    }
+    void close() const noexcept { wl_peer_close(peer_.get()); }
+    Status abort(std::int64_t code, std::string_view message, Encoder::Json data = {}) const noexcept {
+        return wl_peer_abort(peer_.get(), code, detail::span(message), detail::span(data));
     }
 
 private:
-    static std::optional<Answer> some(wl_answer *answer) {
-        if (!answer) return std::nullopt;
-        return Answer(answer);
-    }
-
-    detail::Handle<wl_inbound, wl_inbound_free> inbound_;
-};
-
-// The requests that were sent and not answered yet, each with a value. Threads may share it.
-template <class T>
-class Outbound {
-public:
-    explicit Outbound(std::size_t limit) noexcept : outbound_(wl_outbound_new(limit)) {}
-    ~Outbound() {
-        drain([](std::string_view, T) {});
-    }
-    Outbound(const Outbound &) = delete;
-    Outbound &operator=(const Outbound &) = delete;
-
-    // An id for a request.
-    Result<std::uint64_t, Status> issue(T value) {
+    template <class Send>
+    static Result<std::uint64_t, Status> keeping(T value, Send send) {
         auto kept = std::make_unique<T>(std::move(value));
-        std::uint64_t id;
-        if (const Status status = wl_outbound_issue(outbound_.get(), kept.get(), &id); !status) return status;
-        kept.release();
+        std::uint64_t id = 0;
+        if (const Status status = send(kept.get(), &id); !status) return status;
+        // Another thread may have got it back already.
+        static_cast<void>(kept.release());
         return id;
     }
-    Status track(std::string_view id, T value) {
-        auto kept = std::make_unique<T>(std::move(value));
-        const Status status = wl_outbound_track(outbound_.get(), detail::span(id), kept.get());
-        if (status) kept.release();
-        return status;
-    }
-    Result<T, Status> settle(const Message &response) {
-        void *value = nullptr;
-        if (const Status status = wl_outbound_settle(outbound_.get(), response.get(), &value); !status) return status;
-        return taken(value);
-    }
-    std::optional<T> withdraw(std::string_view id) {
-        void *value = nullptr;
-        if (wl_outbound_withdraw(outbound_.get(), detail::span(id), &value) != WL_STATUS_OK) return std::nullopt;
-        return taken(value);
-    }
-    std::size_t in_flight() const noexcept { return wl_outbound_in_flight(outbound_.get()); }
 
-    // Calls `each` with the id and the value of each request that nobody will answer, the oldest first.
-    template <class Each>
-    std::size_t drain(Each each) {
-        return wl_outbound_drain(
-            outbound_.get(),
-            [](void *context, wl_span id, void *value) { (*static_cast<Each *>(context))(detail::view(id), taken(value)); },
-            &each);
+    std::shared_ptr<wl_peer> peer_;
+};
+
+// What can happen on a connection. Views are valid until the connection is used again, except for pending and advance.
+namespace event {
+
+struct Request {
+    Message message;
+    Ticket ticket;
+};
+struct Notification {
+    Message message;
+};
+// A response, and the value that was kept for it.
+template <class T>
+struct Response {
+    Message message;
+    T value;
+};
+// The peer has cancelled its request, which may not be in flight. The ticket knows already.
+struct Cancelled {
+    Message message;
+    std::string_view id;
+    bool is_in_flight;
+};
+// No response will come to a request.
+template <class T>
+struct Lost {
+    std::string_view id;
+    T value;
+    wl_lost reason;
+    // What is wrong with the response, if that is why.
+    std::optional<Fault> fault;
+};
+// A response that answers no request in flight.
+struct Stray {
+    Message message;
+    wl_stray reason;
+};
+// A request that was refused, and is already answered.
+struct Refused {
+    Message message;
+    wl_refusal reason;
+};
+// A bad line or entry, which is already answered if it should be.
+using Fault = wireline::Fault;
+// An event that is newer than this header.
+struct Other {};
+
+} // namespace event
+
+// Handle what you want to: a request that isn't handled is answered when its ticket is destroyed.
+template <class T>
+using Event = std::variant<event::Request, event::Notification, event::Response<T>, event::Cancelled, event::Lost<T>,
+                           event::Stray, event::Refused, event::Fault, event::Other>;
+
+// The limits of a connection.
+struct Limits {
+    // The peer's requests in flight, requests to the peer in flight, and bytes that wait to be written.
+    std::size_t in_flight = 1024, calls = 1024, backlog = 1 << 20;
+};
+
+// A connection to a peer, without I/O: bytes in, events out, bytes out. It keeps a T for each request to the peer. One thread
+// at a time may use it; others use tickets and peers. wireline.h says how to write the loop around it.
+template <class T = std::monostate>
+class Connection {
+public:
+    // `wake` is called with `context` on any thread; see poll_wake. The context must outlive all tickets and peers.
+    explicit Connection(const Rules &rules, const Limits &limits = {}, wl_wake wake = nullptr, void *context = nullptr) noexcept {
+        const wl_limits set = {limits.in_flight, limits.calls, limits.backlog};
+        connection_.reset(wl_connection_new(rules.get(), &set, wake, context));
     }
+    Connection(Connection &&) = default;
+    Connection &operator=(Connection &&) = delete;
+    // Destroys the values of requests in flight. Tickets are cancelled, and peers are closed.
+    ~Connection() {
+        if (!connection_) return;
+        finish();
+        do advance(pending().size());
+        while (next() || wants_write());
+    }
+
+    Peer<T> peer() const { return Peer<T>(wl_connection_peer(get())); }
+
+    void feed(std::string_view bytes) noexcept { wl_connection_feed(get(), detail::span(bytes)); }
+    // Calls `read` with a std::span<char> of the connection's own buffer. It returns how many bytes it has read, 0 at the end
+    // of the stream, or -1 on failure, as read(2) does; then the status is WL_STATUS_IO.
+    template <class Read>
+    Status read_with(Read read) noexcept {
+        const wl_read call = [](void *context, std::uint8_t *buffer, std::size_t len) noexcept -> std::ptrdiff_t {
+            return (*static_cast<Read *>(context))(std::span(reinterpret_cast<char *>(buffer), len));
+        };
+        return wl_connection_read(get(), call, &read);
+    }
+    void finish() noexcept { wl_connection_finish(get()); }
+    bool wants_read() const noexcept { return wl_connection_wants_read(get()); }
+
+    // The next event, or nothing until more bytes are read or, if too many are waiting, until some are written.
+    std::optional<Event<T>> next() {
+        wl_event event;
+        return made(wl_connection_next(get(), &event), event);
+    }
+    // A request to the peer whose deadline has passed: it is lost.
+    std::optional<Event<T>> next_expired(std::uint64_t now) {
+        wl_event event;
+        return made(wl_connection_next_expired(get(), now, &event), event);
+    }
+    std::optional<std::uint64_t> next_deadline() const noexcept {
+        std::uint64_t milliseconds;
+        if (!wl_connection_next_deadline(get(), &milliseconds)) return std::nullopt;
+        return milliseconds;
+    }
+    // The message or the fault of the last event, for another thread or for later.
+    std::optional<Frame> keep() const noexcept {
+        wl_frame *frame = wl_connection_keep(get());
+        if (!frame) return std::nullopt;
+        return Frame(frame);
+    }
+
+    // The bytes to write, until advance says that they are written.
+    std::string_view pending() noexcept { return detail::view(wl_connection_pending(get())); }
+    void advance(std::size_t bytes) noexcept { wl_connection_advance(get(), bytes); }
+    bool wants_write() const noexcept { return wl_connection_wants_write(get()); }
+    // Whether there is something to do; otherwise `wake` will be called once there is.
+    bool poll_wake() const noexcept { return wl_connection_poll_wake(get()); }
+
+    std::size_t in_flight() const noexcept { return wl_connection_in_flight(get()); }
+    bool is_done() const noexcept { return wl_connection_is_done(get()); }
 
 private:
-    static T taken(void *value) {
-        const std::unique_ptr<T> kept(static_cast<T *>(value));
-        return std::move(*kept);
+    wl_connection *get() const noexcept { return connection_.get(); }
+
+    std::optional<Event<T>> made(wl_event_kind kind, const wl_event &event) const {
+        switch (kind) {
+        case WL_EVENT_KIND_REQUEST: return event::Request{Message(event.message), Ticket(event.ticket)};
+        case WL_EVENT_KIND_NOTIFICATION: return event::Notification{Message(event.message)};
+        case WL_EVENT_KIND_RESPONSE: return event::Response<T>{Message(event.message), detail::taken<T>(event.value)};
+        case WL_EVENT_KIND_CANCELLED: return event::Cancelled{Message(event.message), detail::view(event.id), event.is_in_flight};
+        case WL_EVENT_KIND_LOST:
+            return event::Lost<T>{detail::view(event.id), detail::taken<T>(event.value), event.lost, fault()};
+        case WL_EVENT_KIND_STRAY: return event::Stray{Message(event.message), event.stray};
+        case WL_EVENT_KIND_REFUSED: return event::Refused{Message(event.message), event.refusal};
+        case WL_EVENT_KIND_FAULT: {
+            if (const auto found = fault()) return *found;
+            return event::Other{};
+        }
+        case WL_EVENT_KIND_OTHER: return event::Other{};
+        default: return std::nullopt;
+        }
     }
 
-    detail::Handle<wl_outbound, wl_outbound_free> outbound_;
+    std::optional<Fault> fault() const noexcept {
+        wl_fault fault;
+        if (wl_connection_fault(get(), &fault) != WL_STATUS_OK) return std::nullopt;
+        return Fault(fault);
+    }
+
+    detail::Handle<wl_connection, wl_connection_free> connection_;
 };
 
 // The real standard output, reserved for the protocol. Stray prints go to stderr, even after it is destroyed.

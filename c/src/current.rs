@@ -10,7 +10,7 @@ use crate::kinds::{wl_fault_kind, wl_hint, wl_kind};
 use crate::memory::wl_span;
 use crate::message::{wl_fault, wl_message};
 
-/// No answer needs to be shorter or flatter, whatever the limits: the library's ledger sends such too.
+/// No answer needs to be shorter or flatter, whatever the limits: connections send such too.
 const ANSWER_LEN: usize = 128;
 const ANSWER_DEPTH: usize = 3;
 

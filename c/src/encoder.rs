@@ -107,7 +107,7 @@ pub unsafe extern "C" fn wl_encoder_request(
     }
 }
 
-/// Appends a request whose id is a number, such as one from `wl_outbound_issue`. `params` may be absent.
+/// Appends a request whose id is a number. `params` may be absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_call(
     encoder: *mut wl_encoder,
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn wl_encoder_notification(
     }
 }
 
-/// Appends a response with a result. Servers should use tickets instead, so that each request is answered once.
+/// Appends a response with a result. Servers should use a connection and its tickets instead, so that each request is answered once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_response(encoder: *mut wl_encoder, id: wl_span, result: wl_span) -> wl_status {
     // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
@@ -239,7 +239,7 @@ pub(crate) unsafe fn rpc_error(
     })
 }
 
-fn required<T>(argument: Option<T>) -> Result<T, wl_status> {
+pub(crate) fn required<T>(argument: Option<T>) -> Result<T, wl_status> {
     argument.ok_or(wl_status::InvalidArgument)
 }
 

@@ -1,6 +1,6 @@
 //! What a line can be, and what can be wrong with it.
 
-use wireline::ledger::Refusal;
+use wireline::connection::{Lost, Refusal, Stray};
 use wireline::{FaultKind, Hint};
 
 /// What a decoder has found.
@@ -119,22 +119,82 @@ pub enum wl_hint {
     Other = 8,
 }
 
-/// Why a request wasn't admitted.
+/// What has happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_event_kind {
+    /// A required pointer is NULL.
+    InvalidArgument = -2,
+    /// A bug in this library. Free the handle that was in use.
+    Panic = -1,
+    /// Nothing, until more bytes are read or, if too many are waiting, until some are written.
+    None = 0,
+    /// The peer sent a request. `ticket` is the duty to answer it.
+    Request = 1,
+    /// The peer sent a notification.
+    Notification = 2,
+    /// The response to a request of yours arrived. `value` is what you gave with the request.
+    Response = 3,
+    /// The peer sent the dialect's notification that cancels its request with this `id`. The request's ticket knows already.
+    Cancelled = 4,
+    /// No response will come to your request with this `id`. `lost` says why, and `value` is what you gave with it.
+    Lost = 5,
+    /// The peer sent a response that answers no request in flight. `stray` says why.
+    Stray = 6,
+    /// The peer sent a request that was refused, and already answered with an error. `refusal` says why.
+    Refused = 7,
+    /// The peer sent a line, or an entry of a batch, that isn't a valid message. It is already answered, if it should be.
+    Fault = 8,
+    /// An event that is newer than the header.
+    Other = 9,
+}
+
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_refusal {
-    /// It was admitted, or the answer doesn't belong to a request.
+    /// It wasn't.
     None = 0,
     /// A request with the same id is in flight.
     Duplicate = 1,
-    /// As many requests are in flight as the ledger allows.
+    /// As many requests are in flight as the limits allow.
     TooMany = 2,
-    /// The ledger is closed.
+    /// The connection is closed for requests.
     Closed = 3,
-    /// The ledger's rules don't permit the id; the decoder had different rules.
-    InvalidId = 4,
     /// A reason that is newer than the header.
-    Other = 5,
+    Other = 4,
+}
+
+/// Why no response will come to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_lost {
+    /// It isn't lost.
+    None = 0,
+    /// The peer sent a response that isn't a valid message; `wl_connection_fault` says what is wrong with it.
+    Faulty = 1,
+    /// Its deadline has passed.
+    Expired = 2,
+    /// The stream has ended.
+    Ended = 3,
+    /// A reason that is newer than the header.
+    Other = 4,
+}
+
+/// Why a response answers no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_stray {
+    /// It answers one.
+    None = 0,
+    /// It has no id, or null: the peer couldn't read the id of the request.
+    NoId = 1,
+    /// No request with this id was sent.
+    Unknown = 2,
+    /// The request was already answered, cancelled or lost.
+    Repeated = 3,
+    /// A reason that is newer than the header.
+    Other = 4,
 }
 
 macro_rules! same_names {
@@ -161,7 +221,20 @@ same_names! { Hint => wl_hint:
     ContentLengthHeader, HttpRequest, Utf16, PrettyPrinted, SeveralValues, NotANumber, LogText
 }
 
-same_names! { Refusal => wl_refusal: Duplicate, TooMany, Closed, InvalidId }
+same_names! { Refusal => wl_refusal: Duplicate, TooMany, Closed }
+
+same_names! { Stray => wl_stray: NoId, Unknown, Repeated }
+
+impl From<&Lost> for wl_lost {
+    fn from(lost: &Lost) -> Self {
+        match lost {
+            Lost::Faulty(_) => Self::Faulty,
+            Lost::Expired => Self::Expired,
+            Lost::Ended => Self::Ended,
+            _ => Self::Other,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use crate::status::wl_status;
 
 /// One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
 /// `_finish` or `_free` on the same decoder; in an entry of a batch, also only until the next entry is taken. The spans
-/// of a kept frame are valid until the frame is freed.
+/// of a kept frame are valid until the frame is freed. `wl_event` says how long those of a connection's event are valid.
 ///
 /// The members are JSON, as they were sent, except for `method`, which is the name without quotes.
 ///
@@ -28,12 +28,12 @@ pub struct wl_message {
     /// Where the line starts in the stream, in bytes.
     pub offset: u64,
     /// All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept,
-    /// and for a fault in a `wl_frame` or a batch.
+    /// and for a fault in a `wl_frame`, a batch or a connection.
     pub text: wl_span,
     /// The id of a request or a response. An error may have none, where the rules permit that.
     pub id: wl_span,
     /// The method of a request or a notification: the characters, in the line if they were sent without escapes, or else
-    /// decoded in the decoder's memory.
+    /// decoded in the memory of the decoder or connection.
     pub method: wl_span,
     /// The params of a request or a notification, if it has any.
     pub params: wl_span,

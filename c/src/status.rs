@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
+use wireline::connection::SendError;
 use wireline::{EncodeError, EncodeErrorKind};
 
 /// The result of a call. Unless a function says otherwise, a call that fails changes nothing.
@@ -20,32 +21,26 @@ pub enum wl_status {
     NotAnId = 4,
     /// The message would contain a line feed or a carriage return.
     LineBreak = 5,
-    /// The rules don't permit the message; `wl_encoder_refused` says which rule.
+    /// The rules don't permit the message; for an encoder, `wl_encoder_refused` says which rule.
     Rule = 6,
-    /// As many requests are in flight as the ledger allows.
+    /// Too many bytes are waiting to be written, or too many requests are in flight.
     Full = 7,
-    /// A request with the same id is in flight.
-    Duplicate = 8,
-    /// A response has no id, or null: the peer couldn't read the id of what it answers.
-    StrayWithoutId = 9,
-    /// No request with this id is in flight.
-    StrayUnknown = 10,
-    /// The request with this id was already answered or withdrawn.
-    StrayRepeated = 11,
+    /// The connection has ended.
+    Closed = 8,
     /// The value doesn't exist.
-    NotFound = 12,
+    NotFound = 9,
     /// The buffer is too small; the required size has been stored.
-    TooSmall = 13,
+    TooSmall = 10,
     /// Standard output is already claimed.
-    AlreadyClaimed = 14,
+    AlreadyClaimed = 11,
     /// A system call failed; `errno` may say why.
-    Io = 15,
+    Io = 12,
     /// A bug in this library. Free the handle that was in use.
-    Panic = 16,
+    Panic = 13,
 }
 
 impl wl_status {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 14] = [
         Self::Ok,
         Self::InvalidArgument,
         Self::NotUtf8,
@@ -54,10 +49,7 @@ impl wl_status {
         Self::LineBreak,
         Self::Rule,
         Self::Full,
-        Self::Duplicate,
-        Self::StrayWithoutId,
-        Self::StrayUnknown,
-        Self::StrayRepeated,
+        Self::Closed,
         Self::NotFound,
         Self::TooSmall,
         Self::AlreadyClaimed,
@@ -74,11 +66,8 @@ impl wl_status {
             Self::NotAnId => c"expected a JSON string, number or null as id",
             Self::LineBreak => c"message contains a line break",
             Self::Rule => c"the rules do not permit the message",
-            Self::Full => c"too many requests in flight",
-            Self::Duplicate => c"a request with the same id is in flight",
-            Self::StrayWithoutId => c"the response has no id",
-            Self::StrayUnknown => c"the response answers no request in flight",
-            Self::StrayRepeated => c"the request was answered or withdrawn before",
+            Self::Full => c"too many bytes or requests are waiting",
+            Self::Closed => c"the connection has ended",
             Self::NotFound => c"no such value",
             Self::TooSmall => c"buffer too small",
             Self::AlreadyClaimed => c"standard output is already claimed",
@@ -92,6 +81,14 @@ impl wl_status {
             EncodeErrorKind::LineBreak => Self::LineBreak,
             EncodeErrorKind::Rule(_) => Self::Rule,
             _ => Self::NotJson,
+        }
+    }
+
+    pub(crate) fn of_sending(error: &SendError) -> Self {
+        match error {
+            SendError::Encode(error) => Self::of(error),
+            SendError::Full => Self::Full,
+            _ => Self::Closed,
         }
     }
 }

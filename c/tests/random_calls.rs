@@ -30,14 +30,16 @@ fn in_any_order() {
         all.steps += counts.steps;
         all.decoded += counts.decoded;
         all.encoded += counts.encoded;
-        all.admitted += counts.admitted;
-        all.accepted += counts.accepted;
-        all.settled += counts.settled;
+        all.requests += counts.requests;
+        all.answered += counts.answered;
+        all.calls += counts.calls;
+        all.responses += counts.responses;
+        all.written += counts.written;
     }
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
     println!("{all:?}");
     // Not only what is refused.
-    for count in [all.decoded, all.encoded, all.admitted, all.accepted, all.settled] {
+    for count in [all.decoded, all.encoded, all.requests, all.answered, all.calls, all.responses, all.written] {
         assert!(count > all.steps / 2000, "{all:?}");
     }
 }

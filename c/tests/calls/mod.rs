@@ -3,7 +3,8 @@
 //!
 //! What a caller promises in C, this keeps track of: handles are freed once, and spans and messages are used only as long
 //! as they are valid. Everything that is valid is used, so that a sanitizer sees what isn't. Beside that, whatever an
-//! encoder has appended must be accepted by a decoder with the same rules, and no request is settled twice.
+//! encoder has appended must be accepted by a decoder with the same rules, a connection gives back each value once, and it
+//! is done once its input has ended, its tickets are settled and its bytes are written.
 #![allow(
     unsafe_code,
     unreachable_pub,
@@ -12,20 +13,23 @@
     reason = "it calls C functions, and is part of several programs"
 )]
 
+use std::collections::HashSet;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
+use wireline_c::connection::*;
 use wireline_c::decoder::*;
 use wireline_c::encoder::*;
+use wireline_c::event::*;
 use wireline_c::frame::*;
-use wireline_c::inbound::*;
 use wireline_c::json::*;
-use wireline_c::kinds::wl_kind;
+use wireline_c::kinds::{wl_event_kind, wl_kind};
 use wireline_c::message::*;
-use wireline_c::outbound::*;
+use wireline_c::peer::*;
 use wireline_c::rules::*;
 use wireline_c::status::*;
+use wireline_c::ticket::*;
 use wireline_c::{wl_span, wl_text};
 
 /// Parts of streams, payloads and ids, good and bad.
@@ -37,6 +41,8 @@ const SNIPPETS: &[&[u8]] = &[
     b"{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-1,\"message\":\"\\ud800x\",\"data\":[1]}}\n",
     b"[{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"m\"},1,{\"jsonrpc\":\"2.0\",\"id\":\"b\",\"method\":\"\\n\"},{}]\n",
     b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":1}\n",
+    b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":1}\n",
     b"Content-Length: 10\r\n",
     b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth",
     b"od\":\"m\"}\n",
@@ -129,15 +135,35 @@ struct Kept {
     fault: Option<wl_fault>,
 }
 
+/// A connection, and the event that was taken last, as long as that is valid.
+struct Connected {
+    connection: *mut wl_connection,
+    event: Option<wl_event>,
+    fault: Option<wl_fault>,
+    /// The values that it keeps.
+    values: HashSet<usize>,
+}
+
+impl Connected {
+    fn new(connection: *mut wl_connection) -> Self {
+        Self { connection, event: None, fault: None, values: HashSet::new() }
+    }
+
+    fn forget(&mut self) {
+        (self.event, self.fault) = (None, None);
+    }
+}
+
 #[derive(Default)]
 struct World {
     decoders: Vec<Decoding>,
     frames: Vec<Kept>,
     encoders: Vec<(*mut wl_encoder, wl_rules)>,
-    inbounds: Vec<*mut wl_inbound>,
+    connections: Vec<Connected>,
     tickets: Vec<*mut wl_ticket>,
-    answers: Vec<*mut wl_answer>,
-    outbounds: Vec<*mut wl_outbound>,
+    /// Peers, each with its connection, which may be gone.
+    peers: Vec<(*mut wl_peer, *mut wl_connection)>,
+    last_value: usize,
     /// Keeps what is read from being optimised away.
     sum: u64,
     counts: Counts,
@@ -149,9 +175,11 @@ pub struct Counts {
     pub steps: u64,
     pub decoded: u64,
     pub encoded: u64,
-    pub admitted: u64,
-    pub accepted: u64,
-    pub settled: u64,
+    pub requests: u64,
+    pub answered: u64,
+    pub calls: u64,
+    pub responses: u64,
+    pub written: u64,
 }
 
 /// Calls functions until the input is used up: one or a few in each step.
@@ -186,8 +214,9 @@ impl World {
             let decoder = wl_decoder_new(&rules);
             world.decoders.push(Decoding { decoder, message: None, entry: None, fault: None, lent: None });
             world.encoders.push((wl_encoder_new(&rules), rules));
-            world.inbounds.push(wl_inbound_new(&rules, 3, None, null_mut()));
-            world.outbounds.push(wl_outbound_new(3));
+            let connection = wl_connection_new(&rules, null(), None, null_mut());
+            world.connections.push(Connected::new(connection));
+            world.peers.push((wl_connection_peer(connection), connection));
         }
         world
     }
@@ -243,25 +272,26 @@ impl World {
         let all = || {
             let decoders = self.decoders.iter().flat_map(|it| [it.message, it.entry]);
             let frames = self.frames.iter().flat_map(|it| [it.message, it.entry]);
-            decoders.chain(frames).flatten().filter(|message| !message.source.is_null())
+            let events = self.connections.iter().map(|it| it.event.map(|event| event.message));
+            decoders.chain(frames).chain(events).flatten().filter(|message| !message.source.is_null())
         };
         let count = all().count();
         if count == 0 || input.below(16) == 0 { none } else { all().nth(input.below(count)).unwrap_or(none) }
     }
 
     fn fault(&self, input: &mut Input<'_>) -> Option<wl_fault> {
-        let all = || self.decoders.iter().map(|it| it.fault).chain(self.frames.iter().map(|it| it.fault)).flatten();
+        let all = || {
+            let decoders = self.decoders.iter().map(|it| it.fault);
+            let others = self.frames.iter().map(|it| it.fault).chain(self.connections.iter().map(|it| it.fault));
+            decoders.chain(others).flatten()
+        };
         let count = all().count();
         if count == 0 { None } else { all().nth(input.below(count)) }
     }
 
-    fn some<T>(list: &[*mut T], input: &mut Input<'_>) -> *mut T {
-        if list.is_empty() { null_mut() } else { list[input.below(list.len())] }
-    }
-
     #[allow(clippy::too_many_lines, reason = "a line or two for each function")]
     unsafe fn step(&mut self, input: &mut Input<'_>) {
-        let choice = input.below(48);
+        let choice = input.below(64);
         let at = |len: usize, input: &mut Input<'_>| if len == 0 { None } else { Some(input.below(len)) };
         // SAFETY: handles, messages and spans are valid, as is kept track of here.
         unsafe {
@@ -411,24 +441,27 @@ impl World {
                 }
                 36 => {
                     let rules = Self::rules(input);
-                    let inbound = wl_inbound_new(&rules, input.below(6), None, null_mut());
-                    if !inbound.is_null() && self.inbounds.len() < 3 {
-                        self.inbounds.push(inbound);
+                    let limits =
+                        wl_limits { in_flight: input.below(6), calls: input.below(5), backlog: input.below(256) * 8 };
+                    let limits = if input.below(2) == 0 { null() } else { &raw const limits };
+                    let counted: Option<unsafe extern "C" fn(*mut c_void)> = Some(count_wake);
+                    let wake = if input.below(2) == 0 { None } else { counted };
+                    let connection = wl_connection_new(&rules, limits, wake, null_mut());
+                    if !connection.is_null() && self.connections.len() < 3 {
+                        self.connections.push(Connected::new(connection));
+                        self.peers.push((wl_connection_peer(connection), connection));
                     } else {
-                        wl_inbound_free(inbound);
+                        wl_connection_free(connection);
                     }
                 }
-                37..=41 => self.serve(input),
-                42 => {
-                    let outbound = wl_outbound_new(input.below(5));
-                    if self.outbounds.len() < 3 {
-                        self.outbounds.push(outbound);
-                    } else {
-                        wl_outbound_free(outbound);
+                37..=49 => {
+                    if let Some(at) = at(self.connections.len(), input) {
+                        self.drive(at, input);
                     }
                 }
-                43..=45 => self.call(input),
-                46 => {
+                50..=54 => self.settle(input),
+                55..=61 => self.send(input),
+                62 => {
                     let mut found = wl_span::ABSENT;
                     if wl_json_pointer(input.span(), input.span(), &mut found) == wl_status::Ok {
                         self.read(found);
@@ -522,132 +555,207 @@ impl World {
         }
     }
 
-    unsafe fn serve(&mut self, input: &mut Input<'_>) {
+    unsafe fn drive(&mut self, at: usize, input: &mut Input<'_>) {
         // SAFETY: as for `step`.
         unsafe {
-            let inbound = Self::some(&self.inbounds, input);
-            match input.below(16) {
+            let connection = self.connections[at].connection;
+            match input.below(20) {
                 0..=3 => {
-                    let (message, mut refusal) = (self.message(input), null_mut());
-                    let ticket = wl_inbound_admit(inbound, &message, &mut refusal);
-                    assert!(ticket.is_null() || refusal.is_null());
-                    if !ticket.is_null() {
-                        self.counts.admitted += 1;
-                        self.read(wl_ticket_id(ticket));
-                        self.tickets.push(ticket);
-                    }
-                    self.hold(refusal);
+                    self.connections[at].forget();
+                    assert_eq!(wl_connection_feed(connection, input.span()), wl_status::Ok);
                 }
                 4 => {
-                    if let Some(fault) = self.fault(input) {
-                        let answer = wl_inbound_reply(inbound, &fault);
-                        self.hold(answer);
-                    }
+                    self.connections[at].forget();
+                    let mut bytes = input.bytes();
+                    let status = wl_connection_read(connection, Some(read_once), (&raw mut bytes).cast());
+                    assert!(matches!(status, wl_status::Ok | wl_status::Io | wl_status::InvalidArgument), "{status:?}");
                 }
-                5..=8 if !self.tickets.is_empty() => {
-                    let ticket = self.tickets.swap_remove(input.below(self.tickets.len()));
-                    self.sum += u64::from(wl_ticket_is_cancelled(ticket));
-                    let answer = match input.below(3) {
-                        0 => wl_ticket_respond(ticket, input.span()),
-                        1 => wl_ticket_fail(ticket, input.number() as i64, input.span(), input.span()),
-                        _ => {
-                            wl_ticket_free(ticket);
-                            return;
+                5..=10 => {
+                    let mut event = MaybeUninit::uninit();
+                    self.connections[at].forget();
+                    let kind = wl_connection_next(connection, event.as_mut_ptr());
+                    self.take(at, kind, event.assume_init());
+                }
+                11..=14 => {
+                    // A connection can be its own peer.
+                    let pending = wl_connection_pending(connection);
+                    self.read(pending);
+                    let len = if input.below(2) == 0 { pending.len } else { input.below(200).min(pending.len) };
+                    let to = input.below(self.connections.len());
+                    self.connections[to].forget();
+                    let part = wl_span { ptr: pending.ptr, len };
+                    assert_eq!(wl_connection_feed(self.connections[to].connection, part), wl_status::Ok);
+                    assert_eq!(wl_connection_advance(connection, len), wl_status::Ok);
+                    self.counts.written += len as u64;
+                }
+                15 => {
+                    let (mut event, mut deadline) = (MaybeUninit::uninit(), 0);
+                    let now = u64::from(input.byte());
+                    let has_deadline = wl_connection_next_deadline(connection, &mut deadline);
+                    self.connections[at].forget();
+                    let kind = wl_connection_next_expired(connection, now, event.as_mut_ptr());
+                    assert_eq!(kind == wl_event_kind::Lost, has_deadline && deadline <= now);
+                    self.take(at, kind, event.assume_init());
+                }
+                16 => {
+                    let of = &mut self.connections[at];
+                    of.fault = filled(|fault| wl_connection_fault(connection, fault));
+                    if let Some(fault) = of.fault {
+                        for span in [fault.name, fault.message, fault.hint_text, fault.id, fault.reply] {
+                            self.read(span);
                         }
-                    };
-                    assert!(!answer.is_null());
-                    self.hold(answer);
-                }
-                9..=11 if !self.answers.is_empty() => {
-                    let answer = self.answers.swap_remove(input.below(self.answers.len()));
-                    self.read(wl_answer_bytes(answer));
-                    self.sum += wl_answer_status(answer) as u64 + wl_answer_refusal(answer) as u64;
-                    for _ in 0..input.below(3) {
-                        let accepted = wl_answer_accept(answer);
-                        self.counts.accepted += u64::from(accepted.len > 0);
-                        self.read(accepted);
-                        self.read(wl_answer_bytes(answer));
-                    }
-                    wl_answer_free(answer);
-                }
-                12 => {
-                    let count = input.below(4).min(self.answers.len());
-                    let some: Vec<_> = self.answers.drain(..count).chain([null_mut()]).collect();
-                    if inbound.is_null() {
-                        some.into_iter().for_each(|answer| wl_answer_free(answer));
-                    } else {
-                        let answer = wl_inbound_batch(inbound, some.as_ptr(), some.len());
-                        self.hold(answer);
                     }
                 }
-                13 => {
-                    let answer = wl_inbound_next_dropped(inbound);
-                    self.hold(answer);
+                17 => {
+                    let frame = wl_connection_keep(connection);
+                    self.keep(frame);
                 }
-                14 => {
-                    self.sum += u64::from(wl_inbound_cancel(inbound, input.span()));
-                    self.sum += wl_inbound_in_flight(inbound) as u64;
-                    if wl_inbound_in_flight(inbound) == 0 && !inbound.is_null() {
-                        assert!(wl_inbound_wait_idle(inbound, 0));
-                    }
+                18 => {
+                    let is_woken = wl_connection_poll_wake(connection);
+                    assert!(is_woken || !wl_connection_wants_write(connection));
+                    self.sum += u64::from(wl_connection_wants_read(connection));
+                    self.sum += wl_connection_in_flight(connection) as u64;
                 }
                 _ => match input.below(8) {
-                    0 => wl_inbound_close(inbound),
-                    1 => {
-                        let answer = wl_inbound_answer_rest(inbound, input.number() as i64, input.span());
-                        self.hold(answer);
+                    0 => {
+                        self.connections[at].forget();
+                        wl_connection_finish(connection);
                     }
-                    2 if !inbound.is_null() => {
-                        self.inbounds.retain(|&other| other != inbound);
-                        wl_inbound_free(inbound);
-                    }
-                    _ => {}
+                    1 => self.end(at),
+                    _ => self.sum += u64::from(wl_connection_is_done(connection)),
                 },
             }
         }
     }
 
-    unsafe fn hold(&mut self, answer: *mut wl_answer) {
-        if !answer.is_null() {
-            self.answers.push(answer);
+    /// Looks at an event.
+    unsafe fn take(&mut self, at: usize, kind: wl_event_kind, event: wl_event) {
+        assert!((kind as i32) >= 0 && kind == event.kind, "{kind:?}");
+        // SAFETY: it is new.
+        unsafe {
+            self.read_message(&event.message);
+            self.read(event.id);
+        }
+        assert_eq!(event.ticket.is_null(), kind != wl_event_kind::Request);
+        if kind == wl_event_kind::Request {
+            self.counts.requests += 1;
+            self.tickets.push(event.ticket);
+        }
+        if matches!(kind, wl_event_kind::Response | wl_event_kind::Lost) {
+            self.counts.responses += u64::from(kind == wl_event_kind::Response);
+            assert!(self.connections[at].values.remove(&event.value.addr()), "{event:?}");
+        }
+        self.connections[at].event = Some(event);
+    }
+
+    unsafe fn settle(&mut self, input: &mut Input<'_>) {
+        if self.tickets.is_empty() {
+            return;
+        }
+        let ticket = self.tickets.swap_remove(input.below(self.tickets.len()));
+        // SAFETY: as for `step`.
+        unsafe {
+            self.read(wl_ticket_id(ticket));
+            self.sum += u64::from(wl_ticket_is_cancelled(ticket));
+            let status = match input.below(4) {
+                0 => wl_ticket_respond(ticket, input.span()),
+                1 => wl_ticket_fail(ticket, input.number() as i64, input.span(), input.span()),
+                2 => {
+                    let message = self.message(input);
+                    wl_ticket_relay(ticket, &message)
+                }
+                _ => {
+                    wl_ticket_free(ticket);
+                    return;
+                }
+            };
+            assert!(status != wl_status::Panic);
+            self.counts.answered += u64::from(status == wl_status::Ok);
         }
     }
 
-    unsafe fn call(&mut self, input: &mut Input<'_>) {
+    unsafe fn send(&mut self, input: &mut Input<'_>) {
+        if self.peers.is_empty() {
+            return;
+        }
+        let at = input.below(self.peers.len());
+        let (peer, connection) = self.peers[at];
+        let mut none = HashSet::new();
+        let index = self.connections.iter().position(|it| it.connection == connection);
+        let mut id = 0;
         // SAFETY: as for `step`.
         unsafe {
-            let outbound = Self::some(&self.outbounds, input);
-            let (mut id, mut value) = (0, null_mut());
-            match input.below(6) {
-                0 | 1 => {
-                    wl_outbound_issue(outbound, null_mut(), &mut id);
-                }
-                2 => {
-                    wl_outbound_track(outbound, input.span(), null_mut());
-                }
-                3 => {
-                    let message = self.message(input);
-                    let status = wl_outbound_settle(outbound, &message, &mut value);
-                    self.counts.settled += u64::from(status == wl_status::Ok);
-                }
-                4 => {
-                    wl_outbound_withdraw(outbound, input.span(), &mut value);
-                    self.sum += wl_outbound_in_flight(outbound) as u64;
-                }
-                _ => {
-                    unsafe extern "C" fn each(sum: *mut c_void, id: wl_span, _: *mut c_void) {
-                        // SAFETY: `sum` is what was given below.
-                        unsafe { *sum.cast::<u64>() += id.len as u64 };
+            match input.below(10) {
+                choice @ 0..=4 => {
+                    self.last_value += 1;
+                    let value = std::ptr::without_provenance_mut(self.last_value);
+                    let status = match choice {
+                        0..=3 => wl_peer_call(peer, input.span(), input.span(), value, &mut id),
+                        _ => {
+                            let message = self.message(input);
+                            wl_peer_forward_request(peer, &message, value, &mut id)
+                        }
+                    };
+                    if status == wl_status::Ok {
+                        self.counts.calls += 1;
+                        self.connections[index.expect("no connection has it")].values.insert(self.last_value);
                     }
-                    let mut sum = 0_u64;
-                    wl_outbound_drain(outbound, Some(each), (&raw mut sum).cast());
-                    self.sum += sum;
-                    if input.below(4) == 0 && !outbound.is_null() {
-                        self.outbounds.retain(|&other| other != outbound);
-                        wl_outbound_free(outbound);
+                }
+                5 => {
+                    wl_peer_notify(peer, input.span(), input.span());
+                }
+                6 => {
+                    wl_peer_set_deadline(peer, u64::from(input.byte() % 16), input.number());
+                }
+                7 => {
+                    let mut value = null_mut();
+                    if wl_peer_cancel(peer, u64::from(input.byte() % 16), &mut value) == wl_status::Ok {
+                        let values = index.map_or(&mut none, |index| &mut self.connections[index].values);
+                        assert!(values.remove(&value.addr()));
+                    }
+                }
+                8 => match input.below(16) {
+                    0 => wl_peer_close(peer),
+                    1 => {
+                        wl_peer_abort(peer, input.number() as i64, input.span(), input.span());
+                    }
+                    2 if self.peers.len() > 1 => {
+                        wl_peer_free(self.peers.swap_remove(at).0);
+                    }
+                    _ => {}
+                },
+                _ => {
+                    if let Some(index) = index
+                        && self.peers.len() < 6
+                    {
+                        self.peers.push((wl_connection_peer(self.connections[index].connection), connection));
                     }
                 }
             }
+        }
+    }
+
+    /// Ends a connection. Every value comes back.
+    unsafe fn end(&mut self, at: usize) {
+        // SAFETY: as for `step`.
+        unsafe {
+            let connection = self.connections[at].connection;
+            self.connections[at].forget();
+            wl_connection_finish(connection);
+            loop {
+                let pending = wl_connection_pending(connection).len;
+                wl_connection_advance(connection, pending);
+                let mut event = MaybeUninit::uninit();
+                let kind = wl_connection_next(connection, event.as_mut_ptr());
+                self.take(at, kind, event.assume_init());
+                if kind == wl_event_kind::None && !wl_connection_wants_write(connection) {
+                    break;
+                }
+            }
+            assert!(self.connections[at].values.is_empty());
+            assert_eq!(wl_connection_is_done(connection), wl_connection_in_flight(connection) == 0);
+            wl_connection_free(connection);
+            self.connections.swap_remove(at);
         }
     }
 
@@ -657,10 +765,32 @@ impl World {
             self.decoders.drain(..).for_each(|it| wl_decoder_free(it.decoder));
             self.frames.drain(..).for_each(|it| wl_frame_free(it.frame));
             self.encoders.drain(..).for_each(|(encoder, _)| wl_encoder_free(encoder));
-            self.inbounds.drain(..).for_each(|it| wl_inbound_free(it));
+            while !self.connections.is_empty() {
+                self.end(0);
+            }
             self.tickets.drain(..).for_each(|it| wl_ticket_free(it));
-            self.answers.drain(..).for_each(|it| wl_answer_free(it));
-            self.outbounds.drain(..).for_each(|it| wl_outbound_free(it));
+            self.peers.drain(..).for_each(|(peer, _)| wl_peer_free(peer));
+        }
+    }
+}
+
+unsafe extern "C" fn count_wake(context: *mut c_void) {
+    assert!(context.is_null());
+}
+
+/// Reads the bytes that `context` points to, if there is room for them; and fails if there are none.
+unsafe extern "C" fn read_once(context: *mut c_void, buffer: *mut u8, len: usize) -> isize {
+    // SAFETY: `context` is what was given to `wl_connection_read`, and the buffer has as much room.
+    unsafe {
+        let Some(bytes) = *context.cast::<Option<&[u8]>>() else { return -1 };
+        match bytes {
+            // More than there is room for.
+            b"1" => isize::MAX,
+            _ if bytes.len() <= len => {
+                buffer.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                bytes.len() as isize
+            }
+            _ => -1,
         }
     }
 }
