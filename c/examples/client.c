@@ -22,12 +22,6 @@ int main(int argc, char **argv) {
     wl_status status = wl_peer_call(peer, WL_TEXT("tools/call"), wl_text(params), "echo", NULL);
     if (status != WL_STATUS_OK) return fprintf(stderr, "client: %s\n", wl_status_text(status)), 1;
     while (!answered && !wl_connection_is_done(connection)) {
-        for (wl_span bytes; (bytes = wl_connection_pending(connection)).len > 0;) {
-            ssize_t written = write(STDOUT_FILENO, bytes.ptr, bytes.len);
-            if (written < 0) return 1;
-            wl_connection_advance(connection, (size_t)written);
-        }
-        if (wl_connection_read(connection, read_stdin, NULL) != WL_STATUS_OK) break;
         while (wl_connection_next(connection, &event) > WL_EVENT_KIND_NONE) {
             wl_span found = {NULL, 0};
             wl_ticket_free(event.ticket); /* a request of the server is answered with an error */
@@ -36,6 +30,14 @@ int main(int argc, char **argv) {
             wl_json_pointer(event.message.result, WL_TEXT("/content/0/text"), &found);
             if (wl_json_string(found, (uint8_t *)text, sizeof text, &len) == WL_STATUS_OK)
                 fprintf(stderr, "%s: %.*s\n", answered, (int)len, text);
+        }
+        wl_span bytes = wl_connection_pending(connection);
+        if (bytes.len > 0) {
+            ssize_t written = write(STDOUT_FILENO, bytes.ptr, bytes.len);
+            if (written < 0) break;
+            wl_connection_advance(connection, (size_t)written);
+        } else if (!answered && wl_connection_read(connection, read_stdin, NULL) != WL_STATUS_OK) {
+            break;
         }
     }
     wl_peer_free(peer), wl_connection_free(connection);

@@ -278,7 +278,8 @@ typedef enum wl_answer_without_id {
 //
 // - While `wl_connection_wants_read`, read, with `wl_connection_read` or `_feed`. At the end of the stream, call `_finish`.
 // - Take events with `wl_connection_next` until there are none.
-// - Write `wl_connection_pending`, and say with `_advance` how many bytes were written. Then there may be events again.
+// - Write `wl_connection_pending`, and say with `_advance` how many bytes were written. Then take events again before you
+//   wait for the peer: if much was pending, some had to wait.
 // - Stop when `wl_connection_is_done`, or when you can't write any more.
 //
 // One thread at a time may use a connection. Others answer tickets and send by a `wl_peer`, at any time and without a
