@@ -307,7 +307,7 @@ int serve(const wireline::Rules &rules, wireline::Stdout out) {
             else if (auto kept = connection.keep())
                 workers.push(std::move(request->ticket), std::move(*kept));
         }
-        // What is to be written can be written without waiting for the alarm.
+        // If there is nothing to write, the alarm will ring once there is.
         const bool writes = connection.poll_wake() && connection.wants_write();
         pollfd polled[] = {{connection.wants_read() ? STDIN_FILENO : -1, POLLIN, 0},
                            {writes ? out.fd() : -1, POLLOUT, 0},
@@ -322,7 +322,8 @@ int serve(const wireline::Rules &rules, wireline::Stdout out) {
             if (len > 0) connection.advance(static_cast<std::size_t>(len));
         }
         if (polled[0].revents) {
-            const auto status = connection.read_with([](std::span<char> room) { return read(STDIN_FILENO, room.data(), room.size()); });
+            const auto status =
+                connection.read_with([](std::span<char> room) { return read(STDIN_FILENO, room.data(), room.size()); });
             if (!status && errno != EINTR && errno != EAGAIN) {
                 was_read = false;
                 connection.finish();
