@@ -46,6 +46,7 @@ pub(super) struct State {
     pub(super) in_flight: InFlight,
     pub(super) batches: Batches,
     pub(super) queue: Queue,
+    #[allow(clippy::vec_box, reason = "they are moved to tickets and back")]
     spares: Vec<Box<Body>>,
     spare_bytes: usize,
     /// Woken when there is something to write, or nothing will be any more.

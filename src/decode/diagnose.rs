@@ -4,7 +4,7 @@ use crate::json::walk;
 use crate::message::envelope::check_id;
 use crate::message::{AnswerWithoutId, FaultKind, Kind, Position, Rules, Violation};
 
-use super::fault::{Answer, Detail, Fault};
+use super::fault::{Answer, Detail, Fault, Looks};
 use super::hint::Hint;
 use super::recover::{Recovered, Recovery};
 
@@ -53,11 +53,15 @@ impl Faulty<'_> {
     }
 
     fn fault_with(&self, violation: Violation, recovered: Recovered, hint: Option<Hint>, rules: &Rules) -> Fault {
-        let (is_response, has_method) = (recovered.is_response(), recovered.has_method);
+        let looks = match recovered.is_response() {
+            true => Looks::Response,
+            false if recovered.has_method => Looks::Call,
+            false => Looks::Unknown,
+        };
         let detail = self.detail(violation, &recovered, hint, rules);
         let id = recovered.id.filter(|id| check_id(id.as_json(), Kind::Error, rules).is_ok());
         let answer = match (&id, rules.answer_without_id) {
-            _ if is_response => Answer::Never,
+            _ if looks == Looks::Response => Answer::Never,
             (Some(_), _) => Answer::ById,
             (None, AnswerWithoutId::Never) => Answer::Never,
             (None, AnswerWithoutId::NullId) => Answer::NullId,
@@ -68,8 +72,7 @@ impl Faulty<'_> {
             detail,
             hint,
             answer,
-            is_response,
-            has_method,
+            looks,
             id,
             line: self.position.line,
             offset: self.position.offset,

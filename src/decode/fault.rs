@@ -35,8 +35,7 @@ pub struct Fault {
     pub(super) detail: Detail,
     pub(super) hint: Option<Hint>,
     pub(super) answer: Answer,
-    pub(super) is_response: bool,
-    pub(super) has_method: bool,
+    pub(super) looks: Looks,
     pub(super) id: Option<Id<'static>>,
     pub(super) line: u64,
     pub(super) offset: u64,
@@ -65,6 +64,16 @@ pub(super) enum Answer {
     ById,
     NullId,
     OmitId,
+}
+
+/// What a faulty text looks like, as far as it could be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looks {
+    /// It has a `method`.
+    Call,
+    /// It has a `result` or an `error`, and no `method`.
+    Response,
+    Unknown,
 }
 
 impl Fault {
@@ -143,7 +152,7 @@ impl Fault {
     /// If so, nobody will get a proper answer to the request with this [`id`](Self::id), and its caller can be told.
     #[must_use]
     pub fn is_response(&self) -> bool {
-        self.is_response
+        self.looks == Looks::Response
     }
 
     /// The error response to send, or `None` if there should be none.
@@ -181,7 +190,7 @@ impl Fault {
     /// The rules in force when it was found.
     /// Whether it looks like a request or a notification: a `method` could be read.
     pub(crate) fn is_call(&self) -> bool {
-        self.has_method
+        self.looks == Looks::Call
     }
 
     pub(crate) fn rules(&self) -> Rules {
