@@ -14,6 +14,9 @@ use serde::Serialize;
 use crate::connection::{Report, Ticket, handler};
 use crate::encode::RpcError;
 
+/// When no handler is left, the places of this many are kept.
+const KEPT: usize = 64;
+
 /// The futures of handlers, and the tickets that their outcomes answer.
 ///
 /// A future that panics is dropped, and so is one whose request is cancelled; either way, the ticket answers.
@@ -131,8 +134,11 @@ where
                 mem::take(&mut queue.slots)
             };
             for at in slots {
-                self.slots[at].state.is_queued.store(false, Ordering::Release);
-                self.poll_slot(at, report);
+                // Its place may be gone.
+                if let Some(slot) = self.slots.get(at) {
+                    slot.state.is_queued.store(false, Ordering::Release);
+                    self.poll_slot(at, report);
+                }
             }
         }
     }
@@ -169,6 +175,10 @@ where
             mem::forget(mem::replace(&mut slot.future, Box::pin(None)));
         }
         drop(ticket);
+        if self.len() == 0 && self.slots.len() > KEPT {
+            self.slots = Vec::new();
+            self.free = Vec::new();
+        }
     }
 }
 

@@ -392,9 +392,10 @@ impl Link {
     /// The connection is gone: nothing is written any more, and work on requests can stop.
     pub(crate) fn break_off(&self) {
         let mut locked = self.lock();
-        let (State { in_flight, queue, .. }, wakes) = locked.parts();
+        let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
         in_flight.close();
         in_flight.settle_all(|_, settled| wakes.due.extend(settled.waker));
+        *batches = Batches::default();
         queue.break_off(wakes);
         self.stops.fetch_add(1, Ordering::Release);
     }

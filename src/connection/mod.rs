@@ -36,11 +36,12 @@
 //!
 //! # An event loop
 //!
-//! - While [`wants_read`](Connection::wants_read), let [`read_with`](Connection::read_with) read, or
-//!   [`feed`](Connection::feed) it.
-//! - Take events with [`next_event`](Connection::next_event) until there are none.
-//! - Write [`pending`](Connection::pending) bytes, and say with [`advance`](Connection::advance) how many were written.
-//! - Stop when the connection [is done](Connection::is_done).
+//! 1. Take events with [`next_event`](Connection::next_event) until there are none.
+//! 2. Write [`pending`](Connection::pending) bytes, and say with [`advance`](Connection::advance) how many were written.
+//!    If that made room in the backlog, there may be more events to take before anything is read.
+//! 3. While [`wants_read`](Connection::wants_read), let [`read_with`](Connection::read_with) read, or
+//!    [`feed`](Connection::feed) it.
+//! 4. Stop when the connection [is done](Connection::is_done).
 //!
 //! Tickets and [`Peer`]s can be used by other threads and tasks. [`poll_wake`](Connection::poll_wake) has the loop woken
 //! when they have queued something.

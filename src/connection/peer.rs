@@ -98,6 +98,17 @@ impl<T> Peer<T> {
         self.shared.add(&mut line)
     }
 
+    /// Sends a message as it was received, if there is room; otherwise like [`forward`](Self::forward).
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_notify`](Self::try_notify), or the rules don't permit the message.
+    pub fn try_forward(&self, message: &impl AnyMessage) -> Result<(), SendError> {
+        let mut line = BytesMut::new();
+        Encoder::append_to(&mut line, self.shared.rules).forward(message)?;
+        self.shared.add(&mut line)
+    }
+
     /// Refuses all further requests of the peer. Those in flight can still be answered.
     pub fn close(&self) {
         self.shared.link.close();
