@@ -395,9 +395,9 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         Next { connection: Some(self), settle: Some(|value, _: Result<&Response<'_>, &Lost>| value), made: PhantomData }
     }
 
-    /// Whether every request is answered and everything is written.
+    /// Whether every request is answered and everything is written, apart from lines that weren't looked at.
     fn is_settled(&self) -> bool {
-        self.core.in_flight() == 0 && !self.core.wants_write() && !self.is_dirty
+        !self.core.is_in_batch() && self.core.in_flight() == 0 && !self.core.wants_write() && !self.is_dirty
     }
 
     /// Ready when there is an event to take (true), or everything is over (false).
@@ -433,12 +433,13 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             }
             if self.core.has_ended() {
                 ready!(self.core.link().poll_until(Until::Idle, cx));
-                if self.core.wants_write() && written.is_ready() {
-                    continue; // the last answer was queued after the write
+                if self.target.is_none() {
+                    return Poll::Ready(Ok(false));
                 }
+                // From now on nothing is accepted. What was accepted is written before the stream is closed.
+                self.core.link().end();
                 ready!(written);
-                ready!(self.poll_close(cx));
-                return Poll::Ready(Ok(false));
+                continue;
             }
             // A source that always has more must not keep other tasks waiting.
             if self.core.was_read_full() && !mem::replace(&mut self.has_yielded, true) {

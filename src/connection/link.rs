@@ -380,7 +380,7 @@ impl Link {
     }
 
     /// Ends the outgoing stream once everything is answered and written.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.lock().queue.end();
     }
 
@@ -435,7 +435,11 @@ impl Link {
         if locked.queue.has_lines() {
             return Poll::Ready(Writable::Lines);
         }
-        if locked.queue.is_broken() || locked.is_ended() {
+        if locked.is_ended() {
+            // What is queued from now on would never be written.
+            locked.queue.refuse();
+        }
+        if !locked.queue.is_written() {
             return Poll::Ready(Writable::Ended);
         }
         let before = match &locked.writer {

@@ -287,6 +287,11 @@ impl<T> Connection<T> {
         self.input.ended
     }
 
+    /// Whether the entries of a batch are being handed out.
+    pub(crate) fn is_in_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     /// Whether a request to the peer is in flight.
     pub(crate) fn awaits_responses(&self) -> bool {
         self.shared.link.calls.load(Ordering::Relaxed) > 0

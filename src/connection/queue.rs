@@ -46,7 +46,9 @@ enum Fate {
     Open,
     /// No more requests or notifications are accepted. Answers are, and what is queued will be written.
     Ending,
-    /// Everything was written, and the stream was closed.
+    /// Everything was written, and nothing more is accepted. The stream is about to be closed.
+    Closing,
+    /// The stream is closed.
     Closed,
     /// The connection is gone, and nothing will be written any more.
     Broken,
@@ -92,7 +94,7 @@ impl Queue {
 
     /// Whether what is queued will be written.
     #[inline]
-    fn is_written(&self) -> bool {
+    pub(super) fn is_written(&self) -> bool {
         matches!(self.fate, Fate::Open | Fate::Ending)
     }
 
@@ -207,9 +209,16 @@ impl Queue {
         }
     }
 
-    /// Accepts nothing more: the stream is closed.
-    pub(super) fn close(&mut self) {
+    /// Accepts nothing more: the stream is about to be closed.
+    pub(super) fn refuse(&mut self) {
         if self.is_written() {
+            self.fate = Fate::Closing;
+        }
+    }
+
+    /// The stream is closed.
+    pub(super) fn close(&mut self) {
+        if self.fate != Fate::Broken {
             self.fate = Fate::Closed;
         }
     }
