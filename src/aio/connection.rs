@@ -118,6 +118,8 @@ struct Stall {
     start: Box<dyn FnMut() -> Timer + Send>,
     /// Runs while there is something to write and nothing gets written.
     timer: Option<Timer>,
+    /// Whether the peer has stopped reading: it won't answer either.
+    is_over: bool,
 }
 
 type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -207,7 +209,8 @@ impl<R: Source, W: Target> Connection<R, W> {
     /// Answers requests as [`serve`](Self::serve) does, until `shutdown` is ready.
     ///
     /// From then on, further requests are refused, and those in flight have until the future of `grace` is ready. Then
-    /// the rest is answered with an error. `grace` also limits how long requests may take after the stream has ended.
+    /// the rest is answered with an error, and all handlers are dropped. `grace` also limits how long handlers may take
+    /// after the stream has ended.
     ///
     /// ```no_run
     /// # #[cfg(feature = "tokio")]
@@ -244,7 +247,7 @@ impl<R: Source, W: Target> Connection<R, W> {
         let mut waiting: VecDeque<(Call<'static>, Option<Ticket>)> = VecDeque::new();
         let mut shutdown = pin!(shutdown);
         let (mut begin_grace, mut in_grace) = (Some(grace), pin!(None::<G>));
-        let mut is_closing = false;
+        let (mut is_closing, mut is_over) = (false, false);
         poll_fn(|cx| {
             handlers.register(cx);
             loop {
@@ -265,15 +268,18 @@ impl<R: Source, W: Target> Connection<R, W> {
                     && ended.poll(cx).is_ready()
                 {
                     in_grace.as_mut().set(None);
+                    is_over = true;
                     peer.abort(&RpcError::shutting_down());
                     waiting.clear();
-                    continue; // the handlers are woken, and find that they are cancelled
+                    handlers.clear(&mut report);
                 }
                 let (call, ticket) = match self.poll_ready(cx) {
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Ready(Ok(true)) => match self.core.take_event(Caller::deliver) {
                         Some(Event::Request(request, ticket)) => (Call::request(request, &peer), Some(ticket)),
-                        Some(Event::Notification(notification)) => (Call::notification(notification, &peer), None),
+                        Some(Event::Notification(notification)) if !is_over => {
+                            (Call::notification(notification, &peer), None)
+                        }
                         Some(Event::Fault(fault)) => {
                             report(Incident::Fault(&fault));
                             continue;
@@ -281,6 +287,8 @@ impl<R: Source, W: Target> Connection<R, W> {
                         _ => continue,
                     },
                     Poll::Ready(Ok(false)) if handlers.len() == 0 => return Poll::Ready(Ok(())),
+                    // It has just ended, and the grace period begins.
+                    _ if !is_closing && self.core.has_ended() => continue,
                     // After a shutdown the peer may keep the stream open.
                     Poll::Pending if is_closing && handlers.len() == 0 && waiting.is_empty() && self.is_settled() => {
                         return Poll::Ready(Ok(()));
@@ -362,7 +370,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.stall = Some(Stall { start: Box::new(move || Box::pin(timer())), timer: None });
+        self.stall = Some(Stall { start: Box::new(move || Box::pin(timer())), timer: None, is_over: false });
         self
     }
 
@@ -422,7 +430,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             if self.core.is_ready() {
                 return Poll::Ready(Ok(true));
             }
-            if self.write_error.is_some() && (self.core.has_ended() || !self.core.awaits_responses()) {
+            if self.write_error.is_some() && self.poll_last_response(cx).is_ready() {
                 return Poll::Ready(self.write_error.take().map_or(Ok(false), Err));
             }
             if self.core.link().is_full() {
@@ -452,6 +460,15 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
                 return Poll::Ready(Err(error));
             }
         }
+    }
+
+    /// Ready when no response will come any more, after writing has failed.
+    #[cold]
+    fn poll_last_response(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.core.has_ended() || self.stall.as_ref().is_some_and(|stall| stall.is_over) {
+            return Poll::Ready(());
+        }
+        self.core.poll_unawaited(cx)
     }
 
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
@@ -497,8 +514,9 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
     }
 
     fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(Stall { start, timer }) = &mut self.stall else { return Poll::Pending };
+        let Some(Stall { start, timer, is_over }) = &mut self.stall else { return Poll::Pending };
         ready!(timer.get_or_insert_with(start).as_mut().poll(cx));
+        *is_over = true;
         self.fail_write(io::Error::new(ErrorKind::TimedOut, "the peer has stopped reading"));
         Poll::Ready(())
     }

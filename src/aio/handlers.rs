@@ -165,6 +165,15 @@ where
         }
     }
 
+    /// Drops all handlers.
+    pub(super) fn clear(&mut self, report: &mut Report) {
+        for at in 0..self.slots.len() {
+            if self.slots[at].future.is_some() {
+                self.remove(at, report);
+            }
+        }
+    }
+
     /// Drops a future, and its ticket, which then answers.
     fn remove(&mut self, at: usize, report: &mut Report) {
         self.free.push(at);

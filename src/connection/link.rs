@@ -4,7 +4,7 @@
 //! flight finds every answer in the queue.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -39,6 +39,8 @@ pub(crate) struct Link {
     progress: AtomicU64,
     /// The requests to the peer that are in flight.
     pub(super) calls: AtomicUsize,
+    /// Whether the connection is gone, readable without the lock.
+    is_broken: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -63,6 +65,8 @@ pub(crate) enum Until {
     Idle,
     /// The outgoing stream is closed.
     Closed,
+    /// No request to the peer is in flight. This is for a broken connection.
+    Unawaited,
 }
 
 /// Wakers to wake, or to drop, once the lock is released.
@@ -176,6 +180,7 @@ impl Link {
             stops: AtomicU64::new(0),
             progress: AtomicU64::new(0),
             calls: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
             state: Mutex::new(State {
                 in_flight: InFlight::new(config.in_flight),
                 batches: Batches::default(),
@@ -215,6 +220,7 @@ impl Link {
     fn is_reached(&self, until: Until, state: &State) -> bool {
         let level = state.queue.level();
         match until {
+            Until::Unawaited => self.calls.load(Ordering::Relaxed) == 0,
             _ if state.queue.is_broken() => true,
             Until::Room => level <= self.backlog || !self.is_too_much(level),
             Until::Idle => state.in_flight.len() == 0,
@@ -397,6 +403,7 @@ impl Link {
         in_flight.settle_all(|_, settled| wakes.due.extend(settled.waker));
         *batches = Batches::default();
         queue.break_off(wakes);
+        self.is_broken.store(true, Ordering::Release);
         self.stops.fetch_add(1, Ordering::Release);
     }
 
@@ -426,7 +433,19 @@ impl Link {
     }
 
     pub(crate) fn is_broken(&self) -> bool {
-        self.lock().queue.is_broken()
+        self.is_broken.load(Ordering::Acquire)
+    }
+
+    /// The number of requests to the peer in flight has changed.
+    #[inline]
+    pub(super) fn set_calls(&self, before: usize, after: usize) {
+        self.calls.store(after, Ordering::Relaxed);
+        let is_first = before == 0 && after > 0;
+        let is_last = before > 0 && after == 0;
+        // Reading may go on now, since a response is awaited; or it may end, since none is.
+        if is_first && self.level() > self.backlog || is_last && self.is_broken() {
+            drop(self.lock());
+        }
     }
 
     /// Ready when there is something to write, or nothing will be any more. Otherwise the waker is woken then.

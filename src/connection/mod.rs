@@ -297,6 +297,17 @@ impl<T> Connection<T> {
         self.shared.link.calls.load(Ordering::Relaxed) > 0
     }
 
+    /// Ready when no request to the peer is in flight, after the connection has [broken](Link::break_off). Otherwise
+    /// the waker is woken then.
+    pub(crate) fn poll_unawaited(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // A request that ends after this was registered finds it, since `calls` is locked in between.
+        let polled = self.shared.link.poll_until(Until::Unawaited, cx);
+        match self.shared.calls().as_ref().is_some_and(|calls| calls.in_flight() > 0) {
+            true => polled,
+            false => Poll::Ready(()),
+        }
+    }
+
     /// Whether the last read was full, so that there is probably more.
     pub(crate) fn was_read_full(&self) -> bool {
         self.input.was_full
@@ -317,7 +328,8 @@ impl<T> Connection<T> {
             return true;
         }
         if self.shared.link.is_full() {
-            return false;
+            // Those who wait for a response needn't wait for the peer to read.
+            return !self.lost.is_empty();
         }
         if self.batch.is_some() {
             return true;

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -183,12 +182,8 @@ impl<T> Shared<T> {
         let before = open.in_flight();
         let changed = change(open);
         let after = open.in_flight();
-        self.link.calls.store(after, Ordering::Relaxed);
+        self.link.set_calls(before, after);
         drop(calls);
-        if before == 0 && after > 0 && self.link.level() > self.link.backlog {
-            // Reading may go on now, since a response is awaited.
-            drop(self.link.lock());
-        }
         Some(changed)
     }
 

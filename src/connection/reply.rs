@@ -144,29 +144,35 @@ impl<R> Reply<R> {
     }
 
     fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<'static>, CallError>> {
-        if let Some(sending) = &mut self.sending {
-            match Pin::new(sending).poll(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(())) => self.sending = None,
-                Poll::Ready(Err(error)) => {
-                    self.sending = None;
-                    if let Some(id) = self.id.take() {
-                        drop(self.peer.withdraw(&id));
-                    }
-                    return Poll::Ready(Err(CallError::Send(error)));
-                }
-            }
-        }
         let mut slot = lock(&self.slot);
-        let Some(outcome) = slot.outcome.take() else {
-            let before = slot.waker.replace(cx.waker().clone());
-            drop(slot);
-            drop(before);
-            return Poll::Pending;
+        let outcome = slot.outcome.take().filter(|_| self.id.is_some());
+        let before = match outcome {
+            Some(_) => None,
+            None => slot.waker.replace(cx.waker().clone()),
         };
         drop(slot);
-        self.id = None;
-        Poll::Ready(outcome.map_err(CallError::Lost))
+        drop(before);
+        if let Some(outcome) = outcome {
+            self.id = None;
+            // If the connection has ended before there was room, it wasn't sent.
+            let is_unsent = self.sending.take().is_some_and(|mut sending| sending.withdraw());
+            return Poll::Ready(match is_unsent {
+                true => Err(CallError::Send(SendError::Closed)),
+                false => outcome.map_err(CallError::Lost),
+            });
+        }
+        if let Some(sending) = &mut self.sending
+            && let Poll::Ready(sent) = Pin::new(sending).poll(cx)
+        {
+            self.sending = None;
+            if let Err(error) = sent {
+                if let Some(id) = self.id.take() {
+                    drop(self.peer.withdraw(&id));
+                }
+                return Poll::Ready(Err(CallError::Send(error)));
+            }
+        }
+        Poll::Pending
     }
 }
 
