@@ -436,16 +436,19 @@ impl Link {
         self.is_broken.load(Ordering::Acquire)
     }
 
-    /// The number of requests to the peer in flight has changed.
+    /// Notes how many requests to the peer are in flight. Returns whether the reader has to [look again](Self::look_again).
     #[inline]
-    pub(super) fn set_calls(&self, before: usize, after: usize) {
+    pub(super) fn set_calls(&self, before: usize, after: usize) -> bool {
         self.calls.store(after, Ordering::Relaxed);
         let is_first = before == 0 && after > 0;
         let is_last = before > 0 && after == 0;
-        // Reading may go on now, since a response is awaited; or it may end, since none is.
-        if is_first && self.level() > self.backlog || is_last && self.is_broken() {
-            drop(self.lock());
-        }
+        // It may go on, since a response is awaited; or end, since none is.
+        is_first && self.level() > self.backlog || is_last && self.is_broken()
+    }
+
+    /// Wakes the reader if it waits for something that has changed.
+    pub(super) fn look_again(&self) {
+        drop(self.lock());
     }
 
     /// Ready when there is something to write, or nothing will be any more. Otherwise the waker is woken then.

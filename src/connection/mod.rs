@@ -300,7 +300,7 @@ impl<T> Connection<T> {
     /// Ready when no request to the peer is in flight, after the connection has [broken](Link::break_off). Otherwise
     /// the waker is woken then.
     pub(crate) fn poll_unawaited(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // A request that ends after this was registered finds it, since `calls` is locked in between.
+        // Registered before it looks: a request that ends in between wakes the waker.
         let polled = self.shared.link.poll_until(Until::Unawaited, cx);
         match self.shared.calls().as_ref().is_some_and(|calls| calls.in_flight() > 0) {
             true => polled,

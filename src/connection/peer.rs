@@ -182,8 +182,12 @@ impl<T> Shared<T> {
         let before = open.in_flight();
         let changed = change(open);
         let after = open.in_flight();
-        self.link.set_calls(before, after);
+        let has_news = self.link.set_calls(before, after);
+        // Whatever is woken must not find this locked.
         drop(calls);
+        if has_news {
+            self.link.look_again();
+        }
         Some(changed)
     }
 
