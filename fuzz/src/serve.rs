@@ -177,7 +177,7 @@ fn check_batch(found: &mut impl Iterator<Item = Found>, answers: &[String], rule
         Ok(Frame::Batch(batch)) => batch.iter().all(|entry| entry.is_ok()),
         _ => false,
     };
-    let mut left = answers;
+    let mut left = answers.to_vec();
     let mut lines = 0;
     while !left.is_empty() {
         let given = match found.next() {
@@ -188,8 +188,14 @@ fn check_batch(found: &mut impl Iterator<Item = Found>, answers: &[String], rule
             Some(Found::Several(answers)) => answers,
             None => panic!("there is no answer with {:?}", left[0]),
         };
-        assert!(left.starts_with(&given), "{given:?}, not {left:?}");
-        left = &left[given.len()..];
+        // What doesn't fit an array leaves before it.
+        let mut after = 0;
+        for answer in &given {
+            let at = left[after..].iter().position(|expected| expected == answer);
+            let Some(at) = at else { panic!("{given:?}, not {left:?}") };
+            after += at;
+            left.remove(after);
+        }
         lines += 1;
     }
     assert!(lines == 1 || !may_be_array(answers), "{lines} lines of answers, not one array of {answers:?}");

@@ -76,12 +76,6 @@ impl Batches {
         }
     }
 
-    /// Queues an answer that doesn't fit an array, after those that were added before it.
-    pub(super) fn add_alone(&mut self, key: u32, line: &mut BytesMut, queue: &mut Queue) {
-        self.flush(key, queue);
-        queue.put(line);
-    }
-
     /// One answer fewer is expected; after the last, the array leaves.
     pub(super) fn complete_one(&mut self, key: u32, queue: &mut Queue) {
         let Some(batch) = self.batch(key) else { return };

@@ -268,7 +268,7 @@ impl Link {
                 Some(key) => {
                     match body.is_alone {
                         false => state.batches.add(key, &body.line, self.limits, &mut state.queue),
-                        true => state.batches.add_alone(key, &mut body.line, &mut state.queue),
+                        true => state.queue.put(&mut body.line),
                     }
                     state.batches.complete_one(key, &mut state.queue);
                 }
@@ -298,8 +298,7 @@ impl Link {
             Some(key) if is_alone.is_ok_and(|is_alone| !is_alone) => {
                 state.batches.add(key, &line, self.limits, &mut state.queue);
             }
-            Some(key) => state.batches.add_alone(key, &mut line, &mut state.queue),
-            None => state.queue.put(&mut line),
+            _ => state.queue.put(&mut line),
         }
     }
 
@@ -376,7 +375,7 @@ impl Link {
                 Some(key) => {
                     match is_alone {
                         false => batches.add(key, &line, self.limits, queue),
-                        true => batches.add_alone(key, &mut line, queue),
+                        true => queue.put(&mut line),
                     }
                     batches.complete_one(key, queue);
                 }

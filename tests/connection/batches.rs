@@ -192,7 +192,7 @@ fn limits_split_arrays() {
     assert_eq!(answers(&mut connection), "null:-32600");
 }
 
-/// What is too deep or too long for an array leaves on its own, after the answers before it.
+/// What is too deep or too long for an array leaves on its own.
 #[test]
 fn what_does_not_fit_an_array_leaves_alone() {
     let mut connection: Core = Connection::new(Rules::json_rpc().max_depth(4));
@@ -201,7 +201,7 @@ fn what_does_not_fit_an_array_leaves_alone() {
     tickets.next().unwrap().respond(&json!([[[[1]]]])); // replaced
     tickets.next().unwrap().respond(&json!([[[1]]])); // only fits a line of its own
     tickets.next().unwrap().respond(&json!([[1]]));
-    assert_eq!(answers(&mut connection), "[0:-32603] 1 [2]");
+    assert_eq!(answers(&mut connection), "1 [0:-32603 2]");
 
     let mut connection: Core = Connection::new(Rules::json_rpc().max_line_len(130));
     connection.feed(&requests(0..2));
