@@ -17,8 +17,9 @@ const WRITE: usize = 64 << 10;
 ///
 /// `handler` is called for each request and notification, one after the other. Its return value answers a request, and
 /// is dropped for a notification. Every request is answered exactly once, with an internal error if the handler panics
-/// or its result can't be encoded. Faulty lines are answered according to [`Fault::reply`], batches with one array, and
-/// responses are ignored. The writer is flushed before each read that may block.
+/// or its result can't be encoded. Faulty lines are answered according to [`Fault::reply`](crate::Fault::reply), and
+/// batches with an array, or several if one would exceed the limits. Responses are ignored: a handler can notify the peer,
+/// but not [call](crate::connection::Peer::call) it. The writer is flushed before each read that may block.
 ///
 /// Faults, panics and results that can't be encoded are reported on stderr, or as events if the feature `tracing` is
 /// on; see [`Incident::log`]. To report them in another way, or not at all, use [`serve_with`].
