@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Past an opening bracket, a comma or a colon, and the blanks around it.
-    fn skip_to_inside(&mut self) {
+    pub(super) fn skip_to_inside(&mut self) {
         self.skip_blanks();
         if let Some(b'{' | b'[' | b',' | b':') = self.peek() {
             self.at += 1;

@@ -8,10 +8,11 @@
 //! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |
 //! | `message`, `frame` | messages and batches that passed the rules |
 //! | `id`, `raw` | the parts of messages |
-//! | `serde` | `Serialize` and `Deserialize` for ids and raw JSON |
+//! | `serialize`, `deserialize` | `Serialize` and `Deserialize` for ids and raw JSON |
 //! | `typed` | decodes payloads into typed values |
 
 pub(crate) mod code;
+mod deserialize;
 pub(crate) mod dialect;
 pub(crate) mod envelope;
 pub(crate) mod fault_kind;
@@ -21,7 +22,7 @@ pub(crate) mod id;
 pub(crate) mod message;
 pub(crate) mod raw;
 pub(crate) mod rules;
-mod serde;
+mod serialize;
 mod typed;
 
 pub(crate) use dialect::{AnswerWithoutId, Kind, Permits};

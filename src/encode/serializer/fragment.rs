@@ -5,6 +5,7 @@ use serde_json::Error;
 
 use super::{Cause, Done, Writer};
 use crate::json::explain::{Defect, Flaw, explain};
+use crate::json::fragment::{NUMBER, RAW_VALUE};
 use crate::json::{DEEPEST, kernel};
 
 /// Implements methods of a serializer by calling `self.refuse()`.
@@ -97,9 +98,9 @@ impl Claim {
     #[inline(always)]
     pub(super) fn of(name: &str) -> Option<Self> {
         match name {
-            "$serde_json::private::RawValue" => Some(Self::Value),
+            RAW_VALUE => Some(Self::Value),
             // With the feature `arbitrary_precision`.
-            "$serde_json::private::Number" => Some(Self::Number),
+            NUMBER => Some(Self::Number),
             _ => None,
         }
     }

@@ -7,7 +7,9 @@ use serde_json::Error;
 use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::fragment::refuse_all;
+use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
+use crate::json::spelling;
 
 /// Writes a key, with the bracket or comma before it and the colon after it.
 pub(super) struct Key<'w, 'b> {
@@ -80,8 +82,11 @@ impl Serializer for Key<'_, '_> {
     }
 
     #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
-        value.serialize(self)
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Done {
+        match spelling::clue(name) {
+            Some(clue) => Spelt::start(self, clue, value),
+            None => value.serialize(self),
+        }
     }
 
     #[inline]
@@ -94,4 +99,14 @@ impl Serializer for Key<'_, '_> {
     }
 
     refuse_all! { compounds }
+}
+
+impl Destination for Key<'_, '_> {
+    fn number(self, text: &str) -> Done {
+        self.writer.put([&[self.before, b'"'], text.as_bytes(), b"\":"])
+    }
+
+    fn refuse(self, reason: &'static str) -> Error {
+        self.writer.fail(Cause::Serialize, reason)
+    }
 }

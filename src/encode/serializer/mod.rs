@@ -17,10 +17,14 @@ mod compound;
 mod fragment;
 mod integer;
 mod key;
+mod offered;
+mod spelt;
 mod value;
 
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod representations;
 #[cfg(test)]
 mod tests;
 

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::model::Model;
 use super::*;
 use crate::json::escape::Escaper;
+use crate::json::fragment::{self, NUMBER, RAW_FRAGMENT, RAW_VALUE};
 use crate::json::scan::DEEPEST;
-use crate::json::{RAW_FRAGMENT, ask_for_fragment, fragment_was_asked};
 
 const UNBOUNDED: Bounds = Bounds { start: 0, end: usize::MAX, depth: u32::MAX, line_feed: false };
 
@@ -420,7 +420,7 @@ impl<T: Serialize> Serialize for Impostor<'_, T> {
     }
 }
 
-/// Passes its text to the serializer as `RawJson` does.
+/// Passes its text to the serializer as `RawJson` does, though nobody has validated it.
 struct Stand<'t>(&'t str);
 
 impl Serialize for Stand<'_> {
@@ -428,8 +428,8 @@ impl Serialize for Stand<'_> {
         struct Inner<'t>(&'t str);
         impl Serialize for Inner<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                if fragment_was_asked() {
-                    return serializer.serialize_str(self.0);
+                if fragment::is_welcome(&serializer) {
+                    return fragment::pass(self.0, serializer);
                 }
                 serde_json::from_str::<serde_json::Value>(self.0).unwrap().serialize(serializer)
             }
@@ -437,9 +437,6 @@ impl Serialize for Stand<'_> {
         serializer.serialize_newtype_struct(RAW_FRAGMENT, &Inner(self.0))
     }
 }
-
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
-const NUMBER: &str = "$serde_json::private::Number";
 
 #[test]
 fn fragments_are_written_as_they_are() {
@@ -510,21 +507,34 @@ fn a_fragment_is_one_string() {
         assert_eq!(refused(&Impostor(name, &["1", "2"])).2, "a raw value has one field");
         assert_eq!(refused(&Impostor(name, &[1])).2, "expected a raw value to be a string of JSON");
     }
-    struct Newtype<T>(T);
-    impl<T: Serialize> Serialize for Newtype<T> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.serialize_newtype_struct(RAW_FRAGMENT, &self.0)
-        }
+}
+
+/// A newtype by the name of ours, around any value.
+struct Namesake<T>(T);
+
+impl<T: Serialize> Serialize for Namesake<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct(RAW_FRAGMENT, &self.0)
     }
+}
+
+#[test]
+fn a_namesake_is_a_value_like_any_other() {
     fn check(value: impl Serialize) {
-        assert_eq!(refused(&Newtype(value)).2, "expected a raw value to be a string of JSON");
-        assert!(!fragment_was_asked());
+        let value = (Namesake(&value), [Namesake(&value)]);
+        assert_eq!(to_json(&value).unwrap(), serde_json::to_string(&value).unwrap());
     }
     check(1);
     check(-1_i128);
+    check(1_u128);
     check(1.5);
+    check(1.5_f32);
+    check((1_u8, 1_u16, 1_u32, 1_u64, -1_i8, -1_i16, -1_i32, -1_i64));
     check(true);
     check('1');
+    check("1");
+    check("{\"admin\":true}");
+    check("not JSON");
     check(());
     check(None::<&str>);
     check(Some("1"));
@@ -533,31 +543,118 @@ fn a_fragment_is_one_string() {
     check(BTreeMap::from([("a", 1)]));
     check(Ok::<_, ()>(1));
     check(format_args!("1"));
-    check(Newtype("1"));
-    // It is a string, but not JSON.
-    assert_eq!(refused(&Newtype("one")).0, EncodeErrorKind::Rule(FaultKind::InvalidLiteral));
+    check(Namesake("1"));
+    check(by!(|serializer| serializer.serialize_bytes(b"1")));
+    check(by!(|serializer| serializer.serialize_unit_struct("1")));
+    check(by!(|serializer| serializer.serialize_unit_variant("1", 0, "1")));
+    check(by!(|serializer| serializer.serialize_tuple_variant("1", 0, "1", 0)?.end()));
+    check(by!(|serializer| serializer.serialize_newtype_struct("1", "1")));
+    assert_eq!(to_json(&Namesake(Stand("[ 1 ]"))).unwrap(), "[ 1 ]");
+    assert_eq!(to_json(&Namesake((Stand("[ 1 ]"), "1"))).unwrap(), r#"[[ 1 ],"1"]"#);
 }
 
+/// A value that others are serialized during, or that makes an offer to somebody else.
 #[test]
-fn nobody_answers_a_question_of_another_time() {
-    let question = ask_for_fragment();
-    assert!(fragment_was_asked() && !fragment_was_asked());
-    drop(question);
-    struct Panics;
-    impl Serialize for Panics {
+fn an_offer_is_for_one_serializer() {
+    struct Inner(fn() -> String);
+    impl Serialize for Inner {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            struct Inner;
-            impl Serialize for Inner {
-                fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-                    panic!("on purpose")
-                }
-            }
-            serializer.serialize_newtype_struct(RAW_FRAGMENT, &Inner)
+            assert_eq!(fragment::is_welcome(&serializer), serializer.is_human_readable());
+            serializer.serialize_str(&(self.0)())
         }
     }
-    assert!(catch_unwind(|| to_json(&Panics)).is_err());
-    assert!(!fragment_was_asked());
-    assert_eq!(serde_json::to_string(&Stand("[1]")).unwrap(), "[1]");
+    // What is serialized in between goes to its own serializer, as a value.
+    let json = to_json(&Namesake(Inner(|| serde_json::to_string(&Stand("[1]")).unwrap()))).unwrap();
+    assert_eq!(json, r#""[1]""#);
+    let json = to_json(&Namesake(Inner(|| to_json(&Stand("[ 1]")).unwrap()))).unwrap();
+    assert_eq!(json, r#""[ 1]""#);
+    // A copy of the text that was offered isn't that text.
+    struct Copies;
+    impl Serialize for Copies {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            assert!(fragment::is_welcome(&serializer));
+            let _ = fragment::pass("[1]", serde_json::value::Serializer);
+            serializer.serialize_str(&String::from("[1]"))
+        }
+    }
+    assert_eq!(refused(&Namesake(Copies)).2, "raw JSON was changed on its way to the encoder");
+    assert_eq!(refused(&(1, Namesake(Copies))).0, EncodeErrorKind::Serialize);
+}
+
+/// Neither a panic nor an error leaves anything behind.
+#[test]
+fn an_offer_is_for_one_time() {
+    struct Fails(bool);
+    impl Serialize for Fails {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            assert!(fragment::is_welcome(&serializer));
+            let _ = fragment::pass("[1]", serde_json::value::Serializer);
+            assert!(!self.0, "on purpose");
+            Err(serde::ser::Error::custom("on purpose"))
+        }
+    }
+    for panics in [true, false] {
+        assert!(!catch_unwind(|| to_json(&Namesake(Fails(panics)))).is_ok_and(|done| done.is_ok()));
+        assert_eq!(serde_json::to_string(&Stand("[1]")).unwrap(), "[1]");
+        assert_eq!(to_json(&Namesake("[1]")).unwrap(), r#""[1]""#);
+        assert_eq!(to_json(&Stand("[ 1]")).unwrap(), "[ 1]");
+    }
+}
+
+/// Newtypes by the names that spell numbers.
+#[test]
+fn numbers_are_spelled_only_with_their_values() {
+    struct Spelled<'t, T>(&'static [&'static str], &'t T);
+    impl<T: Serialize> Serialize for Spelled<'_, T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0.split_first() {
+                Some((name, rest)) => serializer.serialize_newtype_struct(name, &Spelled(rest, self.1)),
+                None => self.1.serialize(serializer),
+            }
+        }
+    }
+    const ONE: &str = "$wireline::Number:1";
+    const ZERO: &str = "$wireline::Number:0";
+    const POINT: &str = "$wireline::Number:.";
+    fn check(names: &'static [&'static str], value: impl Serialize, expected: &str) {
+        let value = Spelled(names, &value);
+        assert_eq!(to_json(&(1, &value)).unwrap(), format!("[1,{expected}]"));
+        // As a key, which is refused unless it is a scalar.
+        let map = Mapped(&value);
+        match serde_json::to_string(&map) {
+            Ok(_) => assert_eq!(to_json(&map).unwrap(), format!("{{\"{}\":1}}", expected.trim_matches('"'))),
+            Err(_) => assert_eq!(refused(&map).2, "key must be a string"),
+        }
+    }
+    struct Mapped<T>(T);
+    impl<T: Serialize> Serialize for Mapped<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map([(&self.0, 1)])
+        }
+    }
+    check(&[ONE, POINT, ZERO], 1.0, "1.0");
+    check(&[ONE, POINT, ZERO, ZERO], 1.0, "1.00");
+    check(&[ONE, POINT, ZERO, ZERO], 1_u64, "1.00");
+    check(&[ONE, POINT, ZERO, ZERO], 1_i64, "1.00");
+    check(&[ONE, POINT, ZERO, ZERO], 1_i128, "1.00");
+    // Another value counts, not its spelling.
+    check(&[ONE, POINT, ZERO, ZERO], 2.0, "2.0");
+    check(&[ONE, POINT, ZERO, ZERO], 2, "2");
+    check(&[ONE, POINT], 1.0, "1.0");
+    check(&[POINT, ONE], 0.1, "0.1");
+    check(&[ONE, ZERO], "10", "\"10\"");
+    check(&[ONE], true, "true");
+    check(&[ONE, "other", ZERO], 10, "10");
+    check(&[ONE], (), "null");
+    check(&[ONE], [1], "[1]");
+    check(&[ONE], Namesake("1"), "\"1\"");
+    assert_eq!(refused(&Spelled(&[ONE], &f64::NAN)).0, EncodeErrorKind::NonFiniteFloat);
+    for names in [&[ONE; 65][..], &["$wireline::Number:…"]] {
+        let names = names.to_vec().leak();
+        let reason = "serde can't buffer a number of more than 64 characters exactly";
+        assert_eq!(refused(&Spelled(names, &1.0)).2, reason);
+        assert_eq!(refused(&Mapped(Spelled(names, &1.0))).2, reason);
+    }
 }
 
 /// Names of fields are checked by a loop of their own.

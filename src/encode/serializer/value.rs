@@ -8,10 +8,12 @@ use serde_json::Error;
 use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::compound::{Fields, Map, Seq, VariantFields, VariantSeq};
-use super::fragment::{self, Claim};
+use super::fragment::Claim;
+use super::offered::Offered;
+use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
 use crate::json::escape::{Cursor, Full};
-use crate::json::{RAW_FRAGMENT, ask_for_fragment};
+use crate::json::{RAW_FRAGMENT, fragment, spelling};
 
 /// Where a value goes: at the end of the output, after a comma if one is due.
 ///
@@ -30,7 +32,7 @@ impl<'w, 'b> Place<'w, 'b> {
 
     /// The writer, after the comma.
     #[inline(always)]
-    fn writer(self) -> Result<&'w mut Writer<'b>, Error> {
+    pub(super) fn writer(self) -> Result<&'w mut Writer<'b>, Error> {
         if self.comma {
             self.writer.put([b","])?;
         }
@@ -132,8 +134,11 @@ impl<'w, 'b> Serializer for Place<'w, 'b> {
     #[inline(always)]
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Done {
         if name == RAW_FRAGMENT {
-            let _question = ask_for_fragment();
-            return value.serialize(fragment::Fragment::new(self.writer()?, Claim::Value));
+            fragment::begin();
+            return value.serialize(Offered(self));
+        }
+        if let Some(clue) = spelling::clue(name) {
+            return Spelt::start(self, clue, value);
         }
         value.serialize(self)
     }
@@ -214,6 +219,16 @@ impl<'w, 'b> Serializer for Place<'w, 'b> {
         writer.put([b"\""])?;
         writer.display(value)?;
         writer.put([b"\""])
+    }
+}
+
+impl Destination for Place<'_, '_> {
+    fn number(self, text: &str) -> Done {
+        self.writer()?.put([text.as_bytes()])
+    }
+
+    fn refuse(self, reason: &'static str) -> Error {
+        self.writer.fail(Cause::Serialize, reason)
     }
 }
 

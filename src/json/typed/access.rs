@@ -130,7 +130,7 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Unread> {
         match name == RAW_VALUE {
-            true => self.deserializer.noting(|_| Err(Unread)),
+            true => self.deserializer.noting(|this| visitor.visit_map(RawValue::new(this.skip()?))),
             false => visitor.visit_newtype_struct(self),
         }
     }

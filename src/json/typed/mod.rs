@@ -12,13 +12,11 @@ use serde::de::{self, Deserialize, Visitor};
 
 use self::access::{Elements, Members, RawValue, UnitVariant, Variant};
 use self::text::Text;
+use super::fragment::RAW_VALUE;
 use super::walk::Cursor;
 
 /// As deep as serde_json goes.
 const DEPTH: u8 = 127;
-
-/// How serde_json's `RawValue` asks for a text as it is.
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// The value of `json`, a JSON text, or [`Unread`] if serde_json should decode it, and knows why.
 ///
