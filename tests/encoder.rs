@@ -1048,3 +1048,109 @@ fn one_shots() {
     let error = line_text(&Rules::mcp(), |e| e.error(None, &RpcError::new(1, "m"))).unwrap();
     assert_eq!(error, r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#);
 }
+
+/// A payload as an encoder writes it.
+fn params<T: Serialize>(payload: &T) -> Result<String, EncodeError> {
+    let line = to_line(&Rules::json_rpc(), |encoder| encoder.notification("m", payload))?;
+    let line = std::str::from_utf8(line.as_bytes()).unwrap();
+    let params = line.strip_prefix(r#"{"jsonrpc":"2.0","method":"m","params":"#).and_then(|it| it.strip_suffix("}\n"));
+    Ok(params.unwrap().to_owned())
+}
+
+#[derive(Serialize)]
+enum External<T> {
+    Newtype(T),
+    Tuple(T, u8),
+    Struct { id: T },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "t")]
+enum Internal<T> {
+    Newtype(T),
+    Struct { id: T },
+}
+
+#[derive(Serialize)]
+struct Flat<T> {
+    #[serde(flatten)]
+    inner: T,
+}
+
+/// serde buffers the contents of some of these. Strings stay strings, and numbers keep their spelling.
+#[test]
+fn what_serde_buffers_stays_the_same() {
+    fn check<T: Serialize + Clone>(value: T, json: &str) {
+        use External::{Newtype, Struct, Tuple};
+        let flat = |inner| params(&Flat { inner }).unwrap();
+        assert_eq!(flat(Newtype(value.clone())), format!(r#"{{"Newtype":{json}}}"#));
+        assert_eq!(flat(Tuple(value.clone(), 1)), format!(r#"{{"Tuple":[{json},1]}}"#));
+        assert_eq!(flat(Struct { id: value.clone() }), format!(r#"{{"Struct":{{"id":{json}}}}}"#));
+        let internal = |inner| params(&Internal::Newtype(inner)).unwrap();
+        assert_eq!(internal(Newtype(value.clone())), format!(r#"{{"t":"Newtype","Newtype":{json}}}"#));
+        assert_eq!(internal(Tuple(value.clone(), 1)), format!(r#"{{"t":"Newtype","Tuple":[{json},1]}}"#));
+        assert_eq!(internal(Struct { id: value.clone() }), format!(r#"{{"t":"Newtype","Struct":{{"id":{json}}}}}"#));
+        assert_eq!(
+            params(&Internal::Struct { id: value.clone() }).unwrap(),
+            format!(r#"{{"t":"Struct","id":{json}}}"#)
+        );
+    }
+    for text in ["1", "null", "[1]", "{\"admin\":true}", "\"", "", "not JSON", "$wireline::RawJson"] {
+        check(Id::from(text), &json!(text).to_string());
+        check(RawJson::from_bytes(json!(text).to_string().into()).unwrap(), &json!(text).to_string());
+    }
+    for text in ["null", "0", "-0", "1.50", "1e2", "9007199254740993.0", "-1.0E-3", "18446744073709551615"] {
+        check(Id::parse(text).unwrap(), text);
+        check(RawJson::parse(text.as_bytes()).unwrap(), text);
+    }
+    for text in ["true", "12345678901234567890123", r#"{"n":12345678901234567890123,"p":[1.10,-0,{"a":"1"}]}"#] {
+        check(RawJson::parse(text.as_bytes()).unwrap(), text);
+    }
+}
+
+#[test]
+fn flattened_raw_json_keeps_its_numbers() {
+    let json = r#"{"n":12345678901234567890123,"p":1.10,"deep":{"q":[1.0e5, 1e400]}}"#;
+    let raw = RawJson::parse(json.as_bytes()).unwrap();
+    assert_eq!(params(&Flat { inner: &raw }).unwrap(), json);
+    let tagged = params(&Internal::Newtype(&raw)).unwrap();
+    assert_eq!(tagged, json.replacen('{', r#"{"t":"Newtype","#, 1));
+}
+
+/// The reasons for which a buffered value is refused. None has been sent as something else.
+#[test]
+fn what_serde_cannot_buffer_is_refused() {
+    fn reason<T: Serialize>(value: T) -> String {
+        let error = params(&Flat { inner: External::Struct { id: value } }).unwrap_err();
+        assert_eq!(error.kind(), EncodeErrorKind::Serialize);
+        std::error::Error::source(&error).unwrap().to_string()
+    }
+    let raw = |json: &str| RawJson::from_bytes(json.to_owned().into()).unwrap();
+    assert_eq!(reason(raw("[1e400]")), "number out of range");
+    let long = format!("0.{}", "1".repeat(63));
+    assert_eq!(reason(raw(&long)), "serde can't buffer a number of more than 64 characters exactly");
+    assert_eq!(reason(raw(r#""\ud800""#)), "string contains a lone surrogate escape");
+    assert_eq!(reason(raw(&("[".repeat(128) + &"]".repeat(128)))), "recursion limit exceeded");
+    assert_eq!(reason(Id::parse("0.12345678901234567890123").unwrap()), "number can't be expressed exactly");
+    assert_eq!(reason(Id::parse("1e400").unwrap()), "number can't be expressed exactly");
+}
+
+/// Other serializers never get another id.
+#[test]
+fn an_id_is_the_same_elsewhere() {
+    for (id, expected) in [
+        ("9007199254740993.0", "9007199254740993"),
+        ("-9007199254740993.0", "-9007199254740993"),
+        ("1.50", "1.5"),
+        ("-0", "-0.0"),
+        ("1e2", "100.0"),
+        ("12345678901234567890123", "12345678901234567890123"),
+    ] {
+        assert_eq!(serde_json::to_string(&Id::parse(id).unwrap()).unwrap(), expected);
+        assert_eq!(Id::parse(expected), Id::parse(id));
+    }
+    for id in ["0.12345678901234567890123", "1e400", "1e-400"] {
+        let error = serde_json::to_string(&Id::parse(id).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "number can't be expressed exactly");
+    }
+}

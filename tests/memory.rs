@@ -3,7 +3,7 @@
 mod common;
 
 use allocation_counter::measure;
-use wireline::{Decoder, Encoder, Frame, Id, Message, RpcError, Rules};
+use wireline::{Decoder, Encoder, Frame, Id, Message, RawJson, RpcError, Rules};
 
 /// Ten messages of all kinds.
 fn mixed() -> Vec<u8> {
@@ -351,6 +351,30 @@ fn nothing_is_allocated_to_encode_into_room_that_is_there() {
         // Room for an error besides a short result may have to be made once.
         assert!(info.count_total <= 1, "{} allocations for {len} bytes of text", info.count_total);
     }
+}
+
+/// Their text is written as it is.
+#[test]
+fn nothing_is_allocated_for_ids_and_raw_json_in_a_payload() {
+    #[derive(serde::Serialize)]
+    struct Payload<'a> {
+        request_id: Id<'a>,
+        arguments: RawJson<'a>,
+    }
+    let arguments = format!(r#"{{"x": 1.50, "text": "{}"}}"#, "x".repeat(100));
+    let payload = Payload {
+        request_id: Id::parse("12345678901234567890123").unwrap(),
+        arguments: RawJson::parse(arguments.as_bytes()).unwrap(),
+    };
+    let mut encoder = Encoder::new(Rules::mcp());
+    encoder.notification("m", &payload).unwrap();
+    let info = measure(|| {
+        for _ in 0..100 {
+            encoder.clear();
+            encoder.notification("m", &payload).unwrap();
+        }
+    });
+    assert_eq!(info.count_total, 0);
 }
 
 /// Room is reserved for the text and a vector or two, not for the escapes that might be needed.

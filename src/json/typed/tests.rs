@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Unread;
 use crate::json::walk;
+use crate::message::{Id, RawJson};
 
 fn from_json<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, Unread> {
     super::from_json(json, &mut Vec::new())
@@ -157,6 +158,10 @@ fn check_all(json: &str) {
     check::<Raw>(json, Always);
     check::<Vec<Raw>>(json, Always);
     check::<BTreeMap<String, Raw>>(json, Always);
+    check::<RawJson<'static>>(json, Always);
+    check::<Vec<RawJson<'static>>>(json, Always);
+    check::<Option<Id<'static>>>(json, Always);
+    check::<HashMap<Id<'static>, Id<'static>>>(json, Always);
     check::<Bytes>(json, Sometimes);
     // Types that don't mind errors are always left to serde_json when there is one.
     check::<Vec<OrDefault<u8>>>(json, Sometimes);
