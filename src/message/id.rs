@@ -39,10 +39,14 @@ use crate::json::{self, Decimal, ShortText, string};
 /// let line = to_line(&Rules::mcp(), |encoder| encoder.notification("notifications/cancelled", &cancelled))?;
 /// assert!(line.as_bytes().ends_with(b"\"params\":{\"requestId\":1.50}}\n"));
 ///
-/// let read: Cancelled = serde_json::from_str(r#"{"requestId":"a"}"#)?;
-/// assert_eq!(read.request_id, Id::from("a"));
+/// let read: Cancelled = serde_json::from_str(r#"{"requestId":1.50}"#)?;
+/// assert_eq!(read.request_id.as_json(), "1.50");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Any other serializer gets the same id, maybe spelled differently (`1.5`), or an error if it is a number that serde
+/// can't express exactly. An encoder also gets ids with their exact spelling if serde has buffered them, as it does in
+/// some flattened and internally tagged types, unless the number has more than 64 characters or serde can't express it.
 #[derive(Clone)]
 pub struct Id<'a> {
     /// A JSON string without lone surrogate escapes, a number or `null`.

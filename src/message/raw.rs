@@ -36,20 +36,27 @@ use super::typed::from_checked;
 /// ```
 ///
 /// It can be part of your own types. An [`Encoder`](crate::Encoder) writes it verbatim; other serializers get its
-/// values:
+/// values, numbers as serde_json would read them:
 ///
 /// ```
 /// use wireline::{RawJson, Rules, to_line};
 ///
-/// #[derive(serde::Serialize)]
+/// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Call<'a> { name: &'a str, arguments: RawJson<'a> }
 ///
 /// let call = Call { name: "sqrt", arguments: RawJson::parse(br#"{"x": 2.00}"#)? };
 /// let line = to_line(&Rules::mcp(), |encoder| encoder.notification("note", &call))?;
 /// assert!(line.as_bytes().ends_with(b"{\"name\":\"sqrt\",\"arguments\":{\"x\": 2.00}}}\n"));
 /// assert_eq!(serde_json::to_string(&call)?, r#"{"name":"sqrt","arguments":{"x":2.0}}"#);
+///
+/// let read: Call = serde_json::from_str(r#"{"name":"sqrt","arguments":{"x": 2.00}}"#)?;
+/// assert_eq!(read.arguments, call.arguments);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// serde passes a flattened or internally tagged value on in parts, or buffers it. An encoder then still gets each number
+/// as it is spelled. What serde can't pass on makes the encoder refuse the message: in a buffer, a number beyond the range
+/// of `f64` or of more than 64 characters, a lone surrogate escape, and more than 127 open brackets.
 #[derive(Clone)]
 pub struct RawJson<'a> {
     /// Without white space around it.
