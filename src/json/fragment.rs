@@ -11,13 +11,15 @@
 //! says yes
 //!                            <-   notes the address of its text, and passes it to serialize_str
 //! takes this text verbatim,
-//! and any other as a string
+//! and refuses any other
 //! ```
 //!
-//! `is_human_readable` is the only method that a value can call without giving its serializer away. A buffer, such as
+//! Without an offer, a string is a string.
+//!
+//! `is_human_readable` is the only method that a value can call without giving up its serializer. A buffer, such as
 //! serde's own for flattened and tagged types, has a serializer of its own, which doesn't say yes. The inner value then
-//! serializes what its text says, and that is what comes out of the buffer: under the same name, but without an offer. A
-//! type that somebody else has given this name makes no offer either.
+//! serializes what its text says, and that is what comes out of the buffer: under the same name, but without an offer.
+//! Other types of that name make no offer either.
 
 use std::cell::Cell;
 

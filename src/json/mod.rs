@@ -8,7 +8,7 @@
 //! | `explain` | what's wrong with a text, and where? Byte by byte |
 //! | `escape/` | which bytes of a string must be escaped? And where to write them, 64 bytes at a time |
 //! | `fragment` | how does a text get through serde as it is spelled? |
-//! | `spelling` | the same for a number that somebody buffers |
+//! | `spelling` | how does a number get through a buffer as it is spelled? |
 //! | `transcode` | what does a text say to a serializer that can't take it as it is spelled? |
 //! | `kernel` | which CPU-specific implementation runs? |
 //! | `swar` | the same for a few bytes, eight at a time: where does a short string or number end? |
