@@ -72,34 +72,14 @@ pub(crate) enum Until {
 /// Wakers to wake, or to drop, once the lock is released.
 #[derive(Default)]
 pub(super) struct Wakes {
-    pub(super) due: Few,
-    pub(super) unneeded: Few,
-}
-
-/// A list that is usually empty or has one element, which needs no allocation.
-#[derive(Default)]
-pub(super) struct Few {
-    first: Option<Waker>,
-    others: Vec<Waker>,
-}
-
-impl Few {
-    pub(super) fn extend(&mut self, waker: Option<Waker>) {
-        let Some(waker) = waker else { return };
-        match self.first {
-            None => self.first = Some(waker),
-            Some(_) => self.others.push(waker),
-        }
-    }
+    pub(super) due: Vec<Waker>,
+    pub(super) unneeded: Vec<Waker>,
 }
 
 impl Drop for Wakes {
     #[inline]
     fn drop(&mut self) {
-        if let Some(first) = self.due.first.take() {
-            first.wake();
-            self.due.others.drain(..).for_each(Waker::wake);
-        }
+        self.due.drain(..).for_each(Waker::wake);
     }
 }
 
