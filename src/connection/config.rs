@@ -46,11 +46,12 @@ impl Config {
 
     /// How many bytes may wait to be written.
     ///
-    /// Above this, new requests and notifications wait, and nothing more is read from the peer. Answers are always
-    /// queued, so memory is bounded by the backlog and one answer for each request in flight.
+    /// Above this, new requests and notifications wait. Answers are always queued, but if those alone exceed it,
+    /// nothing more is read from the peer. So memory is bounded by twice the backlog, one message of each sender, and
+    /// one answer for each request in flight.
     ///
-    /// While a request to the peer is in flight, reading goes on up to 64 times the backlog (and at least 1 MiB):
-    /// otherwise two peers, each waiting for the other to read, would wait forever.
+    /// While a request to the peer is in flight, reading goes on until 64 times the backlog (and at least 1 MiB) is
+    /// kept: otherwise two peers, each waiting for the other to read, would wait forever.
     #[must_use]
     pub fn backlog(mut self, bytes: usize) -> Self {
         self.backlog = bytes;

@@ -4,7 +4,7 @@
 //! flight finds every answer in the queue.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -22,6 +22,14 @@ use super::ticket::{Body, encode_answer};
 /// The least that may be queued before reading pauses although a response is awaited.
 const LEAST_CEILING: usize = 1 << 20;
 
+/// Few enough bytes are kept to go on reading.
+const GO_ON: u8 = 0;
+/// The peer doesn't read its answers. Reading goes on only while a response is awaited: otherwise two peers, each with
+/// answers for the other, would wait forever.
+const UNLESS_AWAITING: u8 = 1;
+/// So many bytes are kept that reading pauses in any case.
+const PAUSE: u8 = 2;
+
 /// The memory that bodies of settled requests may keep for the next ones.
 const SPARE_BYTES: usize = 128 << 10;
 
@@ -33,6 +41,8 @@ pub(crate) struct Link {
     limits: Limits,
     /// How many bytes are queued, readable without the lock.
     level: AtomicUsize,
+    /// Whether to pause reading, readable without the lock: one of [`GO_ON`], [`UNLESS_AWAITING`] and [`PAUSE`].
+    pause: AtomicU8,
     /// Counts what may have stopped a request, so that a ticket needn't look it up each time it is asked.
     stops: AtomicU64,
     /// Counts writes, to notice a peer that has stopped reading.
@@ -119,6 +129,7 @@ impl Drop for Locked<'_> {
         let state = &mut **state;
         state.queue.add_waiting(link.backlog, wakes);
         link.level.store(state.queue.level(), Ordering::Relaxed);
+        link.pause.store(link.pause_of(&state.queue), Ordering::Relaxed);
         if state.writer.is_some() && state.has_news_for_writer() {
             wakes.due.extend(state.writer.take());
         }
@@ -157,6 +168,7 @@ impl Link {
             ceiling: config.backlog.saturating_mul(64).max(LEAST_CEILING),
             limits: Limits::new(&rules, config.backlog),
             level: AtomicUsize::new(0),
+            pause: AtomicU8::new(GO_ON),
             stops: AtomicU64::new(0),
             progress: AtomicU64::new(0),
             calls: AtomicUsize::new(0),
@@ -188,21 +200,35 @@ impl Link {
     /// Whether so much is queued that nothing more should be read.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        let level = self.level();
-        level > self.backlog && self.is_too_much(level)
+        let pause = self.pause.load(Ordering::Relaxed);
+        pause != GO_ON && self.is_paused(pause)
     }
 
     #[cold]
-    fn is_too_much(&self, level: usize) -> bool {
-        level > self.ceiling || self.calls.load(Ordering::Relaxed) == 0
+    fn is_paused(&self, pause: u8) -> bool {
+        pause == PAUSE || self.calls.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether reading should pause. What senders have queued doesn't count below the ceiling: they wait when there is
+    /// no room, and if reading waited as well, two peers that send to each other would wait forever.
+    #[inline]
+    fn pause_of(&self, queue: &Queue) -> u8 {
+        match () {
+            () if queue.kept() <= self.backlog => GO_ON,
+            () if queue.kept() > self.ceiling => PAUSE,
+            () if queue.answers() > self.backlog => UNLESS_AWAITING,
+            () => GO_ON,
+        }
     }
 
     fn is_reached(&self, until: Until, state: &State) -> bool {
-        let level = state.queue.level();
         match until {
             Until::Unawaited => self.calls.load(Ordering::Relaxed) == 0,
             _ if state.queue.is_broken() => true,
-            Until::Room => level <= self.backlog || !self.is_too_much(level),
+            Until::Room => match self.pause_of(&state.queue) {
+                GO_ON => true,
+                pause => !self.is_paused(pause),
+            },
             Until::Idle => state.in_flight.len() == 0,
             Until::Closed => state.queue.is_closed(),
         }
@@ -422,7 +448,7 @@ impl Link {
         let is_first = before == 0 && after > 0;
         let is_last = before > 0 && after == 0;
         // It may go on, since a response is awaited; or end, since none is.
-        is_first && self.level() > self.backlog || is_last && self.is_broken()
+        is_first && self.pause.load(Ordering::Relaxed) != GO_ON || is_last && self.is_broken()
     }
 
     /// Wakes the reader if it waits for something that has changed.

@@ -197,7 +197,7 @@ impl<T> Shared<T> {
         let params = Cancel { member: &cancellation.id[1..], id };
         let mut line = BytesMut::new();
         if Encoder::append_to(&mut line, self.rules).notification(cancellation.method, &params).is_ok() {
-            self.link.lock().queue.put(&mut line);
+            self.link.lock().queue.push(&mut line);
         }
     }
 

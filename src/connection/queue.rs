@@ -27,8 +27,12 @@ pub(super) struct Queue {
     lines: BytesMut,
     /// How many bytes were taken for writing and aren't written yet.
     taken: usize,
-    /// Lines that wait for room, by turn.
+    /// How many bytes of `lines`, and of those that were taken, are answers.
+    answers: usize,
+    taken_answers: usize,
+    /// Lines that wait for room, by turn, and how many bytes they have.
     waiting: BTreeMap<u64, Waiting>,
+    waiting_bytes: usize,
     next_turn: u64,
     streak: u32,
     fate: Fate,
@@ -69,6 +73,18 @@ impl Queue {
         self.lines.len() + self.taken
     }
 
+    /// How many bytes of answers are queued or being written, at most.
+    #[inline]
+    pub(super) fn answers(&self) -> usize {
+        self.answers + self.taken_answers
+    }
+
+    /// How many bytes are kept: queued, being written, or waiting for room.
+    #[inline]
+    pub(super) fn kept(&self) -> usize {
+        self.level() + self.waiting_bytes
+    }
+
     /// Whether there is nothing left to write.
     pub(super) fn is_empty(&self) -> bool {
         self.level() == 0 && self.waiting.is_empty()
@@ -101,6 +117,15 @@ impl Queue {
     /// Adds an answer, whatever is queued. Leaves a buffer to use again.
     #[inline]
     pub(super) fn put(&mut self, line: &mut BytesMut) {
+        if self.is_written() {
+            self.answers += line.len();
+            self.push(line);
+        }
+    }
+
+    /// Adds a line that isn't an answer, whatever is queued.
+    #[inline]
+    pub(super) fn push(&mut self, line: &mut BytesMut) {
         if !self.is_written() {
             return;
         }
@@ -111,9 +136,10 @@ impl Queue {
         }
     }
 
-    /// Adds a line made of parts.
+    /// Adds an answer made of parts.
     pub(super) fn put_parts(&mut self, parts: [&[u8]; 3]) {
         if self.is_written() {
+            self.answers += parts.iter().map(|part| part.len()).sum::<usize>();
             parts.iter().for_each(|part| self.lines.extend_from_slice(part));
         }
     }
@@ -128,6 +154,7 @@ impl Queue {
             Err(SendError::Full) => {
                 let turn = self.next_turn;
                 self.next_turn += 1;
+                self.waiting_bytes += line.len();
                 self.waiting.insert(turn, Waiting { line: Some(line), waker: None });
                 Ok(Place::Waiting(turn))
             }
@@ -143,7 +170,7 @@ impl Queue {
         if self.level() > backlog || !self.waiting.is_empty() {
             return Err(SendError::Full);
         }
-        self.put(line);
+        self.push(line);
         Ok(())
     }
 
@@ -156,7 +183,8 @@ impl Queue {
             && let Some((_, mut waiting)) = self.waiting.pop_first()
         {
             if let Some(line) = &mut waiting.line {
-                self.put(line);
+                self.waiting_bytes -= line.len();
+                self.push(line);
             }
             wakes.due.extend(waiting.waker);
         }
@@ -181,6 +209,8 @@ impl Queue {
     pub(super) fn withdraw(&mut self, turn: u64, wakes: &mut Wakes) -> bool {
         let waiting = self.waiting.remove(&turn);
         let is_withdrawn = waiting.is_some();
+        self.waiting_bytes -=
+            waiting.iter().filter_map(|waiting| waiting.line.as_ref()).map(BytesMut::len).sum::<usize>();
         wakes.unneeded.extend(waiting.and_then(|waiting| waiting.waker));
         is_withdrawn
     }
@@ -193,12 +223,14 @@ impl Queue {
         }
         mem::swap(written, &mut self.lines);
         self.taken = written.len();
+        self.taken_answers = mem::take(&mut self.answers);
     }
 
     /// Notes how many of the bytes that were taken aren't written yet.
     pub(super) fn set_unwritten(&mut self, bytes: usize) {
         if self.is_written() {
             self.taken = bytes;
+            self.taken_answers = self.taken_answers.min(bytes);
         }
     }
 
@@ -227,7 +259,7 @@ impl Queue {
     pub(super) fn break_off(&mut self, wakes: &mut Wakes) {
         self.fate = Fate::Broken;
         self.lines = BytesMut::new();
-        self.taken = 0;
+        (self.taken, self.answers, self.taken_answers, self.waiting_bytes) = (0, 0, 0, 0);
         for waiting in self.waiting.values_mut() {
             waiting.line = None;
             wakes.due.extend(waiting.waker.take());
