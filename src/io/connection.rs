@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, Read, Write};
+use std::pin::pin;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use serde::Serialize;
@@ -138,11 +139,11 @@ impl<R: Read> Connection<R> {
         while !self.core.is_ready() {
             let link = self.core.link();
             if link.is_full() {
-                self.wait(Until::Room)?;
+                self.wait(Until::Room, None)?;
             } else if link.is_broken() && (self.core.has_ended() || !self.core.awaits_responses()) {
                 return self.finish().map(|()| None);
             } else if self.core.has_ended() {
-                self.wait_idle();
+                self.wait_idle()?;
                 return self.finish().map(|()| None);
             } else {
                 self.read()?;
@@ -188,9 +189,13 @@ impl<R: Read> Connection<R> {
         // Its length is bounded by the limit on requests in flight, and notifications by what has been read.
         let (queue, calls) = channel::<Call<'static>>();
         let calls = Arc::new(Mutex::new(calls));
+        // Disconnected once all workers have ended.
+        let (working, workers_end) = channel::<()>();
         for _ in 0..workers.max(1) {
             let (calls, handler, report) = (Arc::clone(&calls), Arc::clone(&handler), Arc::clone(&self.report));
+            let working = working.clone();
             thread::spawn(move || {
+                let _working = working;
                 loop {
                     let next = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(call) = next else { return };
@@ -198,6 +203,8 @@ impl<R: Read> Connection<R> {
                 }
             });
         }
+        // If all workers are gone, the queue has no other end.
+        drop((calls, working));
         while let Some(event) = self.next()? {
             let call = match event {
                 Event::Request(request, ticket) => {
@@ -216,6 +223,12 @@ impl<R: Read> Connection<R> {
                 return Err(io::Error::other("the worker threads are gone"));
             }
         }
+        // Requests are answered by now, but notifications may still be handled.
+        drop(queue);
+        let _ = match self.grace {
+            None => workers_end.recv().map_err(drop),
+            Some(grace) => workers_end.recv_timeout(grace).map_err(drop),
+        };
         Ok(())
     }
 
@@ -232,21 +245,26 @@ impl<R: Read> Connection<R> {
         read.map(drop).inspect_err(|_| self.core.link().break_off())
     }
 
-    /// Waits until the peer has read enough.
-    fn wait(&self, until: Until) -> io::Result<()> {
+    /// Waits until `until` is reached. Returns false if that takes longer than `limit`.
+    fn wait(&self, until: Until, limit: Option<Duration>) -> io::Result<bool> {
         let link = self.core.link();
-        let reached = poll_fn(|cx| link.poll_until(until, cx));
-        let Some(timeout) = self.stall else {
-            block_on(reached);
-            return Ok(());
-        };
-        let mut reached = Box::pin(reached);
+        let mut reached = pin!(poll_fn(|cx| link.poll_until(until, cx)));
+        let start = Instant::now();
         loop {
-            let before = link.progress();
-            if block_on_for(reached.as_mut(), timeout).is_some() {
-                return Ok(());
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            let Some(pause) = [left, self.stall].into_iter().flatten().min() else {
+                block_on(reached);
+                return Ok(true);
+            };
+            let before = (link.progress(), link.level() > 0);
+            if block_on_for(reached.as_mut(), pause).is_some() {
+                return Ok(true);
             }
-            if link.progress() == before {
+            if left.is_some_and(|left| left <= pause) {
+                return Ok(false);
+            }
+            // There was something to write all the time.
+            if before == (link.progress(), true) {
                 link.break_off();
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer has stopped reading"));
             }
@@ -254,23 +272,17 @@ impl<R: Read> Connection<R> {
     }
 
     /// Waits until every request is answered, or answers them when the grace period is over.
-    fn wait_idle(&self) {
-        let link = self.core.link();
-        let idle = poll_fn(|cx| link.poll_until(Until::Idle, cx));
-        match self.grace {
-            None => block_on(idle),
-            Some(grace) => {
-                if block_on_for(idle, grace).is_none() {
-                    self.core.abort(&RpcError::shutting_down());
-                }
-            }
+    fn wait_idle(&self) -> io::Result<()> {
+        if !self.wait(Until::Idle, self.grace)? {
+            self.core.abort(&RpcError::shutting_down());
         }
+        Ok(())
     }
 
     /// Waits until everything is written, and closes the outgoing stream.
     fn finish(&mut self) -> io::Result<()> {
         self.core.peer().end();
-        self.wait(Until::Closed)?;
+        self.wait(Until::Closed, None)?;
         match self.writing.take() {
             Some(writing) => writing.join().unwrap_or_else(|_| Err(io::Error::other("writing has panicked"))),
             None => Ok(()),
