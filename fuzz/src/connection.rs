@@ -585,11 +585,13 @@ impl Session {
 
     /// Finds out whether a message is queued, and takes it back if it isn't.
     fn resolve(&mut self, number: u64, mut sending: Sending) {
-        // A message that is queued may be pending once, for fairness.
-        let polled = match poll(&mut sending) {
-            Poll::Pending => poll(&mut sending),
-            ready => ready,
-        };
+        // A message that is queued may be pending twice, for fairness.
+        let mut polled = poll(&mut sending);
+        for _ in 0..2 {
+            if polled.is_pending() {
+                polled = poll(&mut sending);
+            }
+        }
         match polled {
             Poll::Ready(Ok(())) => drop(self.noted.insert(number)),
             Poll::Ready(Err(error)) => {

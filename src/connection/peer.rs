@@ -250,6 +250,10 @@ impl<T> fmt::Debug for Peer<T> {
     }
 }
 
+/// How often a sender lets others have a turn. The first time, those that wait are queued; the second time, they run
+/// before this sender, so that another is the first to find room.
+const YIELDS: u8 = 2;
+
 /// A message that is queued, or waits for room in the queue.
 ///
 /// Messages that wait are queued in the order in which they were sent.
@@ -262,9 +266,8 @@ pub struct Sending {
 enum State {
     Failed(SendError),
     Waiting(u64),
-    /// Queued, but others should have a turn first.
-    Yields,
-    Queued,
+    /// Queued, but others should have a turn first, so many times.
+    Queued(u8),
 }
 
 impl Sending {
@@ -272,8 +275,8 @@ impl Sending {
         let state = match line.and_then(|line| link.lock().queue.offer(line, link.backlog)) {
             Err(error) => State::Failed(error),
             Ok(Place::Waiting(turn)) => State::Waiting(turn),
-            Ok(Place::Queued { yields: true }) => State::Yields,
-            Ok(Place::Queued { yields: false }) => State::Queued,
+            Ok(Place::Queued { yields: false }) => State::Queued(0),
+            Ok(Place::Queued { yields: true }) => State::Queued(YIELDS),
         };
         Self { link: Arc::clone(link), state }
     }
@@ -289,14 +292,14 @@ impl Sending {
 
     /// Takes back the message. Returns false if it is queued.
     pub(super) fn withdraw(&mut self) -> bool {
-        match mem::replace(&mut self.state, State::Queued) {
+        match mem::replace(&mut self.state, State::Queued(0)) {
             State::Failed(_) => true,
             State::Waiting(turn) => {
                 let mut locked = self.link.lock();
                 let (state, wakes) = locked.parts();
                 state.queue.withdraw(turn, wakes)
             }
-            State::Yields | State::Queued => false,
+            State::Queued(_) => false,
         }
     }
 }
@@ -305,10 +308,11 @@ impl Future for Sending {
     type Output = Result<(), SendError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match mem::replace(&mut self.state, State::Queued) {
-            State::Queued => Poll::Ready(Ok(())),
+        match mem::replace(&mut self.state, State::Queued(0)) {
+            State::Queued(0) => Poll::Ready(Ok(())),
             State::Failed(error) => Poll::Ready(Err(error)),
-            State::Yields => {
+            State::Queued(yields) => {
+                self.state = State::Queued(yields - 1);
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }

@@ -18,7 +18,8 @@ const KEPT: usize = 128 << 10;
 /// A line at least this long is moved to an empty queue, not copied.
 const WORTH_MOVING: usize = 4 << 10;
 
-/// After this many lines that didn't have to wait, a sender yields, so that others of its thread have a turn.
+/// After this many lines that didn't have to wait, or the last for which there was room, a sender yields, so that others
+/// of its thread have a turn.
 const STREAK: u32 = 32;
 
 #[derive(Default)]
@@ -148,8 +149,12 @@ impl Queue {
     pub(super) fn offer(&mut self, mut line: BytesMut, backlog: usize) -> Result<Place, SendError> {
         match self.add(&mut line, backlog) {
             Ok(()) => {
-                self.streak = (self.streak + 1) % STREAK;
-                Ok(Place::Queued { yields: self.streak == 0 })
+                self.streak += 1;
+                let yields = self.streak == STREAK || self.level() > backlog;
+                if yields {
+                    self.streak = 0;
+                }
+                Ok(Place::Queued { yields })
             }
             Err(SendError::Full) => {
                 let turn = self.next_turn;

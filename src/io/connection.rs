@@ -107,7 +107,8 @@ impl<R: Read> Connection<R> {
     /// Ends the connection if there is something to write, and the peer reads nothing for this long. By default, it
     /// waits forever.
     ///
-    /// The thread that writes can't be interrupted. It is left behind, and ends when its write does.
+    /// Neither a read nor a write can be interrupted. The thread that writes is left behind, and ends when its write
+    /// does. While the connection waits for the peer to send something, it doesn't notice that nothing is read.
     #[must_use]
     pub fn end_if_stalled(mut self, timeout: Duration) -> Self {
         self.stall = Some(timeout);

@@ -278,7 +278,7 @@ fn a_dropped_connection_stops_handlers_and_senders() {
     let wakes = Arc::new(Wakes::default());
     let waker = Waker::from(Arc::clone(&wakes));
     assert!(one.poll_cancelled(&mut Context::from_waker(&waker)).is_pending());
-    assert!(super::poll(&mut peer.notify("a", &()), &waker).is_ready());
+    peer.notify("a", &()).wait().unwrap();
     let mut waiting = peer.notify("b", &());
     assert!(super::poll(&mut waiting, &waker).is_pending());
     drop(connection);

@@ -237,12 +237,18 @@ fn two_peers_that_call_and_notify_each_other_go_on() {
 fn a_stalled_peer_is_left() {
     within(20, "a connection to a stalled peer", || {
         let (mut to_server, from_server, connection) = server(Config::new(Rules::json_rpc()).backlog(1000));
-        for id in 0..100 {
-            writeln!(to_server, "{}", request(&id.to_string())).unwrap();
-        }
+        // A read that waits for the peer couldn't be interrupted.
+        let sending = thread::spawn(move || {
+            for id in 0.. {
+                if writeln!(to_server, "{}", request(&id.to_string())).is_err() {
+                    break;
+                }
+            }
+        });
         let served = connection.end_if_stalled(Duration::from_millis(50)).serve(2, |_| Ok("x".repeat(100_000)));
         assert_eq!(served.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        drop((to_server, from_server));
+        sending.join().unwrap();
+        drop(from_server);
     });
     // At the end of the stream, while a handler waits for room.
     within(20, "a connection to a stalled peer", || {
