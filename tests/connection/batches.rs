@@ -201,7 +201,7 @@ fn what_does_not_fit_an_array_leaves_alone() {
     tickets.next().unwrap().respond(&json!([[[[1]]]])); // replaced
     tickets.next().unwrap().respond(&json!([[[1]]])); // only fits a line of its own
     tickets.next().unwrap().respond(&json!([[1]]));
-    assert_eq!(answers(&mut connection), "[0:-32603] 1 [2]");
+    assert_eq!(answers(&mut connection), "1 [0:-32603 2]");
 
     let mut connection: Core = Connection::new(Rules::json_rpc().max_line_len(130));
     connection.feed(&requests(0..2));
