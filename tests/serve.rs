@@ -11,7 +11,9 @@ use std::sync::Arc;
 use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use serde_json::{Value, json};
-use wireline::{Frame, Message, RpcError, Rules, connection::Call, io::serve};
+use wireline::connection::{Call, Config};
+use wireline::io::serve;
+use wireline::{Frame, Message, RpcError, Rules};
 
 /// Knows `echo`, `fail`, `panic`, `nan`, `unserializable`.
 fn handler(call: Call<'_>) -> Result<Answer, RpcError> {
@@ -294,6 +296,18 @@ fn long_answers_are_written_on_the_way() {
     serve(&line.repeat(20)[..], &mut sizes, Rules::json_rpc(), |_| Ok("x".repeat(50_000))).unwrap();
     assert_eq!(sizes.0.iter().sum::<usize>(), 20 * (50_000 + br#"{"jsonrpc":"2.0","id":1,"result":""}+"#.len()));
     assert!(sizes.0.iter().all(|&size| size < (64 << 10) + 50_100), "{:?}", sizes.0);
+}
+
+/// However little may wait to be written, all that was read is answered.
+#[test]
+fn a_small_backlog_loses_nothing() {
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n";
+    for backlog in [0, 1, 100, 1000] {
+        let mut output = Vec::new();
+        let config = Config::new(Rules::json_rpc()).backlog(backlog);
+        serve(&line.repeat(100)[..], &mut output, config, |_| Ok("x".repeat(20))).unwrap();
+        assert_eq!(output.split(|&byte| byte == b'\n').count(), 101, "a backlog of {backlog}");
+    }
 }
 
 /// A flush that a signal interrupts is repeated, and long results leave nothing behind in the answers after them.

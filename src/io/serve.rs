@@ -212,7 +212,8 @@ where
                 return true;
             }
         }
-        false
+        // With a small backlog, it isn't ready because it is full, until that is written.
+        connection.link().is_full()
     }
 
     fn serve_event(&mut self, event: Event<'_, Caller>) {
