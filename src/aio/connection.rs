@@ -530,8 +530,11 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             let bytes = self.core.pending();
             if bytes.is_empty() {
                 if self.is_dirty {
-                    ready!(target.poll_flush(cx))?;
-                    self.is_dirty = false;
+                    match ready!(target.poll_flush(cx)) {
+                        Ok(()) => self.is_dirty = false,
+                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                        Err(error) => return Poll::Ready(Err(error)),
+                    }
                 }
                 match self.core.link().poll_writable(cx) {
                     Poll::Pending => return Poll::Ready(Ok(())),
