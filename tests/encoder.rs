@@ -977,6 +977,103 @@ fn with_id_checks_the_rules_of_the_encoder() {
     assert_eq!(kind(&returned, Id::from(2), Rules::mcp()), None);
 }
 
+/// The value at the pointer and the id change, wherever they are, and nothing else.
+#[test]
+fn forward_with_changes_two_values() {
+    let members = [
+        r#""jsonrpc" :"2.0""#,
+        r#""id": @ "#,
+        r#""method":"m""#,
+        r#" "params":{"n\u0061me" : # ,"x":[1.10,{"name":2}]}"#,
+    ];
+    for order in 0..24 {
+        // The order-th permutation.
+        let (mut left, mut rest, mut line) = (members.to_vec(), order, Vec::new());
+        while !left.is_empty() {
+            let count = left.len();
+            line.push(left.remove(rest % count));
+            rest /= count;
+        }
+        let template = format!(" {{{}}} ", line.join(","));
+        for (old, new) in [(r#""a.long/name""#, json!("b")), ("1", json!({"deep": [[]]})), (r#"{"a":[]}"#, json!(null))]
+        {
+            let line = template.replace('@', "1.0").replace('#', old);
+            let Frame::Message(message) = Frame::parse(line.as_bytes(), &Rules::json_rpc()).unwrap() else { panic!() };
+            let expected = template.replace('#', &new.to_string());
+            for id in [None, Some(Id::from("\"x")), Some(Id::from(12345))] {
+                let spelled = id.as_ref().map_or("1.0", Id::as_json);
+                let forwarded =
+                    line_text(&Rules::json_rpc(), |e| e.forward_with(&message, id.as_ref(), "/params/name", &new))
+                        .unwrap();
+                assert_eq!(forwarded, expected.replace('@', spelled));
+            }
+        }
+    }
+}
+
+#[test]
+fn forward_with_refuses_what_is_ambiguous_or_against_the_rules() {
+    use EncodeErrorKind::{LineBreak, NonFiniteFloat, Pointer};
+
+    let rule = EncodeErrorKind::Rule;
+    let rules = Rules::json_rpc().max_depth(5).max_line_len(200);
+    let line = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1,{"b":2}],"c":3,"c":4,"d":{"c":5},"d":{}}}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"m","params":[1]}"#;
+    type Row = (&'static str, Option<i64>, &'static str, Value, Option<EncodeErrorKind>);
+    let rows: Vec<Row> = vec![
+        (line, Some(2), "/params/a/1/b", json!([]), None),
+        (line, Some(2), "/params/a/0", json!("x"), None),
+        (line, Some(2), "/params/a", json!(0), None),
+        (line, Some(2), "/method", json!("other"), None),
+        (line, Some(2), "/params", json!([]), None),
+        (line, Some(2), "/params", json!(1), Some(rule(FaultKind::InvalidParams))),
+        (line, Some(2), "/method", json!(1), Some(rule(FaultKind::InvalidMethod))),
+        (line, Some(2), "/jsonrpc", json!("1.0"), Some(rule(FaultKind::InvalidVersion))),
+        (line, Some(2), "/params/a/1/b", json!([[]]), Some(rule(FaultKind::TooDeep))),
+        (line, Some(2), "/params/a/0", json!("x".repeat(150)), Some(rule(FaultKind::LineTooLong))),
+        (note, Some(2), "/params/0", json!(2), Some(rule(FaultKind::MissingId))),
+        (note, None, "/params/0", json!(2), None),
+        (line, Some(2), "/params/e", json!(0), Some(Pointer)),
+        (line, Some(2), "/params/a/2", json!(0), Some(Pointer)),
+        (line, Some(2), "/params/a/01", json!(0), Some(Pointer)),
+        (line, Some(2), "/params/c", json!(0), Some(Pointer)),
+        (line, Some(2), "/params/d/c", json!(0), Some(Pointer)),
+        (line, Some(2), "params", json!({}), Some(Pointer)),
+        (line, Some(2), "", json!({}), Some(Pointer)),
+        (line, Some(2), "/id", json!(3), Some(Pointer)),
+        (line, None, "/id", json!(3), Some(Pointer)),
+        (line, None, "", json!([]), Some(Pointer)),
+    ];
+    for (line, id, pointer, value, expected) in rows {
+        let Frame::Message(message) = Frame::parse(line.as_bytes(), &rules).unwrap() else { panic!() };
+        let id = id.map(Id::from);
+        let mut encoder = Encoder::new(rules);
+        encoder.notification("before", &()).unwrap();
+        let before = encoder.as_bytes().to_vec();
+        let encoded = encoder.forward_with(&message, id.as_ref(), pointer, &value);
+        assert_eq!(encoded.err().map(|error| error.kind()), expected, "{pointer} in {line}");
+        assert_eq!(encoder.as_bytes() == before, expected.is_some());
+        // As an entry of a batch, which is one level deeper and two bytes longer.
+        let batched = to_line(&rules.max_depth(6).max_line_len(202), |e| {
+            e.batch(|batch| batch.forward_with(&message, id.as_ref(), pointer, &value))
+        });
+        assert_eq!(batched.err().map(|error| error.kind()), expected, "{pointer} in {line}");
+    }
+    let Frame::Message(message) = Frame::parse(line.as_bytes(), &rules).unwrap() else { panic!() };
+    let mut encoder = Encoder::new(rules);
+    let nan = encoder.forward_with(&message, None, "/params/a", &f64::NAN).unwrap_err();
+    assert_eq!(nan.kind(), NonFiniteFloat);
+    let broken = RawJson::parse(b"[\n]").unwrap();
+    assert_eq!(encoder.forward_with(&message, None, "/params/a", &broken).unwrap_err().kind(), LineBreak);
+    assert_eq!(Pointer.to_string(), "the pointer must lead to exactly one value");
+
+    // Line breaks between tokens become spaces, as for `forward`.
+    let body = "{\"jsonrpc\":\"2.0\",\n\"id\":1,\r\n\"method\":\"m\",\"params\":[1]}";
+    let Frame::Message(message) = Frame::parse(body.as_bytes(), &rules).unwrap() else { panic!() };
+    let forwarded = line_text(&rules, |e| e.forward_with(&message, &Id::from(2), "/params/0", "\n")).unwrap();
+    assert_eq!(forwarded, r#"{"jsonrpc":"2.0", "id":2,  "method":"m","params":["\n"]}"#);
+}
+
 /// Two clients share one server: ids are mapped in both directions, and nothing else changes.
 #[test]
 fn a_proxy_maps_ids() {

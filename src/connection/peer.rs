@@ -290,6 +290,11 @@ impl Sending {
         block_on(self)
     }
 
+    /// Whether the message waits for room in the queue.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting(turn) if self.link.lock().queue.is_waiting(turn))
+    }
+
     /// Takes back the message. Returns false if it is queued.
     pub(super) fn withdraw(&mut self) -> bool {
         match mem::replace(&mut self.state, State::Queued(0)) {

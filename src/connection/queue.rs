@@ -210,6 +210,11 @@ impl Queue {
         }
     }
 
+    /// Whether the line with this turn waits for it.
+    pub(super) fn is_waiting(&self, turn: u64) -> bool {
+        self.waiting.get(&turn).is_some_and(|waiting| waiting.line.is_some())
+    }
+
     /// Takes back a line that waits for its turn. Returns false if it is queued.
     pub(super) fn withdraw(&mut self, turn: u64, wakes: &mut Wakes) -> bool {
         let waiting = self.waiting.remove(&turn);

@@ -90,6 +90,12 @@ impl Peer<Caller> {
         self.start(|encoder, id| encoder.with_id(request, id))
     }
 
+    /// Sends another peer's request with another value at a JSON pointer, as a gateway does that renames tools;
+    /// otherwise like [`relay`](Self::relay). See [`Encoder::forward_with`].
+    pub fn relay_with(&self, request: &Request<'_>, pointer: &str, value: &(impl Serialize + ?Sized)) -> Reply<()> {
+        self.start(|encoder, id| encoder.forward_with(request, id, pointer, value))
+    }
+
     fn start<R>(
         &self,
         write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
@@ -123,6 +129,14 @@ impl<R> Reply<R> {
     #[must_use]
     pub fn id(&self) -> Option<&Id<'static>> {
         self.id.as_ref()
+    }
+
+    /// Whether the request still waits for room, because too many bytes are waiting to be written.
+    ///
+    /// A proxy that would rather refuse a request than keep it can drop the reply then: nothing was sent.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.sending.as_ref().is_some_and(Sending::is_waiting)
     }
 
     /// The whole response, for a proxy, which passes on results and errors alike.
@@ -301,5 +315,47 @@ pub(crate) fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F:
             return Some(output);
         }
         thread::park_timeout(timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())?);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Config, Connection, Event};
+    use crate::message::Rules;
+
+    /// A request from `line`, and the connection that relays it.
+    fn received(line: &str) -> (Request<'static>, Connection<Caller>) {
+        let mut clients: Connection<()> = Connection::new(Rules::mcp());
+        clients.feed(line.as_bytes());
+        let Some(Event::Request(request, _)) = clients.next_event() else { panic!() };
+        (request.into_owned(), Connection::new(Config::new(Rules::mcp()).backlog(10)))
+    }
+
+    #[test]
+    fn relays_with_another_value() {
+        let line = r#"{"id":"a", "method":"m","params":{"name":"x.y","n":1.10},"jsonrpc":"2.0"}"#.to_owned() + "\n";
+        let (request, mut server) = received(&line);
+        let reply = server.peer().relay_with(&request, "/params/name", "y");
+        let sent = line.replace("\"a\"", reply.id().unwrap().as_json()).replace("x.y", "y");
+        assert_eq!(server.pending(), sent.as_bytes());
+        let failed = server.peer().relay_with(&request, "/params/title", "y");
+        assert!(matches!(failed.wait_response(), Err(CallError::Send(SendError::Encode(_)))));
+    }
+
+    #[test]
+    fn knows_whether_it_waits() {
+        let (request, mut server) = received("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n");
+        let (first, second) = (server.peer().relay(&request), server.peer().relay(&request));
+        let third = server.peer().relay(&request);
+        assert_eq!([&first, &second, &third].map(Reply::is_waiting), [false, true, true]);
+        drop(third);
+        let written = server.pending().len();
+        server.advance(written);
+        assert!(!second.is_waiting());
+        assert_eq!(server.pending().iter().filter(|&&byte| byte == b'\n').count(), 1); // the third was taken back
+        let closed = server.peer().relay(&request);
+        drop(server);
+        assert_eq!([&first, &second, &closed].map(Reply::is_waiting), [false; 3]);
     }
 }

@@ -1,11 +1,13 @@
 //! A message while it is being written.
 
+use std::ops::Range;
+
 use bytes::BytesMut;
 use serde::Serialize;
 
 use crate::decode::Reply;
 use crate::json::escape::append_spliced;
-use crate::json::is_blank;
+use crate::json::{is_blank, pointer};
 use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
 
 use super::error::{EncodeError, EncodeErrorKind};
@@ -184,6 +186,55 @@ impl<'d> Draft<'d> {
         if line_feed { Ok(()) } else { self.check_again(envelope) }
     }
 
+    /// A message with another value at `pointer`, and with another id if there is one.
+    pub(crate) fn forward_with(
+        &mut self,
+        message: &impl AnyMessage,
+        id: Option<&Id<'_>>,
+        pointer: &str,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<(), EncodeError> {
+        let (text, envelope) = message.text_and_envelope();
+        let place = place_of(text, pointer).ok_or_else(EncodeError::pointer)?;
+        // Up to the value, from it to the end, and where the id is in one of them.
+        let (before, after) = (0..place.start, place.end..text.len());
+        let old_id = envelope.id.range();
+        match id {
+            None => self.text(&text.as_bytes()[before])?,
+            Some(_) if old_id.is_empty() => return Err(EncodeError::rule(FaultKind::MissingId, None)),
+            Some(id) => {
+                self.check_id(id.as_json(), envelope.kind)?;
+                self.spliced(text, before, &old_id, id)?;
+            }
+        }
+        serializer::append(self.out, self.bounds(), |writer| writer.value(value))?;
+        match id {
+            None => self.text(&text.as_bytes()[after])?,
+            Some(id) => self.spliced(text, after, &old_id, id)?,
+        }
+        self.check_rules()?;
+        if !envelope.is_one_line {
+            self.replace_line_breaks();
+        }
+        Ok(())
+    }
+
+    /// Writes a part of a message, with another id if the old one is in it.
+    fn spliced(
+        &mut self,
+        text: &str,
+        part: Range<usize>,
+        old_id: &Range<usize>,
+        id: &Id<'_>,
+    ) -> Result<(), EncodeError> {
+        if !(part.start <= old_id.start && old_id.end <= part.end) {
+            return self.text(&text.as_bytes()[part]);
+        }
+        self.text(&text.as_bytes()[part.start..old_id.start])?;
+        self.text(id.as_json().as_bytes())?;
+        self.text(&text.as_bytes()[old_id.end..part.end])
+    }
+
     /// Writes a whole message, and if it is a line, its line feed.
     #[inline(always)]
     fn write<R>(
@@ -290,6 +341,15 @@ fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), per
         _ => return Err(writer.refuse(start, FaultKind::InvalidParams)),
     }
     writer.put([b"}"])
+}
+
+/// Where the value at `pointer` is in a message. `None` for the message itself and its id, which `forward_with` doesn't
+/// replace, and if the pointer isn't unambiguous.
+fn place_of(text: &str, pointer: &str) -> Option<Range<usize>> {
+    let message = text.trim_start_matches([' ', '\t', '\n', '\r']);
+    let found = pointer::find_only(message, pointer).filter(|_| !pointer.is_empty() && pointer != "/id")?;
+    let start = found.as_ptr().addr() - text.as_ptr().addr();
+    Some(start..start + found.len())
 }
 
 /// `text` without the white space around it.

@@ -363,6 +363,42 @@ impl<S: Sink> Encoder<S> {
         self.append(|draft| draft.forward(message))
     }
 
+    /// Appends a message with another value at a JSON pointer, and with another id unless that is `None`, as a gateway
+    /// does.
+    ///
+    /// Everything else stays as it is, byte for byte, and isn't decoded.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Id, Message, Rules};
+    ///
+    /// let line = br#"{"id":1,"method":"tools/call","params":{"name":"files/read", "arguments":{"n":1.10}},"jsonrpc":"2.0"}"#;
+    /// let Frame::Message(Message::Request(request)) = Frame::parse(line, &Rules::mcp())? else { panic!() };
+    /// let mut encoder = Encoder::new(Rules::mcp());
+    /// encoder.forward_with(&request, &Id::from(7), "/params/name", "read")?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     concat!(
+    ///         r#"{"id":7,"method":"tools/call","params":{"name":"read", "arguments":{"n":1.10}},"jsonrpc":"2.0"}"#, "\n",
+    ///     ),
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Pointer`](crate::EncodeErrorKind::Pointer) if there is no such value, if a member on the way to it occurs twice,
+    /// or if the pointer leads to the id or to the whole message. Otherwise, the value can't be encoded, the message has
+    /// no id to replace, or the rules don't permit the result.
+    pub fn forward_with<'i>(
+        &mut self,
+        message: &impl AnyMessage,
+        id: impl Into<Option<&'i Id<'i>>>,
+        pointer: &str,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<(), EncodeError> {
+        self.append(|draft| draft.forward_with(message, id.into(), pointer, value))
+    }
+
     fn append(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
         self.sink.append(&self.rules, write)
     }

@@ -47,6 +47,10 @@ impl EncodeError {
         Self { kind: EncodeErrorKind::NotOneLine, offset: None, source: None }
     }
 
+    pub(crate) fn pointer() -> Self {
+        Self { kind: EncodeErrorKind::Pointer, offset: None, source: None }
+    }
+
     /// `kind` is [`Serialize`](EncodeErrorKind::Serialize) or [`NonFiniteFloat`](EncodeErrorKind::NonFiniteFloat).
     pub(crate) fn serialize(kind: EncodeErrorKind, offset: usize, source: serde_json::Error) -> Self {
         Self { kind, offset: Some(offset), source: Some(source) }
@@ -108,6 +112,8 @@ pub enum EncodeErrorKind {
     Rule(FaultKind),
     /// Nothing, or more than one line, was written where exactly one was expected.
     NotOneLine,
+    /// The pointer leads to no value that can be replaced, or to several.
+    Pointer,
 }
 
 impl fmt::Display for EncodeErrorKind {
@@ -118,6 +124,7 @@ impl fmt::Display for EncodeErrorKind {
             Self::LineBreak => f.write_str("message contains a line break"),
             Self::Rule(kind) => fmt::Display::fmt(kind, f),
             Self::NotOneLine => f.write_str("expected exactly one line"),
+            Self::Pointer => f.write_str("the pointer must lead to exactly one value"),
         }
     }
 }

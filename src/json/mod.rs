@@ -11,6 +11,7 @@
 //! | `spelling` | how does a number get through a buffer as it is spelled? |
 //! | `transcode` | what does a text say to a serializer that can't take it as it is spelled? |
 //! | `kernel` | which CPU-specific implementation runs? |
+//! | `pointer` | where is the value that a JSON pointer leads to? |
 //! | `swar` | the same for a few bytes, eight at a time: where does a short string or number end? |
 //! | `text` | who owns a valid text: a line, a buffer, or the value itself? |
 //! | `typed/` | what is a valid text worth, as a value of some type? |
@@ -24,6 +25,7 @@ pub(crate) mod explain;
 pub(crate) mod fragment;
 pub(crate) mod kernel;
 pub(crate) mod number;
+pub(crate) mod pointer;
 pub(crate) mod scan;
 pub(crate) mod spelling;
 pub(crate) mod string;

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use bytes::Bytes;
 use serde::de::{Deserialize, DeserializeOwned};
 
-use crate::json::{self, DEEPEST, Text, string, walk};
+use crate::json::{self, DEEPEST, Text, pointer, string};
 
 use super::fault_kind::FaultKind;
 use super::typed::from_checked;
@@ -223,25 +223,7 @@ impl<'a> RawJson<'a> {
     /// ```
     #[must_use]
     pub fn pointer(&self, pointer: &str) -> Option<Self> {
-        if pointer.is_empty() {
-            return Some(self.clone());
-        }
-        let path = pointer.strip_prefix('/')?;
-        let found = path.split('/').try_fold(self.as_json(), |value, token| match value.as_bytes().first()? {
-            b'{' => {
-                let name = match token.contains('~') {
-                    true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
-                    false => Cow::Borrowed(token),
-                };
-                Some(walk::members(value).filter(|(key, _)| string::says(key, &name)).last()?.1)
-            }
-            b'[' => {
-                let is_index = token == "0" || !token.starts_with(['0', '+']);
-                let index = token.parse().ok().filter(|_| is_index)?;
-                Some(walk::elements(value).nth(index)?.1)
-            }
-            _ => None,
-        })?;
+        let found = pointer::find(self.as_json(), pointer)?;
         let start = found.as_ptr().addr() - self.as_json().as_ptr().addr();
         Some(Self::of_json(self.json.part(start..start + found.len())))
     }
