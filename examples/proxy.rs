@@ -1,7 +1,8 @@
 //! Lets several clients share one server.
 //!
 //! ```console
-//! $ cargo build --examples && cargo run -q --example proxy -- 2 target/debug/examples/server
+//! $ cargo build --features tokio --examples
+//! $ cargo run -q --features tokio --example proxy -- 2 target/debug/examples/server
 //! listening on 127.0.0.1:40123 for 2 clients
 //! ```
 //!
@@ -14,28 +15,28 @@
 //!
 //! - If the server dies, closes its output or can't be written to, all requests in flight are answered with an error at
 //!   once, and so are those that arrive later.
-//! - If it doesn't answer within the timeout, the request is answered with an error, and a late response is dropped.
+//! - If it doesn't answer within the timeout, the request is answered with an error and cancelled at the server.
 //! - If it stops reading, up to `BACKLOG` bytes and one line wait for it. Further requests are refused at once.
 //!
-//! Each thread waits only for its own peer. A client is disconnected if it reads nothing for `STALLED`, or if more than
-//! `BACKLOG` bytes of responses are waiting for it. While it is slow, nothing more is read from it.
+//! If a client cancels a request, or disconnects, its requests are cancelled at the server. While a client doesn't read
+//! its responses, nothing is read from it, and after `STALLED` it is disconnected.
 
 use std::error::Error;
-use std::io::{self, ErrorKind, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
 
-use wireline::io::{FrameReader, FrameWriter, Progress, SendError};
-use wireline::ledger::Outbound;
-use wireline::{Batch, EncodeError, Encoder, Fault, Frame, Id, Line, Message, Request, RpcError, Rules};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use wireline::aio::{Connection, Tokio};
+use wireline::connection::{CallError, Caller, Config, Event, Lost, Peer, Reply, SendError, Ticket};
+use wireline::{RpcError, Rules};
 
 /// Requests that may be in flight at the server.
 const IN_FLIGHT: usize = 10_000;
-/// Bytes that may wait for one peer: four of the longest lines.
+/// Bytes that may wait for the server: four of the longest lines.
 const BACKLOG: usize = 64 << 20;
 /// How long a client may read nothing.
 const STALLED: Duration = Duration::from_secs(10);
@@ -43,330 +44,85 @@ const STALLED: Duration = Duration::from_secs(10);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long the server may keep running after its input was closed, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often to check for requests that have timed out, and for the server's exit.
-const TICK: Duration = Duration::from_millis(50);
 
 const USAGE: &str = "usage: proxy [--timeout SECONDS] CLIENTS COMMAND [ARG]...";
 
-fn main() -> Result<(), Box<dyn Error>> {
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1).peekable();
-    let timeout: f64 = match args.next_if(|arg| arg == "--timeout") {
-        Some(_) => args.next().ok_or(USAGE)?.parse()?,
-        None => 60.0,
+    let limit = match args.next_if(|arg| arg == "--timeout") {
+        Some(_) => Duration::try_from_secs_f64(args.next().ok_or(USAGE)?.parse()?)?,
+        None => Duration::from_secs(60),
     };
-    let clients: usize = args.next().ok_or(USAGE)?.parse()?;
+    let count: usize = args.next().ok_or(USAGE)?.parse()?;
     let mut command = Command::new(args.next().ok_or(USAGE)?);
-    let mut server = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else { unreachable!() };
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    println!("listening on {} for {clients} clients", listener.local_addr()?);
+    let mut process = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else { unreachable!() };
+    let config = Config::new(Rules::json_rpc()).calls(IN_FLIGHT).backlog(BACKLOG);
+    let (server, connection) = Connection::new(Tokio(output), Tokio(input), config);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("listening on {} for {count} clients", listener.local_addr()?);
 
-    let open = Arc::new(Open {
-        requests: Mutex::new(Some(Outbound::new(IN_FLIGHT))),
-        timeout: Duration::try_from_secs_f64(timeout)?,
-    });
-    let (to_server, writing) = Peer::new(input);
-    let to_server = Arc::new(to_server);
-    thread::spawn({
-        let open = Arc::clone(&open);
-        move || {
-            if let Ok(Err(error)) = writing.join() {
-                thread::sleep(LAST_WORDS);
-                open.server_is_gone(&format!("it takes no more input: {error}"));
-            }
+    let running = tokio::spawn(async move {
+        tokio::select! {
+            // The server's own requests are answered with "Method not found": which client could be meant?
+            ended = connection.last_words(|| sleep(LAST_WORDS)).run() => drop(ended),
+            // Usually its output has ended too, but a process that it started may hold it open.
+            () = async { drop(process.wait().await); sleep(LAST_WORDS).await } => {}
         }
+        process.wait().await
     });
-    thread::spawn({
-        let (open, to_server) = (Arc::clone(&open), Arc::downgrade(&to_server));
-        move || match from_server(output, &open, &to_server) {
-            Ok(()) => open.server_is_gone("end of its output"),
-            Err(error) => open.server_is_gone(&format!("failed to read its output: {error}")),
-        }
-    });
-    let clients = thread::spawn({
-        let open = Arc::clone(&open);
-        move || {
-            let mut threads = Vec::new();
-            for socket in listener.incoming().take(clients).flatten() {
-                let (open, to_server) = (Arc::clone(&open), Arc::clone(&to_server));
-                threads.push(thread::spawn(move || from_client(socket, &open, to_server)));
-            }
-            // With the last client, the server's input is closed.
-            drop(to_server);
-            for thread in threads {
-                if let Ok(Err(error)) = thread.join() {
-                    eprintln!("proxy: lost a client: {error}");
-                }
-            }
-        }
-    });
-    watch(&mut server, &open, &clients)?;
-    Ok(())
-}
-
-/// Answers on behalf of a slow or dead server until all clients have left. Then waits for the server to exit.
-fn watch(server: &mut Child, open: &Open, clients: &JoinHandle<()>) -> io::Result<()> {
-    let mut exited: Option<Instant> = None;
-    while !clients.is_finished() {
-        thread::sleep(TICK);
-        open.answer_expired();
-        // Usually its output has ended too, but a process that it started may hold it open.
-        match exited {
-            None => exited = server.try_wait()?.map(|_| Instant::now()),
-            Some(since) if since.elapsed() > LAST_WORDS => open.server_is_gone("it has exited"),
-            Some(_) => {}
-        }
+    let mut clients = JoinSet::new();
+    for _ in 0..count {
+        clients.spawn(serve(listener.accept().await?.0, server.clone(), limit));
     }
-    let closed = Instant::now();
-    while server.try_wait()?.is_none() {
-        if closed.elapsed() > GRACE {
-            server.kill()?;
-        }
-        thread::sleep(TICK);
+    while let Some(served) = clients.join_next().await {
+        served?.unwrap_or_else(|error| eprintln!("proxy: lost a client: {error}"));
     }
+    server.end();
+    let _ = timeout(GRACE, running).await; // a server that is still running is killed
     Ok(())
 }
 
 /// Forwards what a client sends, until it has sent its last request and got its last response.
-fn from_client(socket: TcpStream, open: &Open, to_server: Arc<Peer<ChildStdin>>) -> io::Result<()> {
-    socket.set_write_timeout(Some(STALLED))?;
-    let (peer, writing) = Peer::new(socket.try_clone()?);
-    let client = Arc::new(Client { peer, socket: socket.try_clone()? });
-    let mut frames = FrameReader::new(socket, rules());
-    let read = loop {
-        while let Some(frame) = frames.next_buffered() {
-            match frame {
-                Ok(Frame::Message(Message::Request(request))) => open.forward(&request, &client, &to_server),
-                Ok(Frame::Message(Message::Notification(note))) => {
-                    // It expects no answer, so if it can't be forwarded, there is nobody to tell.
-                    if let Err(error) = line(|encoder| encoder.forward(&note)).and_then(|line| to_server.send(&line)) {
-                        eprintln!("proxy: dropped a notification: {error}");
-                    }
-                }
-                Ok(Frame::Message(Message::Response(_))) => {} // clients get no requests, so there is nothing to answer
-                Ok(Frame::Batch(batch)) => client.refuse_batch(&batch),
-                Err(fault) => client.reply(&fault),
-            }
-        }
-        // A client that doesn't read its responses isn't read from either.
-        if let Err(error) = client.peer.flush() {
-            break Err(error);
-        }
-        match frames.fill() {
-            Ok(true) => {}
-            Ok(false) => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
-    drop(to_server);
-    drop(client);
-    // The last response drops the last handle to the client, which ends its thread and closes the connection.
-    read.and(writing.join().unwrap_or_else(|_| Err(ErrorKind::Other.into())))
-}
-
-/// Returns the server's responses to the clients that asked, until its output ends.
-fn from_server(output: ChildStdout, open: &Open, to_server: &Weak<Peer<ChildStdin>>) -> io::Result<()> {
-    let mut frames = FrameReader::new(output, rules());
-    while let Some(frame) = frames.next_frame()? {
-        match frame {
-            Ok(Frame::Message(Message::Response(response))) => {
-                if let Some(waiting) = open.take(|requests| requests.settle(&response).ok()) {
-                    waiting.answer(|encoder, id| encoder.with_id(&response, id));
+async fn serve(socket: TcpStream, server: Peer<Caller>, limit: Duration) -> io::Result<()> {
+    let (reader, writer) = socket.into_split();
+    let (_, connection) = Connection::new(Tokio(reader), Tokio(writer), Rules::json_rpc());
+    let mut connection = connection.end_if_stalled(|| sleep(STALLED));
+    while let Some(event) = connection.next().await? {
+        match event {
+            Event::Request(request, ticket) => {
+                let reply = server.relay(&request);
+                match reply.is_waiting() {
+                    true => ticket.fail(&RpcError::new(-32000, "the server is busy")),
+                    false => drop(tokio::spawn(answer(ticket, reply, limit))),
                 }
             }
-            // A broken response can't be forwarded, but there won't be another.
-            Err(fault) if fault.is_response() => {
-                if let Some(waiting) = fault.id().and_then(|id| open.take(|requests| requests.withdraw(id))) {
-                    waiting.fail(&RpcError::internal());
-                }
-            }
-            // The proxy can't know which client is meant, but the server expects an answer too.
-            Ok(Frame::Message(Message::Request(request))) => {
-                if let (Some(server), Ok(line)) =
-                    (to_server.upgrade(), line(|encoder| encoder.error(request.id(), &RpcError::method_not_found())))
-                {
-                    drop(server.send(&line));
-                }
-            }
-            Ok(_) => {}
-            Err(fault) => eprintln!("proxy: server: {fault}"),
+            Event::Notification(notification) => drop(server.forward(&notification)), // lost if the server is busy
+            _ => {}
         }
     }
     Ok(())
 }
 
-/// The requests at the server, or `None` if it is gone. Whoever takes one out of the ledger answers it.
-struct Open {
-    requests: Mutex<Option<Outbound<Waiting>>>,
-    timeout: Duration,
-}
-
-impl Open {
-    fn forward(&self, request: &Request<'_>, client: &Arc<Client>, to_server: &Peer<ChildStdin>) {
-        let waiting = Waiting { client: Arc::clone(client), id: request.id().clone().into_owned() };
-        let id = match self.issue(waiting) {
-            Ok(id) => id,
-            Err((waiting, error)) => return waiting.fail(&error),
-        };
-        let error = match line(|encoder| encoder.with_id(request, &id)).and_then(|line| to_server.send(&line)) {
-            Ok(()) => return,
-            Err(SendError::Encode(_)) => RpcError::invalid_request("the request is too long to be forwarded"),
-            Err(SendError::Full) => busy(),
-            Err(_) => gone(),
-        };
-        // `None` if it was answered in the meantime, because the server is gone.
-        if let Some(waiting) = self.take(|requests| requests.withdraw(&id)) {
-            waiting.fail(&error);
-        }
-    }
-
-    fn issue(&self, waiting: Waiting) -> Result<Id<'static>, (Waiting, RpcError)> {
-        let mut requests = lock(&self.requests);
-        let Some(requests) = &mut *requests else { return Err((waiting, gone())) };
-        let id = requests.issue(waiting).map_err(|full| (full.0, busy()))?;
-        requests.set_deadline(&id, Instant::now() + self.timeout);
-        Ok(id)
-    }
-
-    fn take(&self, take: impl FnOnce(&mut Outbound<Waiting>) -> Option<Waiting>) -> Option<Waiting> {
-        lock(&self.requests).as_mut().and_then(take)
-    }
-
-    fn answer_expired(&self) {
-        let now = Instant::now();
-        while let Some(waiting) = self.take(|requests| Some(requests.take_expired(now)?.1)) {
-            waiting.fail(&RpcError::new(-32000, "the server did not answer in time"));
-        }
-    }
-
-    fn server_is_gone(&self, why: &str) {
-        // From here on, nothing is issued.
-        let Some(mut requests) = lock(&self.requests).take() else { return };
-        eprintln!("proxy: the server is gone: {why}");
-        for (_, waiting) in requests.drain() {
-            waiting.fail(&gone());
-        }
+/// Passes on the response to one request.
+async fn answer(ticket: Ticket, reply: Reply<()>, limit: Duration) {
+    tokio::select! {
+        response = timeout(limit, reply.response()) => match response {
+            Ok(Ok(response)) => ticket.relay(&response),
+            Ok(Err(error)) => ticket.fail(&explain(&error)),
+            Err(_) => ticket.fail(&RpcError::new(-32000, "the server did not answer in time")),
+        },
+        // The client doesn't want it any more. Dropping the reply cancels the request at the server too.
+        () = ticket.cancelled() => {}
     }
 }
 
-/// A client waiting for an answer, and the id that it gave its request.
-struct Waiting {
-    client: Arc<Client>,
-    id: Id<'static>,
-}
-
-impl Waiting {
-    fn answer(self, write: impl FnOnce(&mut Encoder, &Id<'_>) -> Result<(), EncodeError>) {
-        match line(|encoder| write(encoder, &self.id)) {
-            Ok(line) => self.client.send(&line),
-            // With the client's id, the line exceeds the limit.
-            Err(_) => self.fail(&RpcError::internal()),
-        }
+fn explain(error: &CallError) -> RpcError {
+    match error {
+        CallError::Send(SendError::Encode(_)) => RpcError::invalid_request("the request is too long to be forwarded"),
+        CallError::Send(SendError::Full) => RpcError::new(-32000, "the server is busy"),
+        CallError::Lost(Lost::Faulty(_)) => RpcError::internal(), // it answered with something that isn't a response
+        _ => RpcError::new(-32000, "the server is gone"),
     }
-
-    fn fail(self, error: &RpcError) {
-        // An error with any accepted id fits the limit.
-        if let Ok(line) = line(|encoder| encoder.error(&self.id, error)) {
-            self.client.send(&line);
-        }
-    }
-}
-
-struct Client {
-    peer: Peer<TcpStream>,
-    socket: TcpStream,
-}
-
-impl Client {
-    fn send(&self, line: &Line) {
-        // If the connection is broken, the client is gone and expects nothing.
-        if let Err(SendError::Full) = self.peer.send(line) {
-            drop(self.socket.shutdown(Shutdown::Both));
-        }
-    }
-
-    fn reply(&self, fault: &Fault) {
-        if let Some(reply) = fault.reply()
-            && let Ok(line) = line(|encoder| encoder.error_reply(&reply))
-        {
-            self.send(&line);
-        }
-    }
-
-    /// Refuses each request of a batch. Forwarding them would mean collecting their responses.
-    fn refuse_batch(&self, batch: &Batch<'_>) {
-        let refusals = line(|encoder| {
-            encoder.batch(|answers| {
-                for entry in batch {
-                    match entry {
-                        Ok(Message::Request(request)) => {
-                            answers.error(request.id(), &RpcError::invalid_request("no batches here"))?;
-                        }
-                        Ok(_) => {}
-                        Err(fault) => fault.reply().map_or(Ok(()), |reply| answers.error_reply(&reply))?,
-                    }
-                }
-                Ok(())
-            })
-        });
-        // It is an error if there is nothing to answer.
-        if let Ok(line) = refusals {
-            self.send(&line);
-        }
-    }
-}
-
-/// A queue of lines, and a thread that writes them, so that senders never wait for the peer.
-struct Peer<W> {
-    lines: FrameWriter<W>,
-    wake: SyncSender<()>,
-}
-
-impl<W: Write + Send + 'static> Peer<W> {
-    /// The thread ends when the peer is dropped, with an error if the writer fails.
-    fn new(writer: W) -> (Self, JoinHandle<io::Result<()>>) {
-        // Lines are only queued, and written by `flush`.
-        let lines = FrameWriter::new(writer, rules()).backlog(BACKLOG).collect(usize::MAX);
-        let (wake, woken) = sync_channel(1);
-        let peer = Self { lines: lines.clone(), wake };
-        (peer, thread::spawn(move || woken.iter().try_for_each(|()| flush(&lines))))
-    }
-
-    fn send(&self, line: &Line) -> Result<(), SendError> {
-        let _ = self.lines.send_line(line)?;
-        // If the channel is full, the thread is about to see this line too.
-        let _ = self.wake.try_send(());
-        Ok(())
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        flush(&self.lines)
-    }
-}
-
-fn flush<W: Write>(lines: &FrameWriter<W>) -> io::Result<()> {
-    match lines.flush()? {
-        Progress::Written => Ok(()),
-        Progress::Pending => Err(ErrorKind::TimedOut.into()), // see `STALLED`
-    }
-}
-
-fn rules() -> Rules {
-    Rules::json_rpc()
-}
-
-fn line(write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>) -> Result<Line, SendError> {
-    Ok(wireline::to_line(&rules(), write)?)
-}
-
-fn busy() -> RpcError {
-    RpcError::new(-32000, "the server is busy")
-}
-
-fn gone() -> RpcError {
-    RpcError::new(-32000, "the server is gone")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

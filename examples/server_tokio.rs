@@ -68,10 +68,14 @@ async fn serve(socket: TcpStream) -> io::Result<()> {
     let shutdown = async { drop(ctrl_c().await) };
     connection
         .end_if_stalled(|| sleep(STALLED))
-        .serve_until(shutdown, || sleep(GRACE), async |call| match timeout(TIMEOUT, answer(&call)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(RpcError::new(-32000, "deadline exceeded")),
-        })
+        .serve_until(
+            shutdown,
+            || sleep(GRACE),
+            async |call| match timeout(TIMEOUT, answer(&call)).await {
+                Ok(answer) => answer,
+                Err(_) => Err(RpcError::new(-32000, "deadline exceeded")),
+            },
+        )
         .await
 }
 

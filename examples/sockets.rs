@@ -10,19 +10,19 @@
 //! serves one client of its own on each, and exits.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use wireline::io::{FrameReader, FrameWriter, Progress, serve};
-use wireline::{Frame, Id, Message, RpcError, Rules};
+use wireline::connection::Reply;
+use wireline::io::{Connection, Socket, serve};
+use wireline::{RpcError, Rules};
 
 fn main() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let server = thread::spawn(move || listener.accept().and_then(|(socket, _)| answer(&socket, &socket)));
-    let socket = TcpStream::connect(address)?;
-    println!("tcp: {} answers", ask(&socket, &socket, || socket.shutdown(Shutdown::Write))?);
-    server.join().map_err(|_| io::ErrorKind::Other)??;
+    println!("tcp: {} answers", ask(TcpStream::connect(address)?)?);
+    server.join().expect("it doesn't panic")?;
 
     #[cfg(unix)]
     over_unix_socket()?;
@@ -38,8 +38,8 @@ fn over_unix_socket() -> io::Result<()> {
     let server = thread::spawn(move || listener.accept().and_then(|(socket, _)| answer(&socket, &socket)));
     let socket = UnixStream::connect(&path)?;
     std::fs::remove_file(&path)?; // the connection stays open
-    println!("unix: {} answers", ask(&socket, &socket, || socket.shutdown(Shutdown::Write))?);
-    server.join().map_err(|_| io::ErrorKind::Other)?
+    println!("unix: {} answers", ask(socket)?);
+    server.join().expect("it doesn't panic")
 }
 
 /// The server: answers `hello` until the client closes its sending side.
@@ -50,21 +50,11 @@ fn answer(reader: impl Read, writer: impl Write) -> io::Result<()> {
     })
 }
 
-/// The client: sends its requests, closes its sending side with `no_more`, and counts the answers.
-fn ask(reader: impl Read, writer: impl Write, no_more: impl FnOnce() -> io::Result<()>) -> io::Result<usize> {
-    let requests = FrameWriter::new(writer, Rules::json_rpc());
-    for (id, name) in (1..).zip(["Ada", "Grace", "Barbara"]) {
-        let sent = requests.send(|encoder| encoder.request(&Id::from(id), "hello", &[name]));
-        assert_eq!(sent.map_err(io::Error::other)?, Progress::Written); // the socket is blocking
-    }
-    assert_eq!(requests.flush().map_err(io::Error::other)?, Progress::Written);
-    no_more()?;
-    let mut answers = FrameReader::new(reader, Rules::json_rpc());
-    let mut count = 0;
-    while let Some(frame) = answers.next_frame()? {
-        if let Ok(Frame::Message(Message::Response(response))) = frame {
-            count += usize::from(response.result().is_some());
-        }
-    }
-    Ok(count)
+/// The client: sends its requests, closes its sending side, and counts the answers.
+fn ask(socket: impl Socket) -> io::Result<usize> {
+    let (peer, connection) = Connection::over(socket, Rules::json_rpc())?;
+    let calls = ["Ada", "Grace", "Barbara"].map(|name| peer.call::<String>("hello", &[name]));
+    peer.end(); // once they are sent
+    connection.run()?;
+    Ok(calls.into_iter().map(Reply::wait).filter(Result::is_ok).count())
 }

@@ -6,24 +6,18 @@
 //! unix: 3 answers
 //! ```
 
-use std::error::Error;
+use std::io;
 
-use futures_util::{SinkExt, StreamExt};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, split};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::codec::Framed;
-use wireline::codec::Codec;
-use wireline::ledger::{Answer, Inbound};
-use wireline::{Frame, Id, Message, RpcError, Rules, to_line};
+use wireline::aio::{Connection, Tokio};
+use wireline::{RpcError, Rules};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let server = async {
-        let (socket, _) = listener.accept().await?;
-        answer(socket).await
-    };
+    let server = async { answer(listener.accept().await?.0).await };
     let client = async { ask(TcpStream::connect(address).await?).await };
     let ((), answers) = tokio::try_join!(server, client)?;
     println!("tcp: {answers} answers");
@@ -37,57 +31,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The server: answers `hello` until the client disconnects.
-async fn answer(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<(), Box<dyn Error>> {
-    let rules = Rules::json_rpc();
-    let owed = Inbound::new(rules, 1000);
-    let mut framed = Framed::new(socket, Codec::new(rules));
-    while let Some(frame) = framed.next().await {
-        let answer = match frame? {
-            Ok(Frame::Message(message)) => answer_message(&owed, &message),
-            // One array for all of its requests.
-            Ok(Frame::Batch(batch)) => Some(owed.batch(batch.iter().filter_map(|entry| match entry {
-                Ok(message) => answer_message(&owed, &message),
-                Err(fault) => fault.reply().map(|reply| owed.reply(&reply)),
-            }))),
-            // A bad line is an item, not the end of the stream.
-            Err(fault) => fault.reply().map(|reply| owed.reply(&reply)),
-        };
-        if let Some(answer) = answer {
-            framed.send(answer).await?; // fails only if the connection does
-        }
-    }
-    Ok(())
+/// The server: answers `hello` until the client closes its sending side.
+async fn answer(socket: impl AsyncRead + AsyncWrite) -> io::Result<()> {
+    let (reader, writer) = split(socket);
+    let (_, connection) = Connection::new(Tokio(reader), Tokio(writer), Rules::json_rpc());
+    connection
+        .serve(async |call| match call.method() {
+            "hello" => call.params::<[String; 1]>().map(|[name]| format!("hello, {name}")),
+            _ => Err(RpcError::method_not_found()),
+        })
+        .await
 }
 
-fn answer_message(owed: &Inbound, message: &Message<'_>) -> Option<Answer> {
-    let Message::Request(request) = message else { return None };
-    let ticket = match owed.admit(request) {
-        Ok(ticket) => ticket,
-        Err(refusal) => return Some(refusal),
-    };
-    let name = request.params().and_then(|params| params.deserialize::<[String; 1]>().ok());
-    Some(match (&*request.method(), name) {
-        ("hello", Some([name])) => ticket.respond(&format!("hello, {name}")),
-        ("hello", None) => ticket.fail(&RpcError::invalid_params("expected a name")),
-        _ => ticket.fail(&RpcError::method_not_found()),
-    })
-}
-
-/// The client: sends its requests and counts the answers.
-async fn ask(socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<usize, Box<dyn Error>> {
-    let rules = Rules::json_rpc();
-    let mut framed = Framed::new(socket, Codec::new(rules));
-    let names = ["Ada", "Grace", "Barbara"];
-    for (id, name) in (1..).zip(names) {
-        framed.send(to_line(&rules, |encoder| encoder.request(&Id::from(id), "hello", &[name]))?).await?;
-    }
+/// The client: sends its requests, closes its sending side, and counts the answers.
+async fn ask(socket: impl AsyncRead + AsyncWrite) -> io::Result<usize> {
+    let (reader, writer) = split(socket);
+    let (peer, connection) = Connection::new(Tokio(reader), Tokio(writer), Rules::json_rpc());
+    let calls = ["Ada", "Grace", "Barbara"].map(|name| peer.call::<String>("hello", &[name]));
+    peer.end(); // once they are sent
+    connection.run().await?;
     let mut count = 0;
-    while count < names.len() {
-        match framed.next().await {
-            Some(Ok(Ok(Frame::Message(Message::Response(response))))) if response.result().is_some() => count += 1,
-            other => return Err(format!("expected an answer, found {other:?}").into()),
-        }
+    for call in calls {
+        count += usize::from(call.await.is_ok());
     }
     Ok(count)
 }

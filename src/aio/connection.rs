@@ -108,18 +108,34 @@ pub struct Connection<R, W, T = Caller> {
     /// How many events may be handed out before other tasks have a turn.
     turn: u32,
     has_yielded: bool,
-    stall: Option<Stall>,
+    /// Runs while there is something to write and nothing gets written.
+    stall: Option<Limit>,
+    /// Runs while responses are awaited although nothing can be written any more.
+    last_words: Option<Limit>,
     concurrency: usize,
     report: Box<Report>,
 }
 
-/// Ends a connection whose peer has stopped reading.
-struct Stall {
+/// How long something may take.
+struct Limit {
     start: Box<dyn FnMut() -> Timer + Send>,
-    /// Runs while there is something to write and nothing gets written.
     timer: Option<Timer>,
-    /// Whether the peer has stopped reading: it won't answer either.
     is_over: bool,
+}
+
+impl Limit {
+    fn new<F: Future<Output = ()> + Send + 'static>(mut timer: impl FnMut() -> F + Send + 'static) -> Option<Self> {
+        Some(Self { start: Box::new(move || Box::pin(timer())), timer: None, is_over: false })
+    }
+
+    /// Ready when the time is over, which starts now if it isn't running.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_over {
+            ready!(self.timer.get_or_insert_with(&mut self.start).as_mut().poll(cx));
+            self.is_over = true;
+        }
+        Poll::Ready(())
+    }
 }
 
 type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -346,6 +362,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             turn: TURN,
             has_yielded: false,
             stall: None,
+            last_words: None,
             concurrency: usize::MAX,
             report: Box::new(|incident| incident.log()),
         };
@@ -366,11 +383,24 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn end_if_stalled<F>(mut self, mut timer: impl FnMut() -> F + Send + 'static) -> Self
+    pub fn end_if_stalled<F>(mut self, timer: impl FnMut() -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.stall = Some(Stall { start: Box::new(move || Box::pin(timer())), timer: None, is_over: false });
+        self.stall = Limit::new(timer);
+        self
+    }
+
+    /// Limits how long responses are awaited once the peer takes no more input: as long as `timer` takes.
+    ///
+    /// A server that has exited, or closed its stdin, may have answered before that. By default, the connection reads
+    /// until its stream ends; if that never happens, its callers wait forever.
+    #[must_use]
+    pub fn last_words<F>(mut self, timer: impl FnMut() -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.last_words = Limit::new(timer);
         self
     }
 
@@ -465,7 +495,9 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
     /// Ready when no response will come any more, after writing has failed.
     #[cold]
     fn poll_last_response(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.core.has_ended() || self.stall.as_ref().is_some_and(|stall| stall.is_over) {
+        // A peer that has stopped reading won't answer either.
+        let has_stalled = self.stall.as_ref().is_some_and(|stall| stall.is_over);
+        if self.core.has_ended() || has_stalled || self.poll_last_words(cx).is_ready() {
             return Poll::Ready(());
         }
         self.core.poll_unawaited(cx)
@@ -513,10 +545,13 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self.write_error = Some(error);
     }
 
+    fn poll_last_words(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.last_words.as_mut().map_or(Poll::Pending, |limit| limit.poll(cx))
+    }
+
     fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(Stall { start, timer, is_over }) = &mut self.stall else { return Poll::Pending };
-        ready!(timer.get_or_insert_with(start).as_mut().poll(cx));
-        *is_over = true;
+        let Some(limit) = &mut self.stall else { return Poll::Pending };
+        ready!(limit.poll(cx));
         self.fail_write(io::Error::new(ErrorKind::TimedOut, "the peer has stopped reading"));
         Poll::Ready(())
     }

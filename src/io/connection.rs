@@ -18,6 +18,7 @@ use crate::connection::{
 use crate::encode::RpcError;
 
 use super::serve::flush;
+use super::socket::{Socket, WritingSide};
 
 /// A connection over a blocking stream: a pipe, a socket, a child process.
 ///
@@ -84,9 +85,43 @@ impl Connection<io::Stdin> {
     }
 }
 
+impl<S: Socket> Connection<S> {
+    /// A connection over a socket. Its writing side is shut down when the outgoing stream [ends](Peer::end).
+    ///
+    /// ```
+    /// use std::net::{TcpListener, TcpStream};
+    /// use std::thread;
+    /// use wireline::Rules;
+    /// use wireline::io::{Connection, serve};
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let address = listener.local_addr()?;
+    /// let server = thread::spawn(move || {
+    ///     let (socket, _) = listener.accept()?;
+    ///     serve(&socket, &socket, Rules::json_rpc(), |call| call.params::<[String; 1]>())
+    /// });
+    ///
+    /// let (peer, client) = Connection::over(TcpStream::connect(address)?, Rules::json_rpc())?;
+    /// let client = thread::spawn(|| client.run());
+    /// assert_eq!(peer.call::<[String; 1]>("echo", &["hello"]).wait()?, ["hello"]);
+    /// peer.end();
+    /// server.join().unwrap()?;
+    /// client.join().unwrap()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The system has no more handles.
+    pub fn over(socket: S, config: impl Into<Config>) -> io::Result<(Peer<Caller>, Self)> {
+        let writer = WritingSide(socket.try_clone()?);
+        Ok(Self::new(socket, writer, config))
+    }
+}
+
 impl<R: Read> Connection<R> {
     /// A connection that reads from `reader`, and a handle to its other side. It starts a thread that writes to
-    /// `writer`.
+    /// `writer`, and drops it when the outgoing stream ends. For sockets, see [`over`](Self::over).
     #[must_use]
     pub fn new(reader: R, writer: impl Write + Send + 'static, config: impl Into<Config>) -> (Peer<Caller>, Self) {
         let core = connection::Connection::new(config);

@@ -8,6 +8,8 @@
 
 mod connection;
 mod serve;
+mod socket;
 
 pub use connection::Connection;
 pub use serve::{answer, answer_with, serve, serve_with};
+pub use socket::Socket;
