@@ -275,6 +275,16 @@ impl std::error::Error for CallError {
     }
 }
 
+/// For a handler that calls, so that `?` passes on the peer's error. Other failures become an internal error that says why.
+impl From<CallError> for RpcError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Rpc(error) => error,
+            error => Self::new(Self::INTERNAL_ERROR, error.to_string()),
+        }
+    }
+}
+
 /// With the kind of a [`SendError`], or [`Other`](io::ErrorKind::Other).
 impl From<CallError> for io::Error {
     fn from(error: CallError) -> Self {
@@ -341,6 +351,16 @@ mod tests {
         assert_eq!(server.pending(), sent.as_bytes());
         let failed = server.peer().relay_with(&request, "/params/title", "y");
         assert!(matches!(failed.wait_response(), Err(CallError::Send(SendError::Encode(_)))));
+    }
+
+    #[test]
+    fn becomes_an_answer() {
+        let passed_on = RpcError::from(CallError::Rpc(RpcError::new(7, "no")));
+        assert_eq!((passed_on.code(), passed_on.message()), (7, "no"));
+        let lost = RpcError::from(CallError::Lost(Lost::Ended));
+        assert_eq!((lost.code(), lost.message()), (RpcError::INTERNAL_ERROR, "the connection has ended"));
+        let unsent = RpcError::from(SendError::Closed);
+        assert_eq!((unsent.code(), unsent.message()), (RpcError::INTERNAL_ERROR, "the connection has ended"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::encode::EncodeError;
+use crate::encode::{EncodeError, RpcError};
 
 /// Why a request or a notification wasn't sent.
 ///
@@ -41,6 +41,13 @@ impl std::error::Error for SendError {
 impl From<EncodeError> for SendError {
     fn from(error: EncodeError) -> Self {
         Self::Encode(error)
+    }
+}
+
+/// For a handler that sends: an internal error that says why.
+impl From<SendError> for RpcError {
+    fn from(error: SendError) -> Self {
+        Self::new(Self::INTERNAL_ERROR, error.to_string())
     }
 }
 
