@@ -22,10 +22,12 @@
 //! it, so it can't make the server use more memory than `IN_FLIGHT` answers need. Ctrl-C shuts down gracefully.
 
 use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::ctrl_c;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use wireline::aio::{Connection, Tokio};
@@ -47,25 +49,28 @@ async fn main() -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
     println!("listening on {}", listener.local_addr()?);
     let mut clients = JoinSet::new();
+    let (running, stopped) = watch::channel(());
+    let mut interrupted = pin!(ctrl_c());
     loop {
         tokio::select! {
-            accepted = listener.accept() => drop(clients.spawn(serve(accepted?.0))),
+            accepted = listener.accept() => drop(clients.spawn(serve(accepted?.0, stopped.clone()))),
             Some(served) = clients.join_next() => match served? {
                 Ok(()) => {}
                 Err(error) => eprintln!("lost a client: {error}"),
             },
-            _ = ctrl_c() => break,
+            _ = &mut interrupted => break,
         }
     }
+    drop(running);
     clients.join_all().await;
     Ok(())
 }
 
-async fn serve(socket: TcpStream) -> io::Result<()> {
+async fn serve(socket: TcpStream, mut stopped: watch::Receiver<()>) -> io::Result<()> {
     let (reader, writer) = socket.into_split();
     let config = Config::new(Rules::json_rpc()).in_flight(IN_FLIGHT);
     let (_, connection) = Connection::new(Tokio(reader), Tokio(writer), config);
-    let shutdown = async { drop(ctrl_c().await) };
+    let shutdown = async { drop(stopped.changed().await) };
     connection
         .end_if_stalled(|| sleep(STALLED))
         .serve_until(
