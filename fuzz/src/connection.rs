@@ -514,7 +514,7 @@ impl Session {
         };
         match sent {
             Ok(id) => {
-                assert!(!self.is_ending && how % 4 != 0 && self.asked.len() < CALLS);
+                assert!(!self.is_ending && !how.is_multiple_of(4) && self.asked.len() < CALLS);
                 let id = id.as_u64().expect("an integer");
                 assert!(id > self.last_id);
                 self.last_id = id;
