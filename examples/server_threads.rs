@@ -17,7 +17,8 @@
 //! finish. Each request gets exactly one answer, even if its worker panics, as the method `panic` does. For results that
 //! JSON can't express, try `divide` with `[1,0]`.
 //!
-//! A thread can't be stopped from outside, so a long-running method checks whether to stop. `block` doesn't.
+//! A thread can't be stopped from outside, so a long-running method checks whether to stop. `block` doesn't; it is answered
+//! at its deadline all the same, but keeps its worker.
 
 use std::io::{self, stdin};
 use std::thread::sleep;
@@ -30,7 +31,7 @@ use wireline::{RpcError, Rules, stdio};
 const WORKERS: usize = 4;
 /// Requests that are being worked on or wait for a worker. Further ones are refused.
 const IN_FLIGHT: usize = 16;
-/// How long a worker may take for a request.
+/// How long a request may take, from its arrival on.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// How long requests may run after the end of the input.
 const GRACE: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(1);
 fn main() -> io::Result<()> {
     let config = Config::new(Rules::json_rpc()).in_flight(IN_FLIGHT);
     let (_, connection) = Connection::new(stdin(), stdio::claim()?, config);
-    connection.grace(GRACE).serve(WORKERS, answer)
+    connection.deadline(TIMEOUT).grace(GRACE).serve(WORKERS, answer)
 }
 
 fn answer(call: &Call<'_>) -> Result<f64, RpcError> {
@@ -48,11 +49,10 @@ fn answer(call: &Call<'_>) -> Result<f64, RpcError> {
         "sleep" => {
             let [ms]: [u32; 1] = call.params()?;
             while start.elapsed() < Duration::from_millis(ms.into()) {
-                match start.elapsed() > TIMEOUT {
-                    true => return Err(RpcError::new(-32000, "deadline exceeded")),
-                    false if call.is_cancelled() => return Err(RpcError::new(-32800, "Request cancelled")),
-                    false => sleep(Duration::from_millis(5)),
+                if call.is_cancelled() {
+                    return Err(RpcError::new(-32800, "Request cancelled"));
                 }
+                sleep(Duration::from_millis(5));
             }
             Ok(ms.into())
         }

@@ -78,7 +78,7 @@ async fn serve(socket: TcpStream, mut stopped: watch::Receiver<()>) -> io::Resul
             || sleep(GRACE),
             async |call| match timeout(TIMEOUT, answer(&call)).await {
                 Ok(answer) => answer,
-                Err(_) => Err(RpcError::new(-32000, "deadline exceeded")),
+                Err(_) => Err(RpcError::new(-32001, "Request timed out")),
             },
         )
         .await

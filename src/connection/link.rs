@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::BytesMut;
 
 use crate::encode::{EncodeError, Encoder, RpcError};
-use crate::ledger::{InFlight, Refusal};
+use crate::ledger::{InFlight, Number, Refusal, Settled};
 use crate::message::{Id, Rules};
 
 use super::Config;
@@ -240,7 +240,7 @@ impl Link {
         let id = &id.shareable();
         let mut locked = self.lock();
         let state = &mut *locked;
-        let slot = state.in_flight.admit(id, batch)?;
+        let number = state.in_flight.admit(id, batch)?;
         if let Some(batch) = batch {
             state.batches.expect(batch);
         }
@@ -255,7 +255,7 @@ impl Link {
         *body.seen.get_mut() = self.stops.load(Ordering::Relaxed);
         drop(locked);
         id.copy_to(&mut body.id);
-        (body.slot, body.in_batch) = (slot, batch.is_some());
+        (body.number, body.in_batch) = (number, batch.is_some());
         Ok(body)
     }
 
@@ -264,20 +264,15 @@ impl Link {
     pub(super) fn settle(&self, mut body: Box<Body>) {
         let mut locked = self.lock();
         let (state, wakes) = locked.parts();
-        if let Some(settled) = state.in_flight.settle(body.slot) {
+        if let Some(settled) = state.in_flight.settle(body.number.slot) {
             wakes.unneeded.extend(settled.waker);
             if settled.is_cancelled && !self.rules.dialect.answers_cancelled {
                 body.line.clear();
             }
-            match settled.batch {
-                None => state.queue.put(&mut body.line),
-                Some(key) => {
-                    match body.is_alone {
-                        false => state.batches.add(key, &body.line, self.limits, &mut state.queue),
-                        true => state.queue.put(&mut body.line),
-                    }
-                    state.batches.complete_one(key, &mut state.queue);
-                }
+            let State { batches, queue, .. } = state;
+            self.put_answer(settled.batch, &mut body.line, body.is_alone, batches, queue);
+            if let Some(key) = settled.batch {
+                batches.complete_one(key, queue);
             }
         }
         // Kept for the next request, unless that keeps too much memory.
@@ -299,13 +294,8 @@ impl Link {
         let is_alone = encode_answer(&mut line, self.rules, batch.is_some(), write);
         debug_assert!(is_alone.is_ok(), "no room for an answer: {is_alone:?}");
         let mut locked = self.lock();
-        let state = &mut *locked;
-        match batch {
-            Some(key) if is_alone.is_ok_and(|is_alone| !is_alone) => {
-                state.batches.add(key, &line, self.limits, &mut state.queue);
-            }
-            _ => state.queue.put(&mut line),
-        }
+        let State { batches, queue, .. } = &mut *locked;
+        self.put_answer(batch, &mut line, is_alone.unwrap_or(true), batches, queue);
     }
 
     /// All entries of a batch have been handed out.
@@ -334,7 +324,7 @@ impl Link {
 
     #[cold]
     fn look_up_stopped(&self, body: &Body, stops: u64) -> bool {
-        let is_stopped = self.lock().in_flight.is_stopped(body.slot);
+        let is_stopped = self.lock().in_flight.is_stopped(body.number.slot);
         if !is_stopped {
             body.seen.store(stops, Ordering::Relaxed);
         }
@@ -347,9 +337,9 @@ impl Link {
         }
         let waker = cx.waker().clone();
         let mut locked = self.lock();
-        let before = locked.in_flight.wake_when_stopped(body.slot, waker);
+        let before = locked.in_flight.wake_when_stopped(body.number.slot, waker);
         locked.wakes.unneeded.extend(before);
-        match locked.in_flight.is_stopped(body.slot) {
+        match locked.in_flight.is_stopped(body.number.slot) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -365,29 +355,58 @@ impl Link {
         let mut locked = self.lock();
         let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
         in_flight.close();
-        let mut line = BytesMut::new();
-        in_flight.settle_all(|id, settled| {
-            wakes.due.extend(settled.waker);
-            line.clear();
-            let mut is_alone = true;
-            if !settled.is_cancelled || self.rules.dialect.answers_cancelled {
-                let encoded = encode_answer(&mut line, self.rules, settled.batch.is_some(), |encoder| {
-                    encoder.error(id, error).or_else(|_| encoder.error(id, &RpcError::internal()))
-                });
-                is_alone = encoded.unwrap_or(true);
-            }
-            match settled.batch {
-                None => queue.put(&mut line),
-                Some(key) => {
-                    match is_alone {
-                        false => batches.add(key, &line, self.limits, queue),
-                        true => queue.put(&mut line),
-                    }
-                    batches.complete_one(key, queue);
-                }
-            }
-        });
+        in_flight.settle_all(|id, settled| self.answer_early(id, settled, error, batches, queue, wakes));
         self.stops.fetch_add(1, Ordering::Release);
+    }
+
+    /// Answers one request with `error`, whoever holds its ticket, unless it was answered before.
+    pub(crate) fn expire(&self, number: Number, error: &RpcError) {
+        let mut locked = self.lock();
+        let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
+        if let Some((id, settled)) = in_flight.settle_early(number) {
+            self.answer_early(&id, settled, error, batches, queue, wakes);
+            self.stops.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    fn answer_early(
+        &self,
+        id: &Id<'_>,
+        settled: Settled,
+        error: &RpcError,
+        batches: &mut Batches,
+        queue: &mut Queue,
+        wakes: &mut Wakes,
+    ) {
+        wakes.due.extend(settled.waker);
+        let mut line = BytesMut::new();
+        let mut is_alone = true;
+        if !settled.is_cancelled || self.rules.dialect.answers_cancelled {
+            let encoded = encode_answer(&mut line, self.rules, settled.batch.is_some(), |encoder| {
+                encoder.error(id, error).or_else(|_| encoder.error(id, &RpcError::internal()))
+            });
+            is_alone = encoded.unwrap_or(true);
+        }
+        self.put_answer(settled.batch, &mut line, is_alone, batches, queue);
+        if let Some(key) = settled.batch {
+            batches.complete_one(key, queue);
+        }
+    }
+
+    /// Queues an answer, or keeps it for the array of its batch.
+    #[inline]
+    fn put_answer(
+        &self,
+        batch: Option<u32>,
+        line: &mut BytesMut,
+        is_alone: bool,
+        batches: &mut Batches,
+        queue: &mut Queue,
+    ) {
+        match batch {
+            Some(key) if !is_alone => batches.add(key, line, self.limits, queue),
+            _ => queue.put(line),
+        }
     }
 
     /// Ends the outgoing stream once everything is answered and written.

@@ -10,6 +10,7 @@ use bytes::BytesMut;
 use serde::Serialize;
 
 use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::ledger::Number;
 use crate::message::{Id, Response, Rules, code};
 
 use super::link::Link;
@@ -31,12 +32,12 @@ pub struct Ticket {
     body: Option<Box<Body>>,
 }
 
-/// A request's id, the line that answers it, and its slot in the ledger. Bodies are reused for other requests, and
+/// A request's id, the line that answers it, and its number in the ledger. Bodies are reused for other requests, and
 /// boxed, because tickets are moved a lot.
 pub(super) struct Body {
     pub(super) id: Id<'static>,
     pub(super) line: BytesMut,
-    pub(super) slot: u32,
+    pub(super) number: Number,
     pub(super) in_batch: bool,
     /// Whether the line doesn't fit the array of its batch.
     pub(super) is_alone: bool,
@@ -47,7 +48,7 @@ pub(super) struct Body {
 impl Default for Body {
     fn default() -> Self {
         let seen = AtomicU64::new(0);
-        Self { id: Id::NULL, line: BytesMut::new(), slot: 0, in_batch: false, is_alone: false, seen }
+        Self { id: Id::NULL, line: BytesMut::new(), number: Number::default(), in_batch: false, is_alone: false, seen }
     }
 }
 
@@ -64,8 +65,13 @@ impl Ticket {
         self.body.as_ref().map_or(&NULL, |body| &body.id)
     }
 
+    /// The request's number, for answering it in place of this ticket.
+    pub(crate) fn number(&self) -> Option<Number> {
+        self.body.as_ref().map(|body| body.number)
+    }
+
     /// Whether work on the request can stop: its caller has cancelled it, it was answered by
-    /// [`abort`](super::Connection::abort), or the connection is gone.
+    /// [`abort`](super::Connection::abort) or at its deadline, or the connection is gone.
     ///
     /// This is cheap enough for a loop: it takes a lock only if a request was cancelled since the last time.
     #[inline]

@@ -96,6 +96,11 @@ impl RpcError {
         Self::new(code::SERVER_BUSY, "the server is shutting down")
     }
 
+    /// For requests that take longer than the server allows.
+    pub(crate) fn timed_out() -> Self {
+        Self::new(code::REQUEST_TIMED_OUT, "Request timed out")
+    }
+
     pub(crate) fn with_json(mut self, json: &str) -> Self {
         self.data = Some(BytesMut::from(json));
         self

@@ -1,10 +1,11 @@
 //! A connection over a blocking stream, driven by threads.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, Read, Write};
 use std::pin::pin;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use crate::connection::{
     self, Call, Caller, Config, Event, Incident, Link, Peer, Until, Writable, block_on, block_on_for, handler,
 };
 use crate::encode::RpcError;
+use crate::ledger::Number;
 
 use super::serve::flush;
 use super::socket::{Socket, WritingSide};
@@ -59,6 +61,7 @@ pub struct Connection<R> {
     reader: R,
     /// Until it has been joined, or left behind.
     writing: Option<JoinHandle<io::Result<()>>>,
+    deadline: Option<Duration>,
     grace: Option<Duration>,
     stall: Option<Duration>,
     report: Arc<dyn Fn(Incident<'_>) + Send + Sync>,
@@ -128,7 +131,18 @@ impl<R: Read> Connection<R> {
         let link = Arc::clone(core.link());
         let writing = Some(thread::spawn(move || write(&link, writer)));
         let report: Arc<dyn Fn(Incident<'_>) + Send + Sync> = Arc::new(|incident| incident.log());
-        (core.peer(), Self { core, reader, writing, grace: None, stall: None, report })
+        (core.peer(), Self { core, reader, writing, deadline: None, grace: None, stall: None, report })
+    }
+
+    /// How long requests may take in [`serve`](Self::serve), from their arrival on, before they are answered with an
+    /// error. By default, as long as they like.
+    ///
+    /// Their handlers are told by [`Call::is_cancelled`]. A handler that goes on keeps its thread, and its request still
+    /// counts for the [limit on requests in flight](Config::in_flight).
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
     }
 
     /// How long requests may take after the stream has ended, before they are answered with an error. By default, as
@@ -239,11 +253,15 @@ impl<R: Read> Connection<R> {
                 }
             });
         }
+        let timer = self.deadline.map(|deadline| (deadline, start_timer(Arc::clone(self.core.link()))));
         // If all workers are gone, the queue has no other end.
         drop((calls, working));
         while let Some(event) = self.next()? {
             let call = match event {
                 Event::Request(request, ticket) => {
+                    if let (Some((deadline, timer)), Some(number)) = (&timer, ticket.number()) {
+                        let _ = timer.send((Instant::now() + *deadline, number));
+                    }
                     let mut call = Call::request(request, &peer);
                     call.ticket = Some(ticket);
                     call
@@ -324,6 +342,30 @@ impl<R: Read> Connection<R> {
             None => Ok(()),
         }
     }
+}
+
+/// Starts a thread that answers requests at their deadlines, which are in order. It ends with its sender.
+fn start_timer(link: Arc<Link>) -> Sender<(Instant, Number)> {
+    let (sender, deadlines) = channel::<(Instant, Number)>();
+    thread::spawn(move || {
+        let mut waiting: VecDeque<(Instant, Number)> = VecDeque::new();
+        loop {
+            let next = match waiting.front() {
+                None => deadlines.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some((at, _)) => deadlines.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            match next {
+                Ok(deadline) => waiting.push_back(deadline),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some((_, number)) = waiting.pop_front() {
+                        link.expire(number, &RpcError::timed_out());
+                    }
+                }
+            }
+        }
+    });
+    sender
 }
 
 /// Calls a handler, and answers with its outcome.

@@ -23,9 +23,22 @@ pub(crate) struct InFlight {
     key: Key,
     limit: usize,
     is_closed: bool,
+    /// The number of requests so far.
+    count: u64,
+    /// The number of tickets that haven't given up their slot. They count for the limit also if their requests were
+    /// settled on their behalf: otherwise a peer could start any number of handlers that take too long.
+    tickets: usize,
+}
+
+/// Tells a request from all others, also from those that had its slot before.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Number {
+    pub(crate) slot: u32,
+    serial: u64,
 }
 
 struct State {
+    serial: u64,
     /// The batch that the request is an entry of.
     batch: Option<u32>,
     /// Whether work on it can stop: its caller has cancelled it, or it was settled on behalf of its ticket.
@@ -46,31 +59,43 @@ pub(crate) struct Settled {
 
 impl InFlight {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { requests: Slab::default(), key: Key::random(), limit: limit.min(MOST), is_closed: false }
+        Self {
+            requests: Slab::default(),
+            key: Key::random(),
+            limit: limit.min(MOST),
+            is_closed: false,
+            count: 0,
+            tickets: 0,
+        }
     }
 
-    /// Admits a request and returns its slot.
+    /// Admits a request and returns its number.
     #[inline]
-    pub(crate) fn admit(&mut self, id: &Id<'_>, batch: Option<u32>) -> Result<u32, Refusal> {
+    pub(crate) fn admit(&mut self, id: &Id<'_>, batch: Option<u32>) -> Result<Number, Refusal> {
         if self.is_closed {
             return Err(Refusal::Closed);
         }
         let hash = self.key.hash32(id);
-        if self.requests.len() >= self.limit {
+        if self.tickets >= self.limit {
             // Of several reasons, report the one that says most.
             let is_duplicate = self.requests.find(hash, id).is_some();
             return Err(if is_duplicate { Refusal::Duplicate } else { Refusal::TooMany });
         }
-        let state = State { batch, is_stopped: false, is_settled: false, waker: None };
-        self.requests.insert(hash, id, state).ok_or(Refusal::Duplicate)
+        let serial = self.count;
+        let state = State { serial, batch, is_stopped: false, is_settled: false, waker: None };
+        let slot = self.requests.insert(hash, id, state).ok_or(Refusal::Duplicate)?;
+        self.count += 1;
+        self.tickets += 1;
+        Ok(Number { slot, serial })
     }
 
     /// Gives up a slot. Returns `None` if the request was settled before.
     #[inline]
     pub(crate) fn settle(&mut self, slot: u32) -> Option<Settled> {
         let state = self.requests.get_mut(slot)?;
-        let State { batch, is_stopped, is_settled, ref mut waker } = *state;
+        let State { batch, is_stopped, is_settled, ref mut waker, .. } = *state;
         let waker = waker.take();
+        self.tickets -= 1;
         if is_settled {
             self.requests.discard(slot);
             return None;
@@ -80,13 +105,23 @@ impl InFlight {
         Some(Settled { batch, is_cancelled: is_stopped, waker })
     }
 
+    /// Settles a request on behalf of its ticket. Returns `None` if it was settled before.
+    pub(crate) fn settle_early(&mut self, number: Number) -> Option<(Id<'static>, Settled)> {
+        let id = self.requests.id(number.slot)?.clone();
+        let state = self.requests.get_mut(number.slot)?;
+        if state.serial != number.serial || state.is_settled {
+            return None;
+        }
+        let settled = state.settle_early();
+        self.requests.forget(number.slot);
+        Some((id, settled))
+    }
+
     /// Settles all requests on behalf of their tickets, and calls `each` for every one.
     pub(crate) fn settle_all(&mut self, mut each: impl FnMut(&Id<'static>, Settled)) {
         let mut open = Vec::with_capacity(self.requests.len());
         for (slot, id, state) in self.requests.iter_mut().filter(|(_, _, state)| !state.is_settled) {
-            let is_cancelled = mem::replace(&mut state.is_stopped, true);
-            state.is_settled = true;
-            each(id, Settled { batch: state.batch, is_cancelled, waker: state.waker.take() });
+            each(id, state.settle_early());
             open.push(slot);
         }
         open.into_iter().for_each(|slot| self.requests.forget(slot));
@@ -123,5 +158,14 @@ impl InFlight {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.requests.len()
+    }
+}
+
+impl State {
+    /// Its ticket finds that work can stop, and that there is nothing left to settle.
+    fn settle_early(&mut self) -> Settled {
+        let is_cancelled = mem::replace(&mut self.is_stopped, true);
+        self.is_settled = true;
+        Settled { batch: self.batch, is_cancelled, waker: self.waker.take() }
     }
 }

@@ -13,7 +13,7 @@ mod outbound;
 mod refusal;
 mod slab;
 
-pub(crate) use in_flight::InFlight;
+pub(crate) use in_flight::{InFlight, Number, Settled};
 pub(crate) use outbound::Outbound;
 pub use outbound::Stray;
 pub use refusal::Refusal;

@@ -153,6 +153,50 @@ fn the_grace_period_ends_requests() {
     });
 }
 
+/// A request is answered at its deadline even if its handler doesn't stop, or hasn't begun. It counts for the limit as long
+/// as its handler does, so a peer can't start any number of them.
+#[test]
+fn requests_are_answered_at_their_deadline() {
+    within(20, "a server", || {
+        let (mut to_server, mut from_server, connection) = server(Config::new(Rules::json_rpc()).in_flight(3));
+        let release = Arc::new(Barrier::new(2));
+        let released = Arc::clone(&release);
+        let serving = thread::spawn(move || {
+            connection.deadline(Duration::from_millis(50)).serve(1, move |call| {
+                if call.id().is_some_and(|id| id.as_u64() == Some(1)) {
+                    released.wait();
+                    assert!(call.is_cancelled());
+                }
+                Ok(())
+            })
+        });
+        let batch = format!("[{},{}]", request("2"), request("3"));
+        to_server.write_all(&lines(&[&request("1"), &batch])).unwrap();
+        // One blocks, and the others wait for its worker.
+        let mut output = Vec::new();
+        while output.iter().filter(|&&byte| byte == b'\n').count() < 2 {
+            let mut room = [0; 1000];
+            let len = from_server.read(&mut room).unwrap();
+            output.extend_from_slice(&room[..len]);
+        }
+        to_server.write_all(&lines(&[&request("4")])).unwrap();
+        let mut rest = Vec::new();
+        while !rest.ends_with(b"\n") {
+            let mut byte = [0];
+            from_server.read_exact(&mut byte).unwrap();
+            rest.extend(byte);
+        }
+        output.extend(rest);
+        release.wait();
+        drop(to_server);
+        serving.join().unwrap().unwrap();
+        let refused = Refusal::TooMany.error().code();
+        let expected = ["1:-32001".to_owned(), format!("4:{refused}"), "[2:-32001 3:-32001]".to_owned()];
+        assert_eq!(answers(&output[..]), expected);
+        assert_eq!(answers(from_server), [""; 0]);
+    });
+}
+
 /// Notifications are handled before `serve` returns, as requests are.
 #[test]
 fn notifications_are_handled_before_the_end() {
