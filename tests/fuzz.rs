@@ -20,6 +20,7 @@ mod bodies {
 
     mod input;
     mod lines;
+    mod recovered;
 }
 
 #[test]

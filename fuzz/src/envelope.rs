@@ -8,6 +8,7 @@ use wireline::{AnswerWithoutId, Fault, FaultKind, Frame, Message};
 
 use super::common::{Dialect, kernels};
 use super::input::{Choices, Settings};
+use super::recovered;
 
 /// See the [module](self).
 pub fn run(data: &[u8]) {
@@ -44,11 +45,11 @@ pub fn run(data: &[u8]) {
                 if has_outcome_only(text) && is_beyond_reading(found.kind()) {
                     assert!(found.is_response(), "expected a response: {}", context());
                 }
-                // The recovered id must be in the text.
+                // The recovered id must be that of the outermost object.
                 let id = found.id().map(|id| id.as_json().to_owned());
                 if let Some(id) = &id {
-                    let spelled = text.windows(id.len()).any(|window| window == id.as_bytes());
-                    assert!(spelled && is_permitted_id(id, Kind::Error, &settings), "the id {id}: {}", context());
+                    assert!(is_permitted_id(id, Kind::Error, &settings), "the id {id}: {}", context());
+                    assert!(recovered::is_in_place(text, id), "the id {id} is out of place: {}", context());
                 }
                 let at = found.column() as usize - 1;
                 let complaint = Complaint { kind: found.kind(), at, id, is_response: found.is_response() };

@@ -15,6 +15,7 @@ pub mod witnesses;
 
 mod input;
 mod lines;
+mod recovered;
 
 #[path = "../../tests/common/mod.rs"]
 mod common;

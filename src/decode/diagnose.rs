@@ -85,7 +85,7 @@ impl Faulty<'_> {
     fn recover(&self, violation: Violation, rules: &Rules) -> Recovered {
         let longest_id = rules.longest_id();
         let Self { text, .. } = *self;
-        let Violation { kind, at } = violation;
+        let Violation { kind, .. } = violation;
         let is_array = text.trim_ascii_start().first() == Some(&b'[');
         if !is_syntax(kind) {
             // If the first entry of a batch is a response, the others probably are too.
@@ -96,15 +96,9 @@ impl Faulty<'_> {
             let first = first.map(|(_, entry)| Recovery::of(entry.as_bytes(), longest_id)).unwrap_or_default();
             return Recovered { id: None, ..first };
         }
-        // What comes before a mistake can be relied on; what comes after it only if the mistake is inside one token.
-        let readable = match kind {
-            FaultKind::ByteOrderMark => &text[3..],
-            kind if is_within_token(kind) => text,
-            _ => &text[..at],
-        };
-        let mut recovered = Recovery::of(readable, longest_id);
-        if (readable.len() < text.len() || is_array) && !recovered.has_method {
-            // Beyond it, and inside arrays, this decides nothing but whether to keep silent.
+        let mut recovered = Recovery::of(text, longest_id);
+        if (recovered.is_lost || is_array || kind == FaultKind::UnexpectedByte) && !recovered.has_method {
+            // Beyond the end of what was read, and inside arrays, this decides nothing but whether to keep silent.
             recovered.has_result |= looks_like_response(text);
         }
         recovered
@@ -132,19 +126,6 @@ impl Faulty<'_> {
 /// Whether the text isn't JSON, or can't be looked at as a whole because it is too deep.
 fn is_syntax(kind: FaultKind) -> bool {
     kind.code() == crate::message::code::PARSE_ERROR || kind == FaultKind::TooDeep
-}
-
-/// Whether the mistake is confined to one string, number or literal, so that what follows can still be told apart.
-fn is_within_token(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::InvalidUtf8
-            | FaultKind::ControlCharacter
-            | FaultKind::InvalidEscape
-            | FaultKind::InvalidNumber
-            | FaultKind::InvalidLiteral
-            | FaultKind::TooDeep
-    )
 }
 
 fn is_another_format(hint: Hint) -> bool {

@@ -17,19 +17,27 @@ impl Discarding {
 
     /// The next piece of the line, without its line feed.
     pub(super) fn feed(&mut self, piece: &[u8]) {
-        self.recovery.feed(piece);
+        let Some(last) = piece.last() else { return };
+        self.pass_return();
+        // A carriage return at the end isn't a part of the line if a line feed comes next.
+        self.ends_in_return = *last == b'\r';
+        self.recovery.feed(&piece[..piece.len() - usize::from(self.ends_in_return)]);
         self.len += piece.len() as u64;
-        if let Some(last) = piece.last() {
-            self.ends_in_return = *last == b'\r';
-        }
     }
 
     /// The line has ended, with a line feed or with the stream.
-    pub(super) fn finish(self, has_line_feed: bool) -> Discarded {
-        Discarded {
-            len: self.len,
-            line_len: self.len - u64::from(self.ends_in_return && has_line_feed),
-            recovered: self.recovery.finish(),
+    pub(super) fn finish(mut self, has_line_feed: bool) -> Discarded {
+        let has_return = self.ends_in_return && has_line_feed;
+        if !has_line_feed {
+            self.pass_return();
+        }
+        Discarded { len: self.len, line_len: self.len - u64::from(has_return), recovered: self.recovery.finish() }
+    }
+
+    /// The carriage return that came last is a part of the line.
+    fn pass_return(&mut self) {
+        if std::mem::take(&mut self.ends_in_return) {
+            self.recovery.feed(b"\r");
         }
     }
 }

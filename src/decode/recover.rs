@@ -1,14 +1,62 @@
 //! What can still be read of a line that is broken, too deep or too long: its id, and whether it was a response.
 //!
-//! A small state machine follows the line, in however many pieces it arrives, and keeps nothing of it but what may be
-//! the id. It tracks brackets, strings and the members of the outermost object, and stops at the first thing that
-//! doesn't belong there. What it has read by then stands.
+//! An answer with the wrong id settles another request, which is worse than no answer. So this is the rule:
+//!
+//! **The line is read by JSON's grammar**, in however many pieces it arrives. These flaws are passed over, because what
+//! follows them can be read in one way only:
+//!
+//! - brackets that are nested too deep, up to [`brackets::MOST`];
+//! - in a string: bytes that aren't UTF-8, tabs, and escapes that JSON doesn't have;
+//! - a number that is spelled badly, such as `01`, `1.` or `0x1f`, and the [`WORDS`] for values, such as `NaN`;
+//! - superfluous commas, as in `[1,]`;
+//! - a byte order mark at the start.
+//!
+//! **Anything else ends the reading**, since from there on nobody knows what is a string, a comment or a member: single
+//! quotes, backquotes, comments, calls, bare words, a missing comma or colon, a bracket of the wrong type, a control
+//! character in a string (which may be where the string was meant to end). So do two flaws that blur the end of a string:
+//! `\"` after an escape that JSON doesn't have, because in `"C:\new\"` the last backslash escapes nothing; and a backslash
+//! after half a character, because it may be the other half in Shift JIS or GBK. The end of the line isn't a flaw.
+//!
+//! **The id is given** if the outermost object has a member of that name, as far as it was read, and
+//!
+//! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, unless the line ends
+//!   there. In `"id":1,000` and `"id":"a","b"` the comma is a part of the value;
+//! - no other name in that object says `id`, however it is escaped, or is itself unreadable;
+//! - nothing after the end of the reading [mentions](mentions::Mentions) an id. It may be the true one, or a second one;
+//! - the outermost object isn't followed by a comma or a closing bracket, has no `]` of its own, and no name that is
+//!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it.
+
+mod brackets;
+mod mentions;
 
 use crate::json::{is_blank, string};
 use crate::message::Id;
 
+use brackets::Brackets;
+use mentions::Mentions;
+
 /// The longest spelling of a name that matters: six characters as escapes of six bytes each, and two quotes.
 const LONGEST_KEY: usize = 6 * 6 + 2;
+
+/// Words that other languages print for a value.
+const WORDS: [&[u8]; 13] = [
+    b"true",
+    b"false",
+    b"null",
+    b"NaN",
+    b"Infinity",
+    b"-Infinity",
+    b"nan",
+    b"inf",
+    b"-inf",
+    b"undefined",
+    b"None",
+    b"True",
+    b"False",
+];
+
+/// The length of the longest of them.
+const LONGEST_WORD: usize = 9;
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -17,6 +65,8 @@ pub(crate) struct Recovered {
     pub(crate) has_method: bool,
     pub(crate) has_result: bool,
     pub(crate) has_error: bool,
+    /// Whether reading ended before the line did.
+    pub(crate) is_lost: bool,
 }
 
 impl Recovered {
@@ -31,41 +81,55 @@ impl Recovered {
 pub(crate) struct Recovery {
     longest_id: usize,
     state: State,
-    /// How many brackets are open inside the outermost object.
-    depth: u64,
-    /// The innermost 128 of them, the last one in the lowest bit: set for `{`. Deeper ones are only counted.
-    brackets: u128,
-    /// The current member's name, then its value if it is the id.
+    brackets: Brackets,
+    /// The current member's name, then its value if that may be the id, or the start of a number or word.
     kept: Vec<u8>,
     member: Member,
-    id: Option<Vec<u8>>,
-    ids: u32,
+    id: Candidate,
     has_method: bool,
     has_result: bool,
     has_error: bool,
+    /// The last four bytes of the current string, the latest one lowest.
+    recent: u32,
+    has_foreign_escapes: bool,
+    mentions: Mentions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    Start,
-    KeyOrClose,
-    Key,
-    InKey {
-        escaped: bool,
+    /// Before the object, after so many bytes of a byte order mark.
+    Start {
+        mark: usize,
     },
+    /// At a name or `}`.
+    Name,
     Colon,
+    /// After a colon.
     Value,
-    InString {
-        escaped: bool,
+    /// At an element of an array or `]`.
+    Element,
+    String {
+        is_name: bool,
+        escape: Escape,
     },
-    InScalar,
-    Nested,
-    NestedString {
-        escaped: bool,
+    /// In a number or word; `is_numeric` as long as it may be a number.
+    Scalar {
+        is_numeric: bool,
     },
     Separator,
-    /// The object has ended, or something in it didn't belong there.
-    Over,
+    /// After the object.
+    Closed,
+    /// Reading has ended.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Escape {
+    None,
+    /// After a backslash.
+    Backslash,
+    /// So many hexadecimal digits are missing.
+    Digits(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,21 +141,33 @@ enum Member {
     Error,
 }
 
+#[derive(Debug)]
+enum Candidate {
+    None,
+    /// The name has been read.
+    Named,
+    /// The value has been read, but it may go on after the comma.
+    Unconfirmed(Vec<u8>),
+    Confirmed(Vec<u8>),
+    Doubtful,
+}
+
 impl Recovery {
     /// At the start of a line. No id longer than `longest_id` is kept.
     pub(crate) fn new(longest_id: usize) -> Self {
         Self {
             longest_id,
-            state: State::Start,
-            depth: 0,
-            brackets: 0,
+            state: State::Start { mark: 0 },
+            brackets: Brackets::default(),
             kept: Vec::new(),
             member: Member::Other,
-            id: None,
-            ids: 0,
+            id: Candidate::None,
             has_method: false,
             has_result: false,
             has_error: false,
+            recent: 0,
+            has_foreign_escapes: false,
+            mentions: Mentions::default(),
         }
     }
 
@@ -105,119 +181,227 @@ impl Recovery {
     /// The next piece of the line.
     pub(crate) fn feed(&mut self, mut piece: &[u8]) {
         while let [byte, rest @ ..] = piece {
-            let rest = match self.state {
-                State::Over => return,
+            piece = match self.state {
+                State::Lost => {
+                    if matches!(self.id, Candidate::Confirmed(_)) {
+                        self.mentions.feed(piece);
+                    }
+                    return;
+                }
                 // Most of a long line is inside strings, so those are searched rather than stepped through.
-                State::InString { escaped: false } | State::NestedString { escaped: false } => {
-                    let plain = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
-                    self.keep(&piece[..plain]);
-                    let Some((byte, rest)) = piece[plain..].split_first() else { return };
+                State::String { escape: Escape::None, .. } => {
+                    let (plain, special) = piece.split_at(plain_len(piece));
+                    self.pass_plain(plain);
+                    let Some((byte, rest)) = special.split_first() else { return };
                     self.step(*byte);
                     rest
-                }
-                State::Nested => {
-                    let special = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
-                    let Some(plain) = piece.iter().position(special) else { return };
-                    self.step(piece[plain]);
-                    &piece[plain + 1..]
                 }
                 _ => {
                     self.step(*byte);
                     rest
                 }
             };
-            piece = rest;
         }
     }
 
-    pub(crate) fn finish(self) -> Recovered {
-        let id = self.id.filter(|_| self.ids == 1).and_then(|json| {
-            let json = std::str::from_utf8(&json).ok()?;
-            json.parse().ok()
-        });
-        Recovered { id, has_method: self.has_method, has_result: self.has_result, has_error: self.has_error }
+    pub(crate) fn finish(mut self) -> Recovered {
+        self.mentions.finish();
+        let Mentions { id: mentions_id, method, outcome, .. } = self.mentions;
+        let is_lost = self.state == State::Lost;
+        let id = match self.id {
+            Candidate::Unconfirmed(id) | Candidate::Confirmed(id) if !mentions_id => Some(id),
+            _ => None,
+        };
+        let id = id.and_then(|json| std::str::from_utf8(&json).ok()?.parse().ok());
+        let has_result = self.has_result || outcome && !method;
+        Recovered { id, has_method: self.has_method, has_result, has_error: self.has_error, is_lost }
     }
 
     fn step(&mut self, byte: u8) {
-        let blank = is_blank(byte);
         self.state = match (self.state, byte) {
-            (State::Start | State::KeyOrClose | State::Key | State::Colon | State::Value | State::Separator, _)
-                if blank =>
-            {
-                self.state
-            }
-            (State::Start, b'{') => State::KeyOrClose,
-            (State::KeyOrClose | State::Key, b'"') => {
-                self.member = Member::Other;
-                self.kept.clear();
-                self.kept.push(byte);
-                State::InKey { escaped: false }
-            }
-            (State::InKey { escaped }, _) => {
-                if self.kept.len() <= LONGEST_KEY {
-                    self.kept.push(byte);
-                }
-                match byte {
-                    b'"' if !escaped => State::Colon,
-                    _ => State::InKey { escaped: byte == b'\\' && !escaped },
-                }
-            }
+            (State::String { is_name, escape }, _) => self.step_in_string(is_name, escape, byte),
+            (State::Scalar { is_numeric }, _) => self.step_in_scalar(is_numeric, byte),
+            (State::Start { mark: 0 | 3 }, b'{') => State::Name,
+            (State::Start { mark }, _) if b"\xef\xbb\xbf".get(mark) == Some(&byte) => State::Start { mark: mark + 1 },
+            (state, _) if is_blank(byte) && !matches!(state, State::Start { mark: 1 | 2 }) => state,
+            (State::Name, b'"') => self.open_string(true),
+            (State::Name | State::Element, b',') => self.state,
+            (State::Name, b'}') | (State::Element, b']') => self.close(byte),
             (State::Colon, b':') => {
                 self.enter_member();
                 State::Value
             }
-            (State::Value, b'"') => {
-                self.keep(b"\"");
-                State::InString { escaped: false }
+            (State::Value | State::Element, b'"') => self.open_string(false),
+            (State::Value | State::Element, b'{' | b'[') => self.open(byte),
+            (State::Value | State::Element, _) if is_scalar(byte) => {
+                self.kept.clear();
+                self.keep_scalar(byte);
+                State::Scalar { is_numeric: matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.') }
             }
-            (State::InString { escaped }, _) => {
-                self.keep(&[byte]);
-                match byte {
-                    b'"' if !escaped => State::Separator,
-                    _ => State::InString { escaped: byte == b'\\' && !escaped },
-                }
-            }
-            (State::Value, b'{' | b'[') => {
-                self.open(byte);
-                State::Nested
-            }
-            (State::Nested, b'{' | b'[') => {
-                self.open(byte);
-                State::Nested
-            }
-            (State::Nested, b'}' | b']') => match self.close(byte) {
-                false => State::Over,
-                true if self.depth == 0 => State::Separator,
-                true => State::Nested,
-            },
-            (State::Nested, b'"') => State::NestedString { escaped: false },
-            (State::NestedString { escaped }, _) => match byte {
-                b'"' if !escaped => State::Nested,
-                _ => State::NestedString { escaped: byte == b'\\' && !escaped },
-            },
-            (State::Separator | State::InScalar, b',') => {
-                self.leave_member();
-                State::Key
-            }
-            (State::Separator | State::InScalar, b'}') => {
-                self.leave_member();
-                State::Over
-            }
-            (State::InScalar, _) if blank => State::Separator,
-            (State::Value | State::InScalar, b'}' | b']' | b'{' | b'[' | b':' | b',' | b'"') => State::Over,
-            (State::Value | State::InScalar, _) => {
-                self.keep(&[byte]);
-                State::InScalar
-            }
-            _ => State::Over,
+            (State::Separator, _) => self.separate(byte),
+            _ => self.lose(byte),
         };
     }
 
-    /// The name is known, and the value comes next.
-    fn enter_member(&mut self) {
-        // A name that is itself broken, or too long to be kept, is none of these.
-        let key = std::str::from_utf8(&self.kept).ok().filter(|key| key.len() <= LONGEST_KEY);
-        let is = |name| key.is_some_and(|key| string::says(key, name));
+    fn open_string(&mut self, is_name: bool) -> State {
+        self.kept.clear();
+        self.recent = 0;
+        if is_name {
+            self.member = Member::Other;
+        }
+        self.keep(is_name, b"\"");
+        State::String { is_name, escape: Escape::None }
+    }
+
+    fn step_in_string(&mut self, is_name: bool, escape: Escape, byte: u8) -> State {
+        let next = match (escape, byte) {
+            _ if ends_string_early(byte) => return self.lose(byte),
+            (Escape::None | Escape::Digits(_), b'"') => {
+                if escape != Escape::None {
+                    self.pass_foreign_escape(is_name);
+                }
+                self.keep(is_name, b"\"");
+                return self.close_string(is_name);
+            }
+            (Escape::Backslash, b'"') if self.has_foreign_escapes => return self.lose(byte),
+            (Escape::Backslash, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Escape::None,
+            (Escape::Backslash, b'u') => Escape::Digits(4),
+            (Escape::Digits(1), _) if byte.is_ascii_hexdigit() => Escape::None,
+            (Escape::Digits(missing), _) if byte.is_ascii_hexdigit() => Escape::Digits(missing - 1),
+            (Escape::None, b'\\') if !ends_with_character(self.recent) => return self.lose(byte),
+            (Escape::None, b'\\') => Escape::Backslash,
+            (Escape::None, _) => Escape::None,
+            (Escape::Backslash | Escape::Digits(_), _) => {
+                self.pass_foreign_escape(is_name);
+                if byte == b'\\' { Escape::Backslash } else { Escape::None }
+            }
+        };
+        self.recent = self.recent << 8 | u32::from(byte);
+        self.keep(is_name, &[byte]);
+        State::String { is_name, escape: next }
+    }
+
+    /// Passes a part of the current string without quotes, backslashes and control characters.
+    fn pass_plain(&mut self, plain: &[u8]) {
+        for &byte in &plain[plain.len().saturating_sub(4)..] {
+            self.recent = self.recent << 8 | u32::from(byte);
+        }
+        self.keep(matches!(self.state, State::String { is_name: true, .. }), plain);
+    }
+
+    fn pass_foreign_escape(&mut self, is_name: bool) {
+        self.has_foreign_escapes = true;
+        if is_name && self.is_outermost() {
+            self.id = Candidate::Doubtful;
+        }
+    }
+
+    fn close_string(&mut self, is_name: bool) -> State {
+        if !is_name {
+            return State::Separator;
+        }
+        if self.is_outermost() {
+            self.name_member();
+        }
+        State::Colon
+    }
+
+    fn step_in_scalar(&mut self, is_numeric: bool, byte: u8) -> State {
+        if is_scalar(byte) {
+            let is_numeric =
+                is_numeric && (byte.is_ascii_hexdigit() || matches!(byte, b'x' | b'X' | b'+' | b'-' | b'.' | b'_'));
+            if !is_numeric && self.kept.len() >= LONGEST_WORD {
+                return self.lose(byte);
+            }
+            self.keep_scalar(byte);
+            return State::Scalar { is_numeric };
+        }
+        // A number has a digit among its first bytes: a row of dots or dashes stands for something else.
+        let is_value = match is_numeric {
+            true => self.kept.iter().any(u8::is_ascii_digit),
+            false => WORDS.contains(&self.kept.as_slice()),
+        };
+        match byte {
+            _ if !is_value => self.lose(byte),
+            _ if is_blank(byte) => State::Separator,
+            _ => self.separate(byte),
+        }
+    }
+
+    /// After a value.
+    fn separate(&mut self, byte: u8) -> State {
+        match byte {
+            b',' => {
+                if self.is_outermost() {
+                    self.leave_member(Candidate::Unconfirmed);
+                }
+                if self.brackets.in_object() { State::Name } else { State::Element }
+            }
+            b'}' | b']' => self.close(byte),
+            _ => self.lose(byte),
+        }
+    }
+
+    fn open(&mut self, byte: u8) -> State {
+        if self.is_outermost() && self.member == Member::Id {
+            self.id = Candidate::Doubtful;
+        }
+        match byte {
+            _ if !self.brackets.open(byte) => self.lose(byte),
+            b'{' => State::Name,
+            _ => State::Element,
+        }
+    }
+
+    fn close(&mut self, byte: u8) -> State {
+        if self.brackets.in_object() != (byte == b'}') {
+            return self.lose(byte);
+        }
+        if self.is_outermost() {
+            self.leave_member(Candidate::Confirmed);
+            self.confirm();
+            return State::Closed;
+        }
+        self.brackets.close();
+        State::Separator
+    }
+
+    /// Reading ends at this byte.
+    fn lose(&mut self, byte: u8) -> State {
+        let is_doubtful = self.is_outermost()
+            && match self.state {
+                State::String { is_name, .. } => is_name,
+                State::Colon | State::Closed => matches!(byte, b',' | b'}' | b']'),
+                _ => byte == b']',
+            };
+        if is_doubtful || !matches!(self.id, Candidate::Confirmed(_)) {
+            self.id = Candidate::Doubtful;
+        } else {
+            if let State::Scalar { .. } = self.state {
+                self.mentions.feed(&self.kept);
+            }
+            self.mentions.feed(&[byte]);
+        }
+        State::Lost
+    }
+
+    fn is_outermost(&self) -> bool {
+        self.brackets.depth() == 0
+    }
+
+    /// The name is known.
+    fn name_member(&mut self) {
+        // A name that is too long to be kept is none of these.
+        let key = match std::str::from_utf8(&self.kept) {
+            _ if self.kept.len() > LONGEST_KEY => "",
+            Ok(key) => key,
+            // A reader that drops what it can't decode may see any of these.
+            Err(_) => {
+                self.id = Candidate::Doubtful;
+                ""
+            }
+        };
+        let is = |name| string::says(key, name);
         self.member = match () {
             () if is("id") => Member::Id,
             () if is("method") => Member::Method,
@@ -225,47 +409,85 @@ impl Recovery {
             () if is("error") => Member::Error,
             () => Member::Other,
         };
-        self.has_method |= self.member == Member::Method;
-        self.has_result |= self.member == Member::Result;
-        self.has_error |= self.member == Member::Error;
-        self.ids += u32::from(self.member == Member::Id);
+        if self.member == Member::Id {
+            self.id = match self.id {
+                Candidate::None => Candidate::Named,
+                _ => Candidate::Doubtful,
+            };
+        }
+    }
+
+    /// The value comes next.
+    fn enter_member(&mut self) {
+        if self.is_outermost() {
+            self.has_method |= self.member == Member::Method;
+            self.has_result |= self.member == Member::Result;
+            self.has_error |= self.member == Member::Error;
+            self.confirm();
+        }
         self.kept.clear();
     }
 
-    /// The value is complete.
-    fn leave_member(&mut self) {
-        if self.member == Member::Id && self.ids == 1 && self.kept.len() <= self.longest_id {
-            self.id = Some(std::mem::take(&mut self.kept));
+    /// The value is complete; `candidate` says what it is if it is the id.
+    fn leave_member(&mut self, candidate: fn(Vec<u8>) -> Candidate) {
+        if let Candidate::Named = self.id {
+            self.id = match self.kept.len() <= self.longest_id {
+                true => candidate(std::mem::take(&mut self.kept)),
+                false => Candidate::Doubtful,
+            };
         }
     }
 
-    /// Keeps a piece of the current value if it may be the id, up to one byte more than the longest id.
-    fn keep(&mut self, piece: &[u8]) {
-        if self.member == Member::Id && self.kept.len() <= self.longest_id {
-            let room = self.longest_id.saturating_add(1) - self.kept.len();
-            self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
+    /// What came before the last comma is complete.
+    fn confirm(&mut self) {
+        if let Candidate::Unconfirmed(id) = &mut self.id {
+            self.id = Candidate::Confirmed(std::mem::take(id));
         }
     }
 
-    fn open(&mut self, byte: u8) {
-        self.depth += 1;
-        if self.depth <= 128 {
-            self.brackets = self.brackets << 1 | u128::from(byte == b'{');
-        }
-        // An id can't be an object or an array. Keeping the bracket makes sure that it isn't taken for an id.
-        self.keep(&[byte]);
+    /// Keeps a piece of a string if it is a name that may matter, or may be the id.
+    fn keep(&mut self, is_name: bool, piece: &[u8]) {
+        let most = match () {
+            () if !self.is_outermost() => return,
+            () if is_name => LONGEST_KEY,
+            () if self.member == Member::Id => self.longest_id,
+            () => return,
+        };
+        // One byte more shows that it is too long.
+        let room = (most + 1).saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    /// Whether the bracket matches the one opened last.
-    fn close(&mut self, byte: u8) -> bool {
-        let mut matches = true;
-        if self.depth <= 128 {
-            matches = (self.brackets & 1 == 1) == (byte == b'}');
-            self.brackets >>= 1;
+    fn keep_scalar(&mut self, byte: u8) {
+        let is_id = self.is_outermost() && self.member == Member::Id;
+        let most = if is_id { self.longest_id.max(LONGEST_WORD) } else { LONGEST_WORD };
+        if self.kept.len() <= most {
+            self.kept.push(byte);
         }
-        self.depth -= 1;
-        matches
     }
+}
+
+/// How far a string goes on without a quote, a backslash or a control character that ends the reading.
+fn plain_len(piece: &[u8]) -> usize {
+    let end = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
+    piece[..end].iter().position(|&byte| ends_string_early(byte)).unwrap_or(end)
+}
+
+/// Whether a string may have been meant to end at this byte, or changes its encoding there.
+fn ends_string_early(byte: u8) -> bool {
+    byte < b' ' && byte != b'\t'
+}
+
+/// Whether a byte may be a part of a number or word.
+fn is_scalar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
+}
+
+/// Whether the last of these bytes is ASCII or ends a character in UTF-8.
+fn ends_with_character(recent: u32) -> bool {
+    let bytes = recent.to_be_bytes();
+    bytes[3].is_ascii()
+        || (0..3).any(|from| std::str::from_utf8(&bytes[from..]).is_ok_and(|text| text.chars().count() == 1))
 }
 
 #[cfg(test)]
@@ -293,7 +515,8 @@ mod tests {
             (r#"{"id":12 "#, None),
             (r#"{"id":12 ,"#, Some("12")),
             (r#"{"id":"a""#, None),
-            (r#"{"id":"a\",}",x"#, Some(r#""a\",}""#)),
+            (r#"{"id":"a\",}","x"#, Some(r#""a\",}""#)),
+            (r#"{"id":"a\",}",x"#, None),
             (r#"{"id":null,"#, Some("null")),
             (r#"{"id":-1.50e7,"#, Some("-1.50e7")),
             (r#" { "method" : "x" , "id" : 7 } "#, Some("7")),
@@ -306,7 +529,8 @@ mod tests {
             (r#"{"params":"\\","id":2,"#, Some("2")),
             (r#"{"params":["\\"],"id":2,"#, Some("2")),
             (r#"{"params":[NaN,Infinity],"id":2,"#, Some("2")),
-            (r#"{"params":tru,"id":2,"#, Some("2")),
+            (r#"{"params":tru,"id":2,"#, None),
+            (r#"{"params":[1,],"id":2,"#, Some("2")),
             (r#"{"params":[}],"id":2,"#, None),
             (r#"{"params":[1,"id":2,"#, None),
             (r#"{"a":1 "id":2,"#, None),
@@ -326,7 +550,8 @@ mod tests {
             (r#"{"id":"\ud800","#, None),
             (r#"{"id":"\x","#, None),
             (r#"[{"id":1}]"#, None),
-            (r#"{"id":1}{"id":2}"#, Some("1")),
+            (r#"{"id":1}{"id":2}"#, None),
+            (r#"{"id":1} x"#, Some("1")),
             (r#""id":1,"#, None),
             (r#"{"ID":1,"Id":2,"id ":3,"id\u0000":4}"#, None),
             (r#"{"a":"x","id":1]"#, None),
@@ -338,7 +563,7 @@ mod tests {
     #[test]
     fn follows_brackets_as_deep_as_they_go() {
         for depth in [1, 127, 128, 129, 5000] {
-            let line = format!(r#"{{"a":{}{},"id":5}}"#, "[{\"k\":".repeat(depth), "}]".repeat(depth));
+            let line = format!(r#"{{"a":{}0{},"id":5}}"#, "[{\"k\":".repeat(depth), "}]".repeat(depth));
             assert_eq!(id(&line).as_deref(), Some("5"), "{depth}");
         }
     }

@@ -521,24 +521,45 @@ pub fn cases() -> Vec<Case> {
         r#"request 1 "m" {"n":[1e999,-0.0e-99,123456789012345678901234567890.5]}"#
     );
 
-    // Not JSON. Members before the error can be read; members after it only if the error lies within one token.
+    // Not JSON. Members before the error can be read; members after it only if the error can't hide others.
     let broken = |value: &str| format!(r#"{{"jsonrpc":"2.0","method":"m","params":{value},"id":7}}"#);
     fault!(broken("{\"a\":NaN}"), "invalid-literal", 45, id 7);
     fault!(broken("[Infinity]"), "invalid-literal", 41, id 7);
-    fault!(broken("tru"), "invalid-literal", 40, id 7);
+    fault!(broken("{\"a\":None,\"b\":undefined}"), "invalid-literal", 45, id 7);
+    fault!(broken("tru"), "invalid-literal", 40);
     fault!(broken("[01]"), "invalid-number", 42, id 7);
     fault!(broken("[1.]"), "invalid-number", 43, id 7);
-    fault!(broken("[-]"), "invalid-number", 42, id 7);
+    fault!(broken("[0x1f]"), "invalid-number", 42, id 7);
+    fault!(broken("[-]"), "invalid-number", 42);
+    fault!(broken("[--1]"), "invalid-number", 42, id 7);
     fault!(broken("[1.5.2]"), "invalid-number", 44, id 7);
     fault!(broken("[\"\\x\"]"), "invalid-escape", 42, id 7);
     fault!(broken("[\"ab\\u12g4\"]"), "invalid-escape", 44, id 7);
     fault!(broken("[\"a\tb\"]"), "control-character", 43, id 7);
-    fault!(broken("[\"\u{0}\"]"), "control-character", 42, id 7);
-    fault!(broken("[1,]"), "unexpected-byte", 43);
+    fault!(broken("[\"\\d\",\"\\\"\"]"), "invalid-escape", 42);
+    fault!(broken("[\"\u{0}\"]"), "control-character", 42);
+    fault!(broken("[\"a\rb\"]"), "control-character", 43);
+    fault!(broken("[1,]"), "unexpected-byte", 43, id 7);
+    fault!(broken("{\"a\":[,1,,2],}"), "unexpected-byte", 46, id 7);
     fault!(broken("[1 2]"), "unexpected-byte", 43);
     fault!(broken("{\"a\" 1}"), "unexpected-byte", 45);
     fault!(broken("[}"), "unexpected-byte", 41);
     fault!(broken("\"a\"x\"b\""), "unexpected-byte", 43);
+    fault!(broken("'a,\"id\":5,b'"), "invalid-literal", 40);
+    fault!(broken("/*\"id\":5,*/1"), "invalid-literal", 40);
+    fault!(broken("`a,\"id\":5,b`"), "invalid-literal", 40);
+    fault!(broken("Date(1,\"id\":5,2)"), "invalid-literal", 40);
+    fault!(broken("['],\"id\":5,[']"), "invalid-literal", 41);
+    fault!(broken("a,\"id\":5"), "invalid-literal", 40);
+    fault!(broken("1\"id\":5"), "unexpected-byte", 41);
+    // A second id, also after the error, and an id that may go on.
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","x":'',"\u0069d":8}"#, "invalid-literal", 42);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","x":[1 2],'id':8}"#, "unexpected-byte", 45);
+    fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1,],"id":8}"#, "unexpected-byte", 50);
+    fault!(r#"{"jsonrpc":"2.0","id":7,000,"method":"m"}"#, "unexpected-byte", 25);
+    fault!(r#"{"jsonrpc":"2.0","id":"a","b","method":"m"}"#, "unexpected-byte", 30);
+    fault!(r#"{"jsonrpc":"2.0","method":"m","id":7}}"#, "trailing-data", 38);
+    fault!(r#"{"jsonrpc":"2.0","method":"m","id":7,"x":1],"y":2}"#, "unexpected-byte", 43);
     fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1,,2]}"#, "unexpected-byte", 50, id 7);
     fault!(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"#, "unexpected-end", 48, id 7);
     fault!(r#"{"jsonrpc":"2.0","id":7"#, "unexpected-end", 24);
@@ -558,7 +579,8 @@ pub fn cases() -> Vec<Case> {
     fault!(r#"{"result":{"x":NaN},"jsonrpc":"2.0","id":7}"#, "invalid-literal", 16, response 7);
     fault!(r#"{"error":{"code":01},"method":"m","jsonrpc":"2.0","id":7}"#, "invalid-number", 19, id 7);
     fault!(format!("{single} x"), "trailing-data", 39, id 1);
-    fault!(format!("{single}{single}"), "trailing-data", 38, id 1);
+    fault!(format!("{single}{single}"), "trailing-data", 38);
+    fault!(format!(r#"{single}{{"method":"m"}}"#), "trailing-data", 38, id 1);
     fault!("nonsense", "invalid-literal", 1);
     fault!("}", "unexpected-byte", 1);
     fault!("{", "unexpected-end", 2);
@@ -569,6 +591,8 @@ pub fn cases() -> Vec<Case> {
     raw[41] = 0xff;
     fault!(raw, "invalid-utf8", 42, id 7);
     fault!(b"\xff\xfe", "invalid-utf8", 1);
+    // The second byte of a character in Shift JIS.
+    fault!(b"{\"jsonrpc\":\"2.0\",\"method\":\"\x95\\\",\"id\":7}", "invalid-utf8", 28);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xc3\",\"method\":\"m\"}", "invalid-utf8", 24);
     fault!(b"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\xed\xa0\x80\"}", "invalid-utf8", 35, id 8);
     // The first error is reported.

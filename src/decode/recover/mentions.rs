@@ -1,0 +1,46 @@
+//! Names that occur in the rest of a line after it has become unreadable.
+
+/// Looks for names without knowing what is a string and what isn't, so it sees them in payloads and comments as well.
+#[derive(Debug, Default)]
+pub(super) struct Mentions {
+    /// The last eight bytes, the latest one lowest.
+    recent: u64,
+    /// The word `id`, quoted or not, or an escape that may spell one of its letters.
+    pub(super) id: bool,
+    /// `"method"`.
+    pub(super) method: bool,
+    /// `"result"` or `"error"`.
+    pub(super) outcome: bool,
+}
+
+impl Mentions {
+    pub(super) fn feed(&mut self, piece: &[u8]) {
+        for &byte in piece {
+            self.recent = self.recent << 8 | u64::from(byte);
+            match self.recent.to_be_bytes() {
+                // JSON's escapes for the two letters, and escapes of other languages that may stand for any letter.
+                [.., b'\\', b'u', b'0', b'0', b'6', b'4' | b'9']
+                | [.., b'\\', b'u', b'{']
+                | [.., b'\\', b'x' | b'0'..=b'9'] => self.id = true,
+                [.., before, b'i', b'd', after] | [.., before, b'i', b'\\', b'd', after]
+                    if !is_word(before) && !is_word(after) =>
+                {
+                    self.id = true;
+                }
+                [.., b'"', b'e', b'r', b'r', b'o', b'r', b'"'] => self.outcome = true,
+                recent if &recent == b"\"result\"" => self.outcome = true,
+                recent if &recent == b"\"method\"" => self.method = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// At the end of the line, where a word may end too.
+    pub(super) fn finish(&mut self) {
+        self.feed(b"\n");
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
+}
