@@ -119,6 +119,7 @@ fn an_id_that_was_complete_stands() {
         "\"method\":\"m\",\"params\":[\"a\rb\"]}",
         "\"method\":\"m\"} trailing",
         "\"method\":\"m\"}{\"method\":\"m\"}",
+        "\"method\":\"m\"}{\"method\":\"m\",\"id\":8} {\"id\":9}",
         "\"method\":\"m\",\"identity\":'x',\"video\":\"_id\"}",
     ] {
         assert_eq!(id(format!(r#"{{"jsonrpc":"2.0","id":7,{rest}"#)).as_deref(), Some("7"), "{rest}");
@@ -198,7 +199,9 @@ fn no_id_that_may_occur_twice() {
         r#""x":-id:8}"#,
         r#"id:8}"#,
         r#"'id':8}"#,
-        r#""x":1}{"id":8}"#,
+        r#""x":1}{"id":8"#,
+        r#""x":1}{"id":8}]"#,
+        r#""x":1}{"y":'"id":8'}"#,
         r#""x":1}"id":8}"#,
         // These names can't be read, and may be id.
         r#""\id":8}"#,

@@ -23,7 +23,7 @@ fn line_endings() {
         ("\n\n\r\n".into(), vec![]),
         (" ".into(), vec![]),
         // Neither a lone carriage return nor a Unicode line separator ends a line.
-        (format!("{REQUEST}\r{REQUEST}\n"), vec!["fault trailing-data @39 id=- reply=null"]),
+        (format!("{REQUEST}\r{REQUEST}\n"), vec!["fault trailing-data @39 id=1 reply=1"]),
         (format!("{REQUEST}\u{2028}{REQUEST}\n"), vec!["fault trailing-data @38 id=- reply=null"]),
         (format!("{REQUEST}\u{c}\n"), vec!["fault trailing-data @38 id=1 reply=1"]),
     ] {

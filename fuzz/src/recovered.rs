@@ -22,7 +22,24 @@ pub fn is_in_place(text: &[u8], id: &str) -> bool {
     };
     let has_id = (0..end).any(|at| matches!(text[at], b',' | b'}') && is_object_with_id(at));
     let whole = std::str::from_utf8(&text).ok().and_then(members);
-    has_id && whole.is_none_or(|members| has_id_once(&members, id)) && !text[end..].windows(4).any(|w| w == b"\"id\"")
+    has_id
+        && whole.is_none_or(|members| has_id_once(&members, id))
+        && (are_objects(&text[end..]) || !text[end..].windows(4).any(|name| name == b"\"id\""))
+}
+
+/// Whether the text is a row of objects, each of which is JSON once it is repaired.
+fn are_objects(text: &[u8]) -> bool {
+    let mut text = text.to_vec();
+    let mut rest = &mut text[..];
+    while !rest.trim_ascii().is_empty() {
+        let end = repair(rest);
+        let is_object = std::str::from_utf8(&rest[..end]).ok().and_then(members).is_some();
+        if !is_object {
+            return false;
+        }
+        rest = &mut rest[end..];
+    }
+    true
 }
 
 fn has_id_once(members: &[(&str, &str)], id: &str) -> bool {

@@ -116,6 +116,23 @@ impl Fault {
 
     /// The line's id, if it could be read reliably: as a complete member of the outermost object that occurs once and
     /// has a type and a length that the rules permit.
+    ///
+    /// It is read before and after flaws that can't hide other members: a bad number or `NaN`, a superfluous comma, a bad
+    /// escape, invalid UTF-8 in a string, brackets that are nested too deep. At anything else, such as single quotes,
+    /// comments or a missing comma, reading ends. An id from before that point counts only if nothing after it looks
+    /// like another one.
+    ///
+    /// ```
+    /// use wireline::{Frame, Rules};
+    ///
+    /// let id = |line: &[u8]| {
+    ///     let fault = Frame::parse(line, &Rules::json_rpc()).unwrap_err();
+    ///     fault.id().and_then(|id| id.as_i64())
+    /// };
+    /// assert_eq!(id(br#"{"jsonrpc":"2.0","method":"m","params":[1,NaN,],"id":6}"#), Some(6));
+    /// assert_eq!(id(br#"{"jsonrpc":"2.0","id":6,"method":"m","params":['a']}"#), Some(6));
+    /// assert_eq!(id(br#"{"jsonrpc":"2.0","method":"m","params":['a,"id":5,b'],"id":6}"#), None);
+    /// ```
     #[must_use]
     pub fn id(&self) -> Option<&Id<'static>> {
         self.id.as_ref()

@@ -17,14 +17,16 @@
 //! `\"` after an escape that JSON doesn't have, because in `"C:\new\"` the last backslash escapes nothing; and a backslash
 //! after half a character, because it may be the other half in Shift JIS or GBK. The end of the line isn't a flaw.
 //!
-//! **The id is given** if the outermost object has a member of that name, as far as it was read, and
+//! **The id is given** if the outermost object, the first of them on a line of several, has a member of that name, as far
+//! as it was read, and
 //!
 //! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, unless the line ends
 //!   there. In `"id":1,000` and `"id":"a","b"` the comma is a part of the value;
 //! - no other name in that object says `id`, however it is escaped, or is itself unreadable;
 //! - nothing after the end of the reading [mentions](mentions::Mentions) an id. It may be the true one, or a second one;
 //! - the outermost object isn't followed by a comma or a closing bracket, has no `]` of its own, and no name that is
-//!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it.
+//!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it;
+//! - an object that follows it on the same line is complete.
 
 mod brackets;
 mod mentions;
@@ -65,7 +67,7 @@ pub(crate) struct Recovered {
     pub(crate) has_method: bool,
     pub(crate) has_result: bool,
     pub(crate) has_error: bool,
-    /// Whether reading ended before the line did.
+    /// Whether reading ended before the object or the line did, or went on to a second object.
     pub(crate) is_lost: bool,
 }
 
@@ -92,6 +94,8 @@ pub(crate) struct Recovery {
     /// The last four bytes of the current string, the latest one lowest.
     recent: u32,
     has_foreign_escapes: bool,
+    /// Whether the first object has ended and another one follows.
+    is_second: bool,
     mentions: Mentions,
 }
 
@@ -119,8 +123,10 @@ enum State {
     Separator,
     /// After the object.
     Closed,
-    /// Reading has ended.
+    /// Reading has ended, within the object or after it.
     Lost,
+    /// There is no object.
+    Noise,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,6 +173,7 @@ impl Recovery {
             has_error: false,
             recent: 0,
             has_foreign_escapes: false,
+            is_second: false,
             mentions: Mentions::default(),
         }
     }
@@ -189,13 +196,24 @@ impl Recovery {
                     return;
                 }
                 // Most of a long line is inside strings, so those are searched rather than stepped through.
-                State::String { escape: Escape::None, .. } => {
+                State::String { is_name, escape: Escape::None } => {
                     let (plain, special) = piece.split_at(plain_len(piece));
-                    self.pass_plain(plain);
-                    let Some((byte, rest)) = special.split_first() else { return };
-                    self.step(*byte);
-                    rest
+                    self.keep(is_name, plain);
+                    match special {
+                        [b'"', rest @ ..] => {
+                            self.keep(is_name, b"\"");
+                            self.state = self.close_string(is_name);
+                            rest
+                        }
+                        [byte, rest @ ..] => {
+                            self.remember(plain);
+                            self.step(*byte);
+                            rest
+                        }
+                        [] => return self.remember(plain),
+                    }
                 }
+                State::Noise => return,
                 _ => {
                     self.step(*byte);
                     rest
@@ -207,9 +225,10 @@ impl Recovery {
     pub(crate) fn finish(mut self) -> Recovered {
         self.mentions.finish();
         let Mentions { id: mentions_id, method, outcome, .. } = self.mentions;
-        let is_lost = self.state == State::Lost;
+        let is_lost = self.state == State::Lost || self.is_second;
+        let is_doubtful = mentions_id || self.is_second && self.state != State::Closed;
         let id = match self.id {
-            Candidate::Unconfirmed(id) | Candidate::Confirmed(id) if !mentions_id => Some(id),
+            Candidate::Unconfirmed(id) | Candidate::Confirmed(id) if !is_doubtful => Some(id),
             _ => None,
         };
         let id = id.and_then(|json| std::str::from_utf8(&json).ok()?.parse().ok());
@@ -217,11 +236,16 @@ impl Recovery {
         Recovered { id, has_method: self.has_method, has_result, has_error: self.has_error, is_lost }
     }
 
+    #[inline(always)]
     fn step(&mut self, byte: u8) {
         self.state = match (self.state, byte) {
             (State::String { is_name, escape }, _) => self.step_in_string(is_name, escape, byte),
             (State::Scalar { is_numeric }, _) => self.step_in_scalar(is_numeric, byte),
             (State::Start { mark: 0 | 3 }, b'{') => State::Name,
+            (State::Closed, b'{') => {
+                self.is_second = true;
+                State::Name
+            }
             (State::Start { mark }, _) if b"\xef\xbb\xbf".get(mark) == Some(&byte) => State::Start { mark: mark + 1 },
             (state, _) if is_blank(byte) && !matches!(state, State::Start { mark: 1 | 2 }) => state,
             (State::Name, b'"') => self.open_string(true),
@@ -281,12 +305,11 @@ impl Recovery {
         State::String { is_name, escape: next }
     }
 
-    /// Passes a part of the current string without quotes, backslashes and control characters.
-    fn pass_plain(&mut self, plain: &[u8]) {
-        for &byte in &plain[plain.len().saturating_sub(4)..] {
+    /// Of the current string.
+    fn remember(&mut self, piece: &[u8]) {
+        for &byte in &piece[piece.len().saturating_sub(4)..] {
             self.recent = self.recent << 8 | u32::from(byte);
         }
-        self.keep(matches!(self.state, State::String { is_name: true, .. }), plain);
     }
 
     fn pass_foreign_escape(&mut self, is_name: bool) {
@@ -300,7 +323,7 @@ impl Recovery {
         if !is_name {
             return State::Separator;
         }
-        if self.is_outermost() {
+        if self.is_outermost() && !self.is_second {
             self.name_member();
         }
         State::Colon
@@ -367,13 +390,18 @@ impl Recovery {
     }
 
     /// Reading ends at this byte.
+    #[cold]
     fn lose(&mut self, byte: u8) -> State {
-        let is_doubtful = self.is_outermost()
-            && match self.state {
-                State::String { is_name, .. } => is_name,
-                State::Colon | State::Closed => matches!(byte, b',' | b'}' | b']'),
-                _ => byte == b']',
-            };
+        if let State::Start { .. } = self.state {
+            return State::Noise;
+        }
+        let is_doubtful = match self.state {
+            _ if self.is_second => true,
+            _ if !self.is_outermost() => false,
+            State::String { is_name, .. } => is_name,
+            State::Colon | State::Closed => matches!(byte, b',' | b'}' | b']'),
+            _ => byte == b']',
+        };
         if is_doubtful || !matches!(self.id, Candidate::Confirmed(_)) {
             self.id = Candidate::Doubtful;
         } else {
@@ -419,7 +447,7 @@ impl Recovery {
 
     /// The value comes next.
     fn enter_member(&mut self) {
-        if self.is_outermost() {
+        if self.is_outermost() && !self.is_second {
             self.has_method |= self.member == Member::Method;
             self.has_result |= self.member == Member::Result;
             self.has_error |= self.member == Member::Error;
@@ -446,6 +474,7 @@ impl Recovery {
     }
 
     /// Keeps a piece of a string if it is a name that may matter, or may be the id.
+    #[inline(always)]
     fn keep(&mut self, is_name: bool, piece: &[u8]) {
         let most = match () {
             () if !self.is_outermost() => return,
@@ -470,7 +499,10 @@ impl Recovery {
 /// How far a string goes on without a quote, a backslash or a control character that ends the reading.
 fn plain_len(piece: &[u8]) -> usize {
     let end = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
-    piece[..end].iter().position(|&byte| ends_string_early(byte)).unwrap_or(end)
+    // A loop without a way out compares many bytes at once.
+    let has_control = |block: &[u8; 16]| block.iter().fold(false, |found, &byte| found | ends_string_early(byte));
+    let plain = 16 * piece[..end].as_chunks().0.iter().take_while(|block| !has_control(block)).count();
+    piece[plain..end].iter().position(|&byte| ends_string_early(byte)).map_or(end, |at| plain + at)
 }
 
 /// Whether a string may have been meant to end at this byte, or changes its encoding there.
@@ -550,7 +582,12 @@ mod tests {
             (r#"{"id":"\ud800","#, None),
             (r#"{"id":"\x","#, None),
             (r#"[{"id":1}]"#, None),
-            (r#"{"id":1}{"id":2}"#, None),
+            (r#"{"id":1}{"id":2}"#, Some("1")),
+            (r#"{"id":1}{"id":2} {"id":3,"x":NaN}"#, Some("1")),
+            (r#"{"id":1}{"id":2"#, None),
+            (r#"{"id":1}{"id":2}x"#, None),
+            (r#"{"id":1}{"id":2}}"#, None),
+            (r#"{"x":1}{"id":2}"#, None),
             (r#"{"id":1} x"#, Some("1")),
             (r#""id":1,"#, None),
             (r#"{"ID":1,"Id":2,"id ":3,"id\u0000":4}"#, None),

@@ -579,7 +579,9 @@ pub fn cases() -> Vec<Case> {
     fault!(r#"{"result":{"x":NaN},"jsonrpc":"2.0","id":7}"#, "invalid-literal", 16, response 7);
     fault!(r#"{"error":{"code":01},"method":"m","jsonrpc":"2.0","id":7}"#, "invalid-number", 19, id 7);
     fault!(format!("{single} x"), "trailing-data", 39, id 1);
-    fault!(format!("{single}{single}"), "trailing-data", 38);
+    fault!(format!("{single}{single}"), "trailing-data", 38, id 1);
+    fault!(format!("{single}{single}}}"), "trailing-data", 38);
+    fault!(format!("{single}{single}],[{single}"), "trailing-data", 38);
     fault!(format!(r#"{single}{{"method":"m"}}"#), "trailing-data", 38, id 1);
     fault!("nonsense", "invalid-literal", 1);
     fault!("}", "unexpected-byte", 1);
