@@ -1,6 +1,7 @@
 //! What people reach for first, each as a program would use it: values inside other people's structs, parts of messages
 //! that outlive them, lines that are stored and sent, texts that are shared and not copied.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
 
@@ -30,6 +31,57 @@ fn request() -> Request<'static> {
 /// Borrows from the line, and not from the message.
 fn params(line: &[u8]) -> Option<RawJson<'_>> {
     message(line).params()
+}
+
+/// The same for what is in them, by one expression, which compiles only if nothing borrows from what it drops.
+fn name(message: Message<'_>) -> Option<Cow<'_, str>> {
+    message.params()?.pointer("/name")?.as_str()
+}
+
+fn data(message: Message<'_>) -> Option<Cow<'_, str>> {
+    match message {
+        Message::Response(response) => response.error()?.data()?.pointer("/x/0")?.as_str(),
+        other => other.raw().pointer("/x/0")?.as_str(),
+    }
+}
+
+fn error_message(message: Message<'_>) -> Option<Cow<'_, str>> {
+    match message {
+        Message::Response(response) => Some(response.outcome().err()?.message()),
+        _ => None,
+    }
+}
+
+fn result_type(message: Message<'_>) -> Option<Cow<'_, str>> {
+    match message {
+        Message::Response(response) => response.result()?.pointer("/type")?.as_str(),
+        _ => None,
+    }
+}
+
+#[test]
+fn strings_outlive_the_message() {
+    type Get = fn(Message<'_>) -> Option<Cow<'_, str>>;
+    let cases: [(&[u8], Get, Option<&str>); 8] = [
+        (br#"{"jsonrpc":"2.0","method":"m","params":{"name":"plain"}}"#, name, Some("plain")),
+        (br#"{"jsonrpc":"2.0","method":"m","params":{"name":"\u0061\n"}}"#, name, Some("a\n")),
+        (br#"{"jsonrpc":"2.0","method":"m","params":{"name":"\ud800"}}"#, name, None),
+        (br#"{"jsonrpc":"2.0","method":"m","params":{"name":1}}"#, name, None),
+        (br#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m","data":{"x":["y"]}}}"#, data, Some("y")),
+        (br#"{"jsonrpc":"2.0","method":"m","x":["z"]}"#, data, Some("z")),
+        (br#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"\ud800!"}}"#, error_message, Some("\u{fffd}!")),
+        (br#"{"jsonrpc":"2.0","id":1,"result":{"type":"t"}}"#, result_type, Some("t")),
+    ];
+    for (line, get, expected) in cases {
+        let found = get(message(line));
+        assert_eq!(found.as_deref(), expected);
+        // What is borrowed is a part of the line.
+        if let Some(Cow::Borrowed(text)) = &found {
+            assert!(line.as_ptr_range().contains(&text.as_ptr()));
+        }
+        let owned: Option<Cow<'static, str>> = get(message(line).into_owned());
+        assert_eq!(owned, found);
+    }
 }
 
 #[test]

@@ -69,6 +69,14 @@ impl<'a> Text<'a> {
         Text { repr: Repr::Shared(bytes) }
     }
 
+    /// The characters of the text, if it is a string literal without lone surrogates.
+    pub(crate) fn decoded(&self) -> Option<Cow<'a, str>> {
+        match &self.repr {
+            Repr::Borrowed { text, .. } => string::decode(text),
+            Repr::Shared(_) => string::decode(self.as_str()).map(|text| Cow::Owned(text.into_owned())),
+        }
+    }
+
     /// The characters of the string literal in `range`, with U+FFFD in place of lone surrogates.
     #[inline]
     pub(crate) fn decoded_part(&self, range: Range<usize>) -> Cow<'a, str> {

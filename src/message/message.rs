@@ -17,17 +17,24 @@ use super::raw::RawJson;
 ///
 /// There are three kinds, and JSON-RPC 2.0 will have no fourth, so a `match` needs no wildcard arm.
 ///
-/// The values that a message returns borrow from the line, not from the message, so they can outlive it:
+/// The method, the params, the result and the error that a message returns don't borrow from the message, so they can
+/// outlive it, and so can what these return in turn: they borrow from the line, or share its buffer if the message does.
+/// Only the id is lent by the message; clone it to keep it.
 ///
 /// ```
-/// use wireline::{Message, RawJson};
+/// use std::borrow::Cow;
+/// use wireline::{Id, Message, RawJson};
 ///
-/// fn params(message: Message<'_>) -> Option<RawJson<'_>> {
-///     match message {
-///         Message::Request(request) => request.params(),
-///         Message::Notification(notification) => notification.params(),
-///         Message::Response(_) => None,
-///     }
+/// fn arguments(message: Message<'_>) -> Option<RawJson<'_>> {
+///     message.params()?.pointer("/arguments")
+/// }
+///
+/// fn tool(message: Message<'_>) -> Option<Cow<'_, str>> {
+///     message.params()?.pointer("/name")?.as_str()
+/// }
+///
+/// fn id(message: Message<'_>) -> Option<Id<'_>> {
+///     message.id().cloned()
 /// }
 /// ```
 #[derive(Clone, Debug)]
@@ -417,8 +424,8 @@ impl<'a> ErrorObject<'a> {
 
     /// The message, with U+FFFD in place of lone surrogate escapes.
     #[must_use]
-    pub fn message(&self) -> Cow<'_, str> {
-        string::decode_lossy(self.member("message").unwrap_or_default())
+    pub fn message(&self) -> Cow<'a, str> {
+        self.json.member_text("message").unwrap_or_default()
     }
 
     /// The data, if there is any.

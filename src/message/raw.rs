@@ -107,7 +107,7 @@ impl<'a> RawJson<'a> {
         Self { json }
     }
 
-    /// The JSON text, as it was sent.
+    /// The JSON text, as it was sent. It borrows from this value, which may own its buffer.
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.json.as_str()
@@ -123,6 +123,9 @@ impl<'a> RawJson<'a> {
     ///
     /// `None` if it isn't a string, or contains a lone surrogate escape, which isn't a character.
     ///
+    /// It outlives this value: it borrows from the line if that is borrowed and the string has no escapes, and is a copy
+    /// otherwise.
+    ///
     /// ```
     /// use wireline::RawJson;
     ///
@@ -133,8 +136,16 @@ impl<'a> RawJson<'a> {
     /// # Ok::<(), wireline::InvalidJson>(())
     /// ```
     #[must_use]
-    pub fn as_str(&self) -> Option<Cow<'_, str>> {
-        string::decode(self.as_json())
+    pub fn as_str(&self) -> Option<Cow<'a, str>> {
+        self.json.decoded()
+    }
+
+    /// The decoded string that the first member of this name has, with U+FFFD in place of lone surrogates.
+    pub(super) fn member_text(&self, name: &str) -> Option<Cow<'a, str>> {
+        let json = self.as_json();
+        let (_, value) = walk::members(json).find(|(key, _)| string::says(key, name))?;
+        let start = value.as_ptr().addr() - json.as_ptr().addr();
+        Some(self.json.decoded_part(start..start + value.len()))
     }
 
     /// The JSON text as a buffer: shared where possible, otherwise copied.
