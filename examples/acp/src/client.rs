@@ -27,10 +27,10 @@ pub async fn converse(
         .name("client")
         .on_receive_notification(
             async move |note: SessionNotification, _| {
-                if let SessionUpdate::AgentMessageChunk(chunk) = note.update
-                    && let ContentBlock::Text(text) = chunk.content
-                {
-                    say(&format!("agent: {}", text.text.trim_end()));
+                if let SessionUpdate::AgentMessageChunk(chunk) = note.update {
+                    if let ContentBlock::Text(text) = chunk.content {
+                        say(&format!("agent: {}", text.text.trim_end()));
+                    }
                 }
                 Ok(())
             },

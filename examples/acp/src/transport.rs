@@ -1,7 +1,7 @@
 //! Connects the SDK to a pair of byte streams through wireline. Unlike the SDK's `ByteStreams`, it limits the length of
 //! lines, and no call waits forever because of a bad line.
 
-use std::future::pending;
+use std::future::{Future, pending};
 use std::io;
 
 use agent_client_protocol::{Channel, ConnectTo, ConnectionDriver, Error, Lines, Role};

@@ -1,5 +1,6 @@
 //! Conversations with peers that behave and peers that don't, in process and as child processes.
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
