@@ -1,7 +1,8 @@
 //! The id of a broken, too deep or too long line: the id of the true outermost object, or none.
 //!
-//! An answer with the wrong id settles another request. The table shows which flaws an id survives. The model makes lines
-//! out of known parts, so it knows the true id without reading the line, and hides false ids in syntax that isn't JSON.
+//! An answer with the wrong id settles another request. The tables show which flaws an id survives. The model makes
+//! lines out of known parts, so it knows the true id without reading the line, and hides false ids in syntax that isn't
+//! JSON.
 
 mod common;
 
@@ -278,7 +279,7 @@ fn a_recovered_id_is_the_true_one() {
     assert!(faults > rounds / 2 && found > faults / 20, "{found} ids in {faults} faults");
 }
 
-/// Random lines that have lost some bytes, or in which a byte was changed or added: no inner id becomes that of the line.
+/// Random lines that have lost some bytes, or in which a byte was changed or added: no inner id becomes the line's.
 #[test]
 fn damage_brings_no_inner_id_to_light() {
     let mut random = Random::new(28);

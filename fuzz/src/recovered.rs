@@ -1,5 +1,5 @@
-//! Whether a recovered id is in its place, by a naive reading: flaws that hide nothing are repaired, and serde_json reads
-//! what comes before the first one that can't be.
+//! Whether a recovered id is in its place, by a naive reading: flaws that hide nothing are repaired, and serde_json
+//! reads what comes before the first flaw that can't be.
 
 use wireline::{FaultKind, Frame, Rules};
 

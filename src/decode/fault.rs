@@ -117,10 +117,10 @@ impl Fault {
     /// The line's id, if it could be read reliably: as a complete member of the outermost object that occurs once and
     /// has a type and a length that the rules permit.
     ///
-    /// It is read before and after flaws that can't hide other members: a bad number or `NaN`, a superfluous comma, a bad
-    /// escape, invalid UTF-8 in a string, brackets that are nested too deep. At anything else, such as single quotes,
-    /// comments or a missing comma, reading ends. An id from before that point counts only if nothing after it looks
-    /// like another one.
+    /// It is read before and after flaws that can't hide other members: a bad number or `NaN`, a superfluous comma, a
+    /// bad escape, invalid UTF-8 in a string, brackets that are nested too deep. At anything else, such as single
+    /// quotes, comments or a missing comma, reading ends. An id from before that point counts only if nothing after it
+    /// looks like another one.
     ///
     /// ```
     /// use wireline::{Frame, Rules};

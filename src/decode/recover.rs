@@ -11,19 +11,20 @@
 //! - superfluous commas, as in `[1,]`;
 //! - a byte order mark at the start.
 //!
-//! **Anything else ends the reading**, since from there on nobody knows what is a string, a comment or a member: single
+//! **Anything else ends the reading**, since from there on a string, a comment and a member can't be told apart: single
 //! quotes, backquotes, comments, calls, bare words, a missing comma or colon, a bracket of the wrong type, a control
-//! character in a string (which may be where the string was meant to end). So do two flaws that blur the end of a string:
-//! `\"` after an escape that JSON doesn't have, because in `"C:\new\"` the last backslash escapes nothing; and a backslash
-//! after half a character, because it may be the other half in Shift JIS or GBK. The end of the line isn't a flaw.
+//! character in a string (which may be where the string was meant to end). So do two flaws that blur the end of a
+//! string: `\"` after an escape that JSON doesn't have, because in `"C:\new\"` the last backslash escapes nothing; and a
+//! backslash after half a character, because it may be the other half in Shift JIS or GBK. A line that is cut off has no
+//! flaw where it ends.
 //!
-//! **The id is given** if the outermost object, the first of them on a line of several, has a member of that name, as far
-//! as it was read, and
+//! **The id is given** if the outermost object (the first one, if there are several on the line) has a member of that
+//! name among those that were read, and
 //!
-//! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, unless the line ends
-//!   there. In `"id":1,000` and `"id":"a","b"` the comma is a part of the value;
+//! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, unless the line
+//!   ends before that. In `"id":1,000` and `"id":"a","b"` the comma may be a part of the value;
 //! - no other name in that object says `id`, however it is escaped, or is itself unreadable;
-//! - nothing after the end of the reading [mentions](mentions::Mentions) an id. It may be the true one, or a second one;
+//! - nothing after the end of the reading [mentions](mentions::Mentions) an id, which may be the true one;
 //! - the outermost object isn't followed by a comma or a closing bracket, has no `]` of its own, and no name that is
 //!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it;
 //! - an object that follows it on the same line is complete.
