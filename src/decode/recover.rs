@@ -599,8 +599,13 @@ mod tests {
     }
 
     #[test]
-    fn follows_brackets_as_deep_as_they_go() {
-        for depth in [1, 127, 128, 129, 5000] {
+    fn follows_brackets_up_to_a_limit() {
+        let deepest = brackets::MOST / 2;
+        let deeper = format!(r#"{{"a":{}0{},"id":5}}"#, "[{\"k\":".repeat(deepest + 1), "}]".repeat(deepest + 1));
+        assert!(Recovery::of(deeper.as_bytes(), LONGEST_ID).id.is_none());
+        let first = deeper.replace("{\"a\"", "{\"id\":5,\"a\"").replace(",\"id\":5}", "}");
+        assert_eq!(Recovery::of(first.as_bytes(), LONGEST_ID).id.unwrap().as_json(), "5");
+        for depth in [1, 4, 127, 128, 129, 5000] {
             let line = format!(r#"{{"a":{}0{},"id":5}}"#, "[{\"k\":".repeat(depth), "}]".repeat(depth));
             assert_eq!(id(&line).as_deref(), Some("5"), "{depth}");
         }

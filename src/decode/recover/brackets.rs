@@ -1,7 +1,7 @@
 //! The brackets that are open inside the outermost object.
 
-/// How many can be open. Each takes a bit of memory.
-pub(super) const MOST: usize = 1 << 16;
+/// How many can be open. Each takes a bit of memory, so these are 128 KiB.
+pub(super) const MOST: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
