@@ -228,6 +228,8 @@ fn no_id_that_may_not_be_whole_or_outermost() {
         r#"{"id":1/2,"method":"m"}"#,
         r#"{"id":1 "method":"m"}"#,
         r#"{"id":1"#,
+        r#"{"id":"a","}"#,
+        r#"{"id":1,"}"#,
         r#"{"id":"a""#,
         r#"{"method":"m","x":1,"id":5}}"#,
         r#"{"method":"m","x":1,"id":5,"y":2}}"#,
@@ -235,6 +237,9 @@ fn no_id_that_may_not_be_whole_or_outermost() {
         r#"{"method":"m","x":1,"id":5,"y":2],"z":3}"#,
         r#"{"method":"m","x":1,"id":5,"y":2} ]"#,
         r#"{"method":"m","text":"a","id":5,"y":2," b"}"#,
+        r#"{"method":"m","x":1,"id":5,"y":'a'},"z":3}"#,
+        r#"{"method":"m","x":1,"id":5,"y":['a']}}"#,
+        r#"{"method":"m","x":1,"id":5,"y":2} z }"#,
     ] {
         assert_eq!(id(line), None, "{line}");
     }

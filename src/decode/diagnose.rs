@@ -97,7 +97,8 @@ impl Faulty<'_> {
             return Recovered { id: None, ..first };
         }
         let mut recovered = Recovery::of(text, longest_id);
-        if (recovered.is_lost || is_array || kind == FaultKind::UnexpectedByte) && !recovered.has_method {
+        let is_beyond_token = matches!(kind, FaultKind::UnexpectedByte | FaultKind::TrailingData);
+        if (recovered.is_lost || is_array || is_beyond_token) && !recovered.has_method {
             // Beyond the end of what was read, and inside arrays, this decides nothing but whether to keep silent.
             recovered.has_result |= looks_like_response(text);
         }

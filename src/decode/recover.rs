@@ -21,12 +21,13 @@
 //! **The id is given** if the outermost object (the first one, if there are several on the line) has a member of that
 //! name among those that were read, and
 //!
-//! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, unless the line
-//!   ends before that. In `"id":1,000` and `"id":"a","b"` the comma may be a part of the value;
+//! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, or as much of those
+//!   as the line has. In `"id":1,000` and `"id":"a","b"` the comma may be a part of the value;
 //! - no other name in that object says `id`, however it is escaped, or is itself unreadable;
 //! - nothing after the end of the reading [mentions](mentions::Mentions) an id, which may be the true one;
 //! - the outermost object isn't followed by a comma or a closing bracket, has no `]` of its own, and no name that is
-//!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it;
+//!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it.
+//!   After the end of the reading, brackets count wherever they are;
 //! - an object that follows it on the same line is complete.
 
 mod brackets;
@@ -225,11 +226,17 @@ impl Recovery {
 
     pub(crate) fn finish(mut self) -> Recovered {
         self.mentions.finish();
-        let Mentions { id: mentions_id, method, outcome, .. } = self.mentions;
+        let Mentions { id: mentions_id, method, outcome, is_inner, .. } = self.mentions;
         let is_lost = self.state == State::Lost || self.is_second;
-        let is_doubtful = mentions_id || self.is_second && self.state != State::Closed;
+        let is_doubtful = mentions_id || is_inner || self.is_second && self.state != State::Closed;
+        // A name that was cut off, and not the end of a string with a quote and a comma in it.
+        let is_name = match (self.state, &*self.kept) {
+            (State::String { is_name: true, .. }, [_, name @ ..]) => name.iter().all(|&byte| is_scalar(byte)),
+            _ => true,
+        };
         let id = match self.id {
-            Candidate::Unconfirmed(id) | Candidate::Confirmed(id) if !is_doubtful => Some(id),
+            Candidate::Unconfirmed(id) if is_name && !is_doubtful => Some(id),
+            Candidate::Confirmed(id) if !is_doubtful => Some(id),
             _ => None,
         };
         let id = id.and_then(|json| std::str::from_utf8(&json).ok()?.parse().ok());
@@ -400,12 +407,16 @@ impl Recovery {
             _ if self.is_second => true,
             _ if !self.is_outermost() => false,
             State::String { is_name, .. } => is_name,
-            State::Colon | State::Closed => matches!(byte, b',' | b'}' | b']'),
+            State::Colon => matches!(byte, b',' | b'}' | b']'),
             _ => byte == b']',
         };
         if is_doubtful || !matches!(self.id, Candidate::Confirmed(_)) {
             self.id = Candidate::Doubtful;
         } else {
+            self.mentions = match self.state {
+                State::Closed => Mentions::after(),
+                _ => Mentions::at(self.brackets.depth()),
+            };
             if let State::Scalar { .. } = self.state {
                 self.mentions.feed(&self.kept);
             }

@@ -1,10 +1,15 @@
 //! Names that occur in the rest of a line after it has become unreadable.
 
-/// Looks for names without knowing what is a string and what isn't, so it sees them in payloads and comments as well.
+/// Looks for names and brackets without knowing what is a string and what isn't, so it sees them in payloads and comments
+/// as well.
 #[derive(Debug, Default)]
 pub(super) struct Mentions {
     /// The last eight bytes, the latest one lowest.
     recent: u64,
+    /// How many brackets are open.
+    open: usize,
+    /// Whether a comma or a closing bracket comes after the outermost object.
+    pub(super) is_inner: bool,
     /// The word `id`, quoted or not, or an escape that may spell one of its letters.
     pub(super) id: bool,
     /// `"method"`.
@@ -14,9 +19,25 @@ pub(super) struct Mentions {
 }
 
 impl Mentions {
+    /// In the rest of an object in which `depth` brackets are open.
+    pub(super) fn at(depth: usize) -> Self {
+        Self { open: depth + 1, ..Self::default() }
+    }
+
+    /// After the object.
+    pub(super) fn after() -> Self {
+        Self::default()
+    }
+
     pub(super) fn feed(&mut self, piece: &[u8]) {
         for &byte in piece {
             self.recent = self.recent << 8 | u64::from(byte);
+            match byte {
+                b'{' | b'[' if self.open > 0 => self.open += 1,
+                b'}' | b']' if self.open > 0 => self.open -= 1,
+                b'}' | b']' | b',' if self.open == 0 => self.is_inner = true,
+                _ => {}
+            }
             match self.recent.to_be_bytes() {
                 // JSON's escapes for the two letters, and escapes of other languages that may stand for any letter.
                 [.., b'\\', b'u', b'0', b'0', b'6', b'4' | b'9']
