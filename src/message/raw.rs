@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use bytes::Bytes;
 use serde::de::{Deserialize, DeserializeOwned};
 
-use crate::json::{self, DEEPEST, Text, pointer, string};
+use crate::json::{self, DEEPEST, Text, pointer, string, walk};
 
 use super::fault_kind::FaultKind;
 use super::typed::from_checked;
