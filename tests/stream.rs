@@ -298,6 +298,24 @@ fn answers_without_an_id() {
         Some(format!(r#"{{"jsonrpc":"2.0",{error}}}"#))
     );
     assert_eq!(answer(Rules::json_rpc().answer_without_id(AnswerWithoutId::Never)), None);
+    // A call, but not noise.
+    let rules = Rules::mcp().answer_without_id(AnswerWithoutId::OmitIdUnlessNoise);
+    for (line, is_answered) in [
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, true),
+        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}"#, true),
+        (r#"{"jsonrpc":"2.0","id":[],"method":"ping"}"#, true),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, true),
+        (r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, false),
+        (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, false),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping",}"#, false),
+        (r#"{"level":"info","message":"ready"}"#, false),
+        ("[info] ready", false),
+        ("42", false),
+        ("oops", false),
+    ] {
+        let fault = parse(line, rules);
+        assert_eq!(fault.reply().map(|reply| reply.id()), is_answered.then_some(None), "{line}: {fault}");
+    }
     // A response is never answered, whatever the setting.
     let rules = Rules::json_rpc().answer_without_id(AnswerWithoutId::NullId);
     assert!(parse(r#"{"jsonrpc":"2.0","id":1,"result":1,"error":2}"#, rules).reply().is_none());

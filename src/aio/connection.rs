@@ -180,7 +180,7 @@ impl<R: Source, W: Target> Connection<R, W> {
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "an iterator can't lend its items")]
     pub fn next(&mut self) -> impl Future<Output = io::Result<Option<Event<'_, ()>>>> {
-        Next { connection: Some(self), settle: Some(Caller::deliver), made: PhantomData }
+        self.next_with(Caller::deliver)
     }
 
     /// Passes on responses until the stream ends, for a client that serves nothing. Requests are answered with "Method
@@ -430,7 +430,65 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
     ///
     /// As for [`next`](Connection::next).
     pub fn next_event(&mut self) -> impl Future<Output = io::Result<Option<Event<'_, T>>>> {
-        Next { connection: Some(self), settle: Some(|value, _: Result<&Response<'_>, &Lost>| value), made: PhantomData }
+        self.next_with(|value, _| value)
+    }
+
+    /// The next event, or `None` as soon as the incoming stream has ended, even if requests are still in flight.
+    ///
+    /// For programs that limit how long those may take. They [`finish`](Self::finish) the connection afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Connection::next).
+    pub fn next_incoming(&mut self) -> impl Future<Output = io::Result<Option<Event<'_, T>>>> {
+        Next { is_incoming: true, ..self.next_with(|value, _| value) }
+    }
+
+    /// Ends the outgoing stream: waits until all requests in flight are answered and everything is written, and closes
+    /// it.
+    ///
+    /// Further requests are refused. Whatever else arrives meanwhile is dropped. Cancel-safe: it can be called again,
+    /// and so can [`next_event`](Self::next_event).
+    ///
+    /// # Errors
+    ///
+    /// The stream failed.
+    pub async fn finish(&mut self) -> io::Result<()> {
+        let peer = self.peer();
+        peer.close();
+        peer.end();
+        poll_fn(|cx| {
+            while self.can_write() {
+                match self.poll_ready(cx)? {
+                    Poll::Ready(true) => drop(self.core.take_event(|_, _| ())),
+                    Poll::Ready(false) => break,
+                    Poll::Pending if self.can_write() => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(self.write_error.take().map_or(Ok(()), Err))
+        })
+        .await
+    }
+
+    /// Whether the outgoing stream is open: it hasn't failed, and wasn't closed. While requests to the peer are in
+    /// flight, a failure isn't reported at once, since the peer may still answer.
+    #[must_use]
+    pub fn can_write(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Whether the last event was an entry of a batch, and more of its entries follow.
+    #[must_use]
+    pub fn in_batch(&self) -> bool {
+        self.core.in_batch()
+    }
+
+    fn next_with<S, U>(&mut self, settle: S) -> Next<'_, R, W, T, S, U>
+    where
+        S: FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    {
+        Next { connection: Some(self), is_incoming: false, settle: Some(settle), made: PhantomData }
     }
 
     /// Whether every request is answered and everything is written, apart from lines that weren't looked at.
@@ -630,6 +688,8 @@ fn start<H, F, T>(
 struct Next<'c, R, W, T, S, U> {
     /// `None` once it is ready.
     connection: Option<&'c mut Connection<R, W, T>>,
+    /// Whether the end of the incoming stream ends it, too.
+    is_incoming: bool,
     settle: Option<S>,
     made: PhantomData<fn() -> U>,
 }
@@ -644,10 +704,14 @@ where
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(connection) = &mut self.connection else {
+        let Self { connection: Some(connection), is_incoming, .. } = &mut *self else {
             return Poll::Ready(Err(io::Error::other("polled after it was ready")));
         };
-        let is_event = ready!(connection.poll_ready(cx))?;
+        let is_event = match connection.poll_ready(cx) {
+            Poll::Ready(ready) => ready?,
+            Poll::Pending if *is_incoming && connection.core.is_drained() => false,
+            Poll::Pending => return Poll::Pending,
+        };
         match (self.connection.take(), self.settle.take()) {
             (Some(connection), Some(settle)) if is_event => Poll::Ready(Ok(connection.core.take_event(settle))),
             _ => Poll::Ready(Ok(None)),

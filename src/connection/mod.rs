@@ -268,8 +268,14 @@ impl<T> Connection<T> {
         self.is_drained() && self.shared.link.is_quiet()
     }
 
+    /// Whether the last event was an entry of a batch, and more of its entries follow.
+    #[must_use]
+    pub fn in_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     /// Whether the incoming stream has ended and all its events are taken.
-    fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.input.ended
             && self.ready.is_none()
             && self.batch.is_none()

@@ -11,7 +11,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use serde::Serialize;
 
-use crate::encode::{EncodeError, Encoder, RpcError};
+use crate::encode::{EncodeError, Encoder, Line, RpcError};
 use crate::ledger::Outbound;
 use crate::message::{AnyMessage, Id, Request, Rules};
 
@@ -53,6 +53,30 @@ impl<T> Peer<T> {
         self.send(value, |encoder, id| encoder.with_id(request, id))
     }
 
+    /// Keeps `value` for a request that already has an id, until its response arrives or none will.
+    ///
+    /// This is for adapters whose SDK numbers its requests, and refers to these numbers in other messages. Send the
+    /// request with [`send_line`](Self::send_line). Returns false if the connection has ended, too many requests are in
+    /// flight, or one with this id is.
+    ///
+    /// ```
+    /// use wireline::connection::{Connection, Event};
+    /// use wireline::{Id, Rules, to_line};
+    ///
+    /// let mut connection = Connection::new(Rules::mcp());
+    /// let (peer, id) = (connection.peer(), Id::from("made elsewhere"));
+    /// assert!(peer.track(&id, "its value"));
+    /// let line = to_line(peer.rules(), |encoder| encoder.request(&id, "ping", &()))?;
+    /// peer.send_line(line).wait()?;
+    ///
+    /// connection.feed(b"{\"jsonrpc\":\"2.0\",\"id\":\"made elsewhere\",\"result\":{}}\n");
+    /// assert!(matches!(connection.next_event(), Some(Event::Response(_, "its value"))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn track(&self, id: &Id<'_>, value: T) -> bool {
+        self.shared.with_calls(|calls| calls.track(id, value)).unwrap_or_default()
+    }
+
     /// Sets when a request expires. Returns false if it isn't in flight.
     ///
     /// Nothing happens by itself at that time; see [`Connection::next_expired`](super::Connection::next_expired).
@@ -65,9 +89,14 @@ impl<T> Peer<T> {
     /// Returns `None` if the request isn't in flight. A response that was already on its way is then a
     /// [stray](super::Event::Stray).
     pub fn cancel(&self, id: &Id<'_>) -> Option<T> {
-        let value = self.shared.with_calls(|calls| calls.withdraw(id)).flatten()?;
+        let value = self.withdraw(id)?;
         self.shared.tell_cancelled(id);
         Some(value)
+    }
+
+    /// Gives up on a request without telling the peer: returns its value, or `None` if the request isn't in flight.
+    pub fn withdraw(&self, id: &Id<'_>) -> Option<T> {
+        self.shared.with_calls(|calls| calls.withdraw(id)).flatten()
     }
 
     /// Sends a notification: at once, or as soon as there is room if too many bytes are waiting to be written.
@@ -84,6 +113,14 @@ impl<T> Peer<T> {
     /// its response, and a response with [`Ticket::relay`](super::Ticket::relay), which makes sure it is the only one.
     pub fn forward(&self, message: &impl AnyMessage) -> Sending {
         self.sending(|encoder| encoder.forward(message))
+    }
+
+    /// Sends a line that is already encoded; otherwise like [`notify`](Self::notify).
+    ///
+    /// If there are requests in it, [`track`](Self::track) them first.
+    pub fn send_line(&self, line: Line) -> Sending {
+        let line = line.into_bytes().try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+        Sending::new(&self.shared.link, Ok(line))
     }
 
     /// Sends a notification if there is room.
@@ -161,10 +198,6 @@ impl<T> Peer<T> {
         let mut line = BytesMut::with_capacity(128);
         write(&mut Encoder::append_to(&mut line, self.shared.rules), &guard.id)?;
         Ok((guard.keep(), line))
-    }
-
-    pub(super) fn withdraw(&self, id: &Id<'_>) -> Option<T> {
-        self.shared.with_calls(|calls| calls.withdraw(id)).flatten()
     }
 
     fn sending(&self, write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>) -> Sending {

@@ -66,6 +66,11 @@ impl Faulty<'_> {
             (None, AnswerWithoutId::Never) => Answer::Never,
             (None, AnswerWithoutId::NullId) => Answer::NullId,
             (None, AnswerWithoutId::OmitId) => Answer::OmitId,
+            (None, AnswerWithoutId::OmitIdUnlessNoise) => match violation.kind {
+                FaultKind::BatchNotAllowed => Answer::OmitId,
+                kind if looks == Looks::Call && !is_syntax(kind) => Answer::OmitId,
+                _ => Answer::Never,
+            },
         };
         Fault {
             kind: violation.kind,

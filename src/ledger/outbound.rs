@@ -19,12 +19,13 @@ pub(crate) struct Outbound<T> {
     deadlines: BTreeSet<(Instant, u32)>,
     key: Key,
     next_id: u64,
+    next_turn: u64,
     limit: usize,
 }
 
 struct Open<T> {
     value: T,
-    /// The number of its id, for the order of requests.
+    /// Counts the requests, for their order.
     turn: u64,
     deadline: Option<Instant>,
 }
@@ -37,6 +38,7 @@ impl<T> Outbound<T> {
             deadlines: BTreeSet::new(),
             key: Key::random(),
             next_id: 1,
+            next_turn: 0,
             limit: limit.min(MOST),
         }
     }
@@ -47,11 +49,31 @@ impl<T> Outbound<T> {
         if self.open.len() >= self.limit {
             return None;
         }
-        let id = Id::from(self.next_id);
-        let open = Open { value, turn: self.next_id, deadline: None };
-        self.open.insert(self.key.hash32(&id), &id, open);
-        self.next_id += 1;
-        Some(id)
+        loop {
+            let id = Id::from(self.next_id);
+            self.next_id += 1;
+            // A tracked request may have the same id.
+            if self.find(&id).is_none() {
+                self.insert(&id, value);
+                return Some(id);
+            }
+        }
+    }
+
+    /// Keeps `value` with a request that already has an id. Returns false if as many requests are in flight as allowed,
+    /// or one with this id is.
+    pub(crate) fn track(&mut self, id: &Id<'_>, value: T) -> bool {
+        let is_new = self.open.len() < self.limit && self.find(id).is_none();
+        if is_new {
+            self.insert(&id.clone().into_owned(), value);
+        }
+        is_new
+    }
+
+    fn insert(&mut self, id: &Id<'static>, value: T) {
+        let open = Open { value, turn: self.next_turn, deadline: None };
+        self.open.insert(self.key.hash32(id), id, open);
+        self.next_turn += 1;
     }
 
     /// Settles the request that `response` answers, and returns its value.

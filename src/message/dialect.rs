@@ -102,6 +102,9 @@ pub enum AnswerWithoutId {
     NullId,
     /// Answer with an error that has no `id`, as MCP's schema permits.
     OmitId,
+    /// Answer with an error that has no `id`, but only a line that is JSON and has a `method`, or is an array: its sender
+    /// probably waits for an answer. Noise isn't answered.
+    OmitIdUnlessNoise,
 }
 
 /// A set of types that an id may have.

@@ -234,7 +234,9 @@ impl Rules {
         self.permits = match answer {
             AnswerWithoutId::Never => permits,
             AnswerWithoutId::NullId => permits.with_null_in_errors(),
-            AnswerWithoutId::OmitId => permits.with(Permits::ERROR_WITHOUT_ID, true),
+            AnswerWithoutId::OmitId | AnswerWithoutId::OmitIdUnlessNoise => {
+                permits.with(Permits::ERROR_WITHOUT_ID, true)
+            }
         };
         self
     }
@@ -341,6 +343,7 @@ impl Standard {
 
 #[cfg(test)]
 mod tests {
+    use super::AnswerWithoutId::{Never, NullId, OmitId, OmitIdUnlessNoise};
     use super::*;
 
     #[test]
@@ -358,7 +361,7 @@ mod tests {
             assert_eq!(rules.null_params(set).allows_null_params(), set);
             assert_eq!(rules.skip_blank_lines(set).skips_blank_lines(), set);
         }
-        for answer in [AnswerWithoutId::Never, AnswerWithoutId::NullId, AnswerWithoutId::OmitId] {
+        for answer in [Never, NullId, OmitId, OmitIdUnlessNoise] {
             assert_eq!(rules.answer_without_id(answer).answers_without_id(), answer);
         }
     }
@@ -394,7 +397,7 @@ mod tests {
     #[test]
     fn equal_rules_compare_equal() {
         for rules in [Rules::json_rpc(), Rules::mcp(), Rules::acp()] {
-            for answer in [AnswerWithoutId::Never, AnswerWithoutId::NullId, AnswerWithoutId::OmitId] {
+            for answer in [Never, NullId, OmitId, OmitIdUnlessNoise] {
                 let changed = rules.null_params(true).answer_without_id(answer).null_params(false);
                 assert_eq!(changed.answer_without_id(rules.answer_without_id), rules);
             }
