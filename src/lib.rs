@@ -87,6 +87,7 @@
 //! | do that in your own event loop | [`connection`]: bytes in, events out, bytes out |
 //! | use tokio's `Framed` | [`codec`] |
 //! | keep stray prints off stdout | [`stdio`] |
+//! | start a server, and end it | [`process`] |
 //!
 //! The [`guide`] has five chapters: [framing a stream](guide::framing_a_stream),
 //! [answering faults](guide::answering_faults), [writing a proxy](guide::writing_a_proxy),
@@ -118,6 +119,7 @@
 //! None is on by default.
 //!
 //! - **`stdio`**: [`stdio::claim`], which keeps stray prints off stdout. Depends on rustix, and starts a thread.
+//! - **`process`**: [`process::Child`], a server that is a child process, ended with its process group. Depends on rustix.
 //! - **`futures-io`**: [`aio`] for streams with the traits of futures-io. Depends on futures-io.
 //! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.
 //!   Depends on tokio-util, and on tokio without its runtime.
@@ -136,7 +138,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The crate page links to modules that exist only with a feature.
 #![cfg_attr(
-    not(all(feature = "stdio", feature = "testing", feature = "tokio")),
+    not(all(feature = "process", feature = "stdio", feature = "testing", feature = "tokio")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
@@ -166,6 +168,8 @@ mod json;
 mod ledger;
 mod message;
 mod pipe;
+#[cfg(feature = "process")]
+pub mod process;
 #[cfg(feature = "stdio")]
 pub mod stdio;
 #[cfg(feature = "testing")]

@@ -418,6 +418,12 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self
     }
 
+    /// Changes the dialect and the limits, for builders. Call it before anything else: handles that were given out
+    /// before belong to the connection as it was.
+    pub fn set_config(&mut self, config: impl Into<Config>) {
+        self.core = connection::Connection::new(config);
+    }
+
     /// A handle to the other side.
     #[must_use]
     pub fn peer(&self) -> Peer<T> {

@@ -44,10 +44,12 @@
 mod blocking;
 mod connection;
 mod handlers;
+mod read_until;
 mod traits;
 
 pub use blocking::{BlockingReader, BlockingWriter};
 pub use connection::Connection;
+pub use read_until::ReadUntil;
 #[cfg(feature = "futures-io")]
 pub use traits::Futures;
 #[cfg(feature = "tokio")]
