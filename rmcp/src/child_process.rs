@@ -1,24 +1,29 @@
 //! A client's server, as a child process.
 
-use std::convert::Infallible;
-use std::future::{Future, pending};
+use std::future::Future;
 use std::io;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{sleep, timeout};
 use wireline::Rules;
+use wireline::aio::{ReadUntil, Tokio};
+use wireline::process::Child;
 
 use crate::{Incident, LineTransport, SendError};
 
 const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A process whose stdout has ended has usually exited. This is how long to wait for its exit status.
-const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(100);
+/// A process whose stdout has ended has usually exited, and one that has exited has usually printed everything. This is how
+/// long to wait for the other.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// What open calls fail with when the child has exited: the first code that JSON-RPC leaves to implementations.
+const EXITED: ErrorCode = ErrorCode(-32000);
 
 /// A transport that starts a server as a child process and talks to it over its stdin and stdout.
 ///
@@ -47,7 +52,10 @@ const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(100);
 /// Closing the transport, as rmcp does when a session ends, follows the MCP specification: it closes the child's stdin
 /// and reads what the child still prints, for up to three seconds ([`exit_timeout`](Self::exit_timeout)); then, on Unix,
 /// sends SIGTERM and waits as long again; then kills the child. Dropping the transport without closing it kills the
-/// child at once. Only the child itself is signalled, not processes that it started.
+/// child at once. On Unix, all this concerns the child's whole [process group](wireline::process).
+///
+/// If the child exits by itself, open calls fail with the error -32000 and its exit status, even if a process that it has
+/// started keeps its stdout open.
 #[derive(Debug)]
 pub struct ChildProcess {
     transport: LineTransport<ChildStdout, ChildStdin>,
@@ -67,16 +75,17 @@ impl ChildProcess {
     ///
     /// Panics outside of a tokio runtime with I/O enabled, as [`Command::spawn`] does.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-        let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.take()) else {
+        let mut child = Child::spawn(command.as_std_mut())?;
+        let (Some(stdout), Some(stdin)) = (child.take_stdout(), child.take_stdin()) else {
             return Err(io::Error::other("child process has no pipes"));
         };
-        Ok(Self {
-            transport: LineTransport::new(stdout, stdin),
-            child,
-            exit_timeout: EXIT_TIMEOUT,
-            exit_reported: false,
-        })
+        let exited = child.exited();
+        let stdout = ReadUntil::new(Tokio(ChildStdout::from_std(stdout)?), async {
+            exited.await;
+            sleep(LAST_WORDS).await;
+        });
+        let transport = LineTransport::of(stdout, ChildStdin::from_std(stdin)?);
+        Ok(Self { transport, child, exit_timeout: EXIT_TIMEOUT, exit_reported: false })
     }
 
     /// Sets the rules for both directions; see [`LineTransport::rules`].
@@ -112,37 +121,12 @@ impl ChildProcess {
     /// Takes the child's stderr, if the command was given [`Stdio::piped`] for it.
     ///
     /// Whoever takes it must read it, or the child will stop when the pipe is full.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a tokio runtime with I/O enabled.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
-        self.child.stderr.take()
-    }
-
-    async fn end(&mut self) -> io::Result<ExitStatus> {
-        if let Ok(status) = timeout(self.exit_timeout, self.exit()).await {
-            return status;
-        }
-        if terminate(&self.child)
-            && let Ok(status) = timeout(self.exit_timeout, self.exit()).await
-        {
-            return status;
-        }
-        self.child.kill().await?;
-        self.child.wait().await
-    }
-
-    /// Closes the child's stdin and waits for its exit, while discarding what it prints: with nobody to read it, the
-    /// child might block before it notices the end of its input.
-    async fn exit(&mut self) -> io::Result<ExitStatus> {
-        let outbox = self.transport.outbox().clone();
-        let close = async {
-            // Fails if the child is gone, and its exit status tells more.
-            let _ = outbox.close().await;
-            pending::<Infallible>().await
-        };
-        tokio::select! {
-            status = self.child.wait() => status,
-            never = close => match never {},
-            never = discard(self.transport.reader_mut()) => match never {},
-        }
+        self.child.take_stderr().and_then(|stderr| ChildStderr::from_std(stderr).ok())
     }
 
     fn report_exit(&mut self, status: ExitStatus) {
@@ -165,17 +149,24 @@ impl<Role: ServiceRole> Transport<Role> for ChildProcess {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         let message = Transport::<Role>::receive(&mut self.transport).await;
-        if message.is_none()
-            && let Ok(Ok(status)) = timeout(EXIT_STATUS_TIMEOUT, self.child.wait()).await
-        {
-            self.report_exit(status);
+        if message.is_some() {
+            return message;
         }
-        message
+        let status = timeout(LAST_WORDS, self.child.exited()).await.ok().flatten()?;
+        self.report_exit(status);
+        let id = self.transport.next_lost()?;
+        let error = ErrorData::new(EXITED, format!("server exited ({status})"), None);
+        Some(JsonRpcMessage::error(error, Some(id)))
     }
 
     async fn close(&mut self) -> Result<(), SendError> {
-        let status = self.end().await?;
-        self.report_exit(status);
+        let exit_timeout = self.exit_timeout;
+        let status = tokio::select! {
+            status = self.child.end_with(|| sleep(exit_timeout)) => status,
+            // With nobody to read what it prints, the child might block before it notices the end of its input.
+            never = self.transport.drain() => match never {},
+        };
+        status.into_iter().for_each(|status| self.report_exit(status));
         Ok(())
     }
 }
@@ -183,29 +174,8 @@ impl<Role: ServiceRole> Transport<Role> for ChildProcess {
 /// rmcp drops a transport without closing it if the session cannot be started, for example because the child has exited.
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        if let Ok(Some(status)) = self.child.try_wait() {
+        if let Some(status) = self.child.status() {
             self.report_exit(status);
         }
     }
-}
-
-async fn discard(reader: &mut (impl AsyncRead + Unpin)) -> Infallible {
-    let mut buffer = [0; 4096];
-    while matches!(reader.read(&mut buffer).await, Ok(1..)) {}
-    pending().await
-}
-
-/// Asks the child to exit. Returns whether there is a way to.
-#[cfg(unix)]
-fn terminate(child: &Child) -> bool {
-    use rustix::process::{Pid, Signal, kill_process};
-
-    // The id is there only until the child has been reaped, so it cannot be that of another process.
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())
-}
-
-#[cfg(not(unix))]
-fn terminate(_: &Child) -> bool {
-    false
 }

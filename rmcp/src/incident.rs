@@ -33,7 +33,19 @@ pub enum Incident<'a> {
         /// The reason. Unlike the rest of the incident it may quote what the peer sent.
         error: &'a serde_json::Error,
     },
-    /// The reader failed, which ends the connection.
+    /// A valid response to no call: it was answered or cancelled before, or never made, or the id is missing.
+    #[non_exhaustive]
+    Stray {
+        /// The line number, counted from 1.
+        line: u64,
+    },
+    /// A request that was answered with an error, since another one with its id is in flight, or too many are.
+    #[non_exhaustive]
+    Refused {
+        /// The line number, counted from 1.
+        line: u64,
+    },
+    /// The reader or the writer failed, which ends the connection.
     Read(&'a io::Error),
     /// The child process of a `ChildProcess` transport exited.
     #[cfg(feature = "child-process")]
@@ -45,7 +57,9 @@ impl fmt::Display for Incident<'_> {
         match self {
             Self::Fault(fault) => fault.fmt(f),
             Self::Mismatch { line, .. } => write!(f, "line {line}: valid message, but not of a type that rmcp knows"),
-            Self::Read(error) => write!(f, "read failed: {error}"),
+            Self::Stray { line } => write!(f, "line {line}: response to no call in flight"),
+            Self::Refused { line } => write!(f, "line {line}: request refused"),
+            Self::Read(error) => write!(f, "connection failed: {error}"),
             #[cfg(feature = "child-process")]
             Self::Exited(status) => write!(f, "child process exited with {status}"),
         }

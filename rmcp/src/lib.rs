@@ -56,13 +56,11 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod calls;
 #[cfg(feature = "child-process")]
 mod child_process;
 mod error;
 mod ids;
 mod incident;
-mod outbox;
 #[cfg(feature = "stdio")]
 mod stdio;
 mod transport;

@@ -1,28 +1,30 @@
 //! The transport over any reader and writer.
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use rmcp::model::{ErrorData, JsonRpcMessage};
+use rmcp::model::{ErrorData, JsonRpcError, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
-use tokio_util::codec::FramedRead;
-use wireline::codec::Codec;
-use wireline::{Fault, Frame, Id, Message, RpcError, Rules};
+use wireline::aio::{Connection, ReadUntil, Tokio};
+use wireline::connection::{self, Config, Event, Lost, Sending, Ticket};
+use wireline::{AnswerWithoutId, Id, RpcError, Rules, to_line};
 
-use crate::calls::Calls;
 use crate::error::SendError;
 use crate::ids;
 use crate::incident::{self, Incident};
-use crate::outbox::Outbox;
 use crate::typed;
 
 /// How long closing waits for a peer that does not read what is left to write.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The most requests of the peer that rmcp works on at a time.
+const IN_FLIGHT: usize = 16 << 10;
 
 /// An rmcp [`Transport`] over any reader and writer, for clients and servers.
 ///
@@ -49,37 +51,38 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// No line ends the session:
 ///
-/// - A malformed request is answered with an error under its id wherever that can be recovered, as [`Fault::reply`]
-///   advises. So is a valid request that does not fit rmcp's types.
+/// - A malformed request is answered with an error, under its id wherever that can be recovered. So is a valid request
+///   that does not fit rmcp's types.
 /// - A malformed response fails the call it belongs to. Otherwise the call would wait forever.
 /// - A message that breaks the rules is not sent. If it is an answer, an internal error with its id is sent instead.
 ///
-/// While the answer to a malformed line is being written, nothing more is read. A peer that sends such lines and never
-/// reads the answers is held up by backpressure, and costs no memory.
+/// Messages are written while rmcp waits in `receive`, as it does throughout a session, and by `close`. While more than
+/// 1 MiB waits to be written, nothing is read, unless a response is awaited (then it is 64 MiB): a peer that sends and
+/// never reads is held up by backpressure. Up to 16,384 requests may be in flight; further ones are refused.
 pub struct LineTransport<R, W> {
-    frames: FramedRead<R, Codec>,
-    outbox: Outbox<W>,
-    calls: Calls,
-    /// Whether the outbox may hold an answer to a malformed line that has not been written.
-    answered: bool,
+    /// Keeps the id of each call, as rmcp spells it.
+    connection: Connection<ReadUntil<Tokio<R>>, Tokio<W>, RequestId>,
+    /// The requests that rmcp works on.
+    tickets: HashMap<RequestId, Ticket>,
+    /// Calls that were open when the stream ended.
+    lost: VecDeque<RequestId>,
     on_incident: Box<dyn FnMut(Incident<'_>) + Send>,
 }
 
 impl<R, W> LineTransport<R, W>
 where
-    R: AsyncRead,
-    W: AsyncWrite,
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
 {
     /// Creates a transport with [`Rules::mcp`], which limit a line to 16 MiB.
     pub fn new(reader: R, writer: W) -> Self {
-        let rules = Rules::mcp();
-        Self {
-            frames: FramedRead::new(reader, Codec::new(rules)),
-            outbox: Outbox::new(writer, rules),
-            calls: Calls::default(),
-            answered: false,
-            on_incident: Box::new(incident::log),
-        }
+        Self::of(ReadUntil::end(Tokio(reader)), writer)
+    }
+
+    pub(crate) fn of(source: ReadUntil<Tokio<R>>, writer: W) -> Self {
+        let (_, connection) = Connection::keeping(source, Tokio(writer), config(Rules::mcp()));
+        let on_incident = Box::new(incident::log);
+        Self { connection, tickets: HashMap::new(), lost: VecDeque::new(), on_incident }
     }
 
     /// Sets the rules for both directions, for example another line limit.
@@ -93,7 +96,9 @@ where
     /// # let _ = transport;
     /// ```
     ///
-    /// Batches stay off whatever the rules say, because rmcp has no type for them.
+    /// Whatever the rules say, batches stay off, because rmcp has no type for them, and null `params` count as none. A
+    /// call without a usable id is answered with an error without one, as rmcp does it, even with
+    /// [`AnswerWithoutId::Never`].
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
         self.set_rules(rules);
@@ -106,18 +111,23 @@ where
         self.set_on_incident(report);
         self
     }
-}
 
-impl<R, W> LineTransport<R, W> {
     pub(crate) fn set_rules(&mut self, rules: Rules) {
-        let rules = rules.batches(false);
-        *self.frames.decoder_mut() = Codec::new(rules);
-        self.outbox.set_rules(rules);
+        self.connection.set_config(config(rules));
     }
 
     pub(crate) fn set_on_incident(&mut self, report: impl FnMut(Incident<'_>) + Send + 'static) {
         self.on_incident = Box::new(report);
     }
+}
+
+fn config(rules: Rules) -> Config {
+    let rules = match rules.answers_without_id() {
+        AnswerWithoutId::Never => rules.answer_without_id(AnswerWithoutId::OmitIdUnlessNoise),
+        _ => rules,
+    };
+    // What a program has in flight is up to the program.
+    Config::new(rules.batches(false).null_params(true)).in_flight(IN_FLIGHT).calls(usize::MAX)
 }
 
 impl<Role, R, W> Transport<Role> for LineTransport<R, W>
@@ -128,101 +138,120 @@ where
 {
     type Error = SendError;
 
+    /// The message is queued at once, so messages leave in the order in which they were sent. The future waits for
+    /// room, unless the message is an answer.
     fn send(
         &mut self,
         message: TxJsonRpcMessage<Role>,
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
-        let message = self.calls.sending::<Role>(message);
-        let (outbox, calls) = (self.outbox.clone(), self.calls.clone());
+        let (peer, queued) = (self.connection.peer(), self.queue::<Role>(message));
         async move {
-            let appended = append(&message, &outbox, &calls);
-            outbox.flush().await?;
-            appended
+            let (sending, call) = match queued? {
+                Queued::Answer => return Ok(()),
+                Queued::Message(sending, call) => (sending, call),
+            };
+            sending.await.map_err(|error| {
+                call.map(|id| peer.withdraw(&id));
+                match error {
+                    connection::SendError::Encode(error) => SendError::Refused(error),
+                    error => SendError::Io(io::Error::new(io::ErrorKind::NotConnected, error)),
+                }
+            })
         }
     }
 
-    /// Cancel-safe, as rmcp needs it to be: a partial line stays in the decoder, an unwritten answer in the outbox.
+    /// Cancel-safe, as rmcp needs it to be.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
-            if self.answered {
-                // If this fails, so does whatever rmcp sends next, and that error is reported.
-                let _ = self.outbox.flush().await;
-                self.answered = false;
-            }
-            let message = match self.frames.next().await? {
-                Ok(Ok(frame)) => self.accept::<Role>(&frame),
-                Ok(Err(fault)) => self.reject::<Role>(&fault),
+            let Self { connection, tickets, lost, on_incident } = self;
+            match connection.next_incoming().await {
+                Ok(Some(event)) => {
+                    let message = accept::<Role>(event, tickets, lost, on_incident);
+                    if message.is_some() {
+                        return message;
+                    }
+                }
+                Ok(None) => return None,
                 Err(error) => {
                     self.report(Incident::Read(&error));
                     return None;
                 }
-            };
-            if message.is_some() {
-                return message;
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), SendError> {
-        match timeout(CLOSE_TIMEOUT, self.outbox.close()).await {
-            Ok(closed) => Ok(closed?),
+        self.tickets.clear();
+        match timeout(CLOSE_TIMEOUT, self.connection.finish()).await {
+            Ok(finished) => Ok(finished?),
             Err(elapsed) => Err(SendError::Io(elapsed.into())),
         }
     }
 }
 
-/// What becomes of a line: a message for rmcp, or an answer in the outbox, or neither.
-impl<R, W> LineTransport<R, W> {
-    fn accept<Role: ServiceRole>(&mut self, frame: &Frame<'_>) -> Option<RxJsonRpcMessage<Role>> {
-        let Frame::Message(message) = frame else {
-            return None; // unreachable: the rules allow no batches
-        };
-        match typed::decode::<Role>(message) {
-            Ok(typed) => {
-                self.calls.received::<Role>(&typed);
-                Some(typed)
-            }
-            Err(error) => {
-                self.report(Incident::Mismatch { line: frame.line(), error: &error });
-                self.mismatch::<Role>(message)
-            }
-        }
-    }
+/// A message that was accepted.
+enum Queued {
+    /// An answer, which is in the queue.
+    Answer,
+    /// Another message, which may wait for room, and the id if it is a call.
+    Message(Sending, Option<Id<'static>>),
+}
 
-    fn mismatch<Role: ServiceRole>(&mut self, message: &Message<'_>) -> Option<RxJsonRpcMessage<Role>> {
-        match message {
-            Message::Request(request) => {
-                let id = request.id();
-                let error = match ids::to_rmcp(id) {
-                    Some(_) => RpcError::invalid_params("Invalid params"),
-                    None => RpcError::invalid_request("Invalid Request"),
+impl<R, W> LineTransport<R, W>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    fn queue<Role: ServiceRole>(&mut self, message: TxJsonRpcMessage<Role>) -> Result<Queued, SendError> {
+        let peer = self.connection.peer();
+        let mut call = None;
+        let message = match message {
+            JsonRpcMessage::Response(response) => {
+                return match self.ticket(&response.id)?.try_respond(&response.result) {
+                    Ok(()) => Ok(Queued::Answer),
+                    Err((ticket, error)) => {
+                        ticket.fail(&RpcError::internal());
+                        Err(SendError::Refused(error))
+                    }
                 };
-                self.answered |= self.outbox.append(|encoder| encoder.error(id, &error)).is_ok();
-                None
             }
-            Message::Response(response) => self.fail_call::<Role>(response.id()?, "not of a type that rmcp knows"),
-            Message::Notification(_) => None,
-        }
+            JsonRpcMessage::Error(JsonRpcError { id: Some(id), error, .. }) => {
+                self.ticket(&id)?.fail(&rpc_error(error));
+                return Ok(Queued::Answer);
+            }
+            JsonRpcMessage::Request(request) => {
+                call = Some(request.id.clone());
+                JsonRpcMessage::Request(request)
+            }
+            // rmcp forgets a call that it cancels. `TryInto` hands a notification of another kind back, so nothing is
+            // cloned.
+            JsonRpcMessage::Notification(JsonRpcNotification { notification, .. }) => match notification.try_into() {
+                Ok(cancelled) => {
+                    if let Some(id) = &cancelled.params.request_id {
+                        peer.withdraw(&ids::from_rmcp(id));
+                    }
+                    JsonRpcMessage::notification(cancelled.into())
+                }
+                Err(notification) => JsonRpcMessage::notification(notification),
+            },
+            message => message,
+        };
+        let line = to_line(peer.rules(), |encoder| encoder.message(&message)).map_err(SendError::Refused)?;
+        let call = match call {
+            Some(id) => {
+                let tracked = ids::from_rmcp(&id);
+                if !peer.track(&tracked, id) {
+                    return Err(not_connected("transport is closed"));
+                }
+                Some(tracked)
+            }
+            None => None,
+        };
+        Ok(Queued::Message(peer.send_line(line), call))
     }
 
-    fn reject<Role: ServiceRole>(&mut self, fault: &Fault) -> Option<RxJsonRpcMessage<Role>> {
-        self.report(Incident::Fault(fault));
-        match (fault.reply(), fault.id()) {
-            (Some(reply), _) => {
-                self.answered |= self.outbox.append(|encoder| encoder.error_reply(&reply)).is_ok();
-                None
-            }
-            // A line with an id that must not be answered is a response.
-            (None, Some(id)) => self.fail_call::<Role>(id, &fault.kind().to_string()),
-            (None, None) => None,
-        }
-    }
-
-    /// Returns an error in place of an unusable response, if a call is waiting for it.
-    fn fail_call<Role: ServiceRole>(&mut self, id: &Id<'_>, reason: &str) -> Option<RxJsonRpcMessage<Role>> {
-        let id = ids::to_rmcp(id).filter(|id| self.calls.close(id))?;
-        let error = ErrorData::internal_error(format!("unusable response: {reason}"), None);
-        Some(JsonRpcMessage::error(error, Some(id)))
+    fn ticket(&mut self, id: &RequestId) -> Result<Ticket, SendError> {
+        self.tickets.remove(id).ok_or_else(|| not_connected("no such request is in flight"))
     }
 
     pub(crate) fn report(&mut self, incident: Incident<'_>) {
@@ -230,50 +259,99 @@ impl<R, W> LineTransport<R, W> {
     }
 }
 
+fn not_connected(reason: &'static str) -> SendError {
+    SendError::Io(io::Error::new(io::ErrorKind::NotConnected, reason))
+}
+
+fn rpc_error(ErrorData { code, message, data, .. }: ErrorData) -> RpcError {
+    let error = RpcError::new(code.0.into(), message);
+    // It is JSON already, so it can be encoded; a limit that it exceeds shows when it is sent.
+    data.and_then(|data| error.clone().with_data(&data).ok()).unwrap_or(error)
+}
+
+/// What becomes of an event: a message for rmcp, or nothing.
+fn accept<Role: ServiceRole>(
+    event: Event<'_, RequestId>,
+    tickets: &mut HashMap<RequestId, Ticket>,
+    lost: &mut VecDeque<RequestId>,
+    report: &mut dyn FnMut(Incident<'_>),
+) -> Option<RxJsonRpcMessage<Role>> {
+    let mut mismatch = |line, error: serde_json::Error| report(Incident::Mismatch { line, error: &error });
+    match event {
+        Event::Request(request, ticket) => match typed::request::<Role>(&request) {
+            Ok((message, id)) => {
+                tickets.insert(id, ticket);
+                return Some(message);
+            }
+            Err(error) => {
+                mismatch(request.line(), error);
+                ticket.fail(&match ids::to_rmcp(request.id()) {
+                    Some(_) => RpcError::invalid_params("Invalid params"),
+                    None => RpcError::invalid_request("Invalid Request"),
+                });
+            }
+        },
+        Event::Notification(notification) => match typed::notification::<Role>(&notification) {
+            Ok(message) => return Some(message),
+            Err(error) => mismatch(notification.line(), error),
+        },
+        // rmcp won't answer. It may have to tell its service.
+        Event::Cancelled(notification, id, _) => {
+            ids::to_rmcp(&id).and_then(|id| tickets.remove(&id));
+            match typed::notification::<Role>(&notification) {
+                Ok(message) => return Some(message),
+                Err(error) => mismatch(notification.line(), error),
+            }
+        }
+        Event::Response(response, id) => match typed::response::<Role>(&response, &id) {
+            Ok(message) => return Some(message),
+            Err(error) => {
+                mismatch(response.line(), error);
+                return Some(unusable::<Role>(id, "not of a type that rmcp knows"));
+            }
+        },
+        Event::Lost(_, id, Lost::Faulty(fault)) => {
+            report(Incident::Fault(&fault));
+            return Some(unusable::<Role>(id, &fault.kind().to_string()));
+        }
+        // rmcp fails all calls that are open in the end.
+        Event::Lost(_, id, _) => lost.push_back(id),
+        Event::Stray(response, _) => report(Incident::Stray { line: response.line() }),
+        Event::Refused(request, _) => report(Incident::Refused { line: request.line() }),
+        Event::Fault(fault) => report(Incident::Fault(&fault)),
+        _ => {}
+    }
+    None
+}
+
+/// An error in place of an unusable response.
+fn unusable<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRpcMessage<Role> {
+    JsonRpcMessage::error(ErrorData::internal_error(format!("unusable response: {reason}"), None), Some(id))
+}
+
 #[cfg(feature = "child-process")]
-impl<R, W> LineTransport<R, W> {
-    pub(crate) fn reader_mut(&mut self) -> &mut R {
-        self.frames.get_mut()
+impl<R, W> LineTransport<R, W>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    /// A call that was open when the stream ended.
+    pub(crate) fn next_lost(&mut self) -> Option<RequestId> {
+        self.lost.pop_front()
     }
 
-    pub(crate) fn outbox(&self) -> &Outbox<W> {
-        &self.outbox
+    /// Writes what is left, closes the writer, and discards what still arrives, forever.
+    pub(crate) async fn drain(&mut self) -> std::convert::Infallible {
+        self.tickets.clear();
+        // Fails if the peer is gone. What it has printed can be read all the same.
+        let _ = self.connection.finish().await;
+        while let Ok(Some(_)) = self.connection.next_event().await {}
+        std::future::pending().await
     }
 }
 
 impl<R: fmt::Debug, W> fmt::Debug for LineTransport<R, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LineTransport")
-            .field("reader", self.frames.get_ref())
-            .field("rules", &self.outbox.rules())
-            .finish_non_exhaustive()
+        f.debug_struct("LineTransport").field("connection", &self.connection).finish_non_exhaustive()
     }
-}
-
-/// Appends a message, or an internal error in place of an answer that is refused. The refusal is returned either way.
-fn append<Req, Resp, Not, W>(
-    message: &JsonRpcMessage<Req, Resp, Not>,
-    outbox: &Outbox<W>,
-    calls: &Calls,
-) -> Result<(), SendError>
-where
-    JsonRpcMessage<Req, Resp, Not>: serde::Serialize,
-{
-    let Err(refused) = outbox.append(|encoder| encoder.message(message)) else {
-        return Ok(());
-    };
-    let answered = match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        JsonRpcMessage::Request(request) => {
-            calls.close(&request.id);
-            None
-        }
-        JsonRpcMessage::Notification(_) => None,
-    };
-    if let Some(id) = answered.map(ids::from_rmcp) {
-        // Fails only if the line limit is too small for any answer: ids are limited so that this error fits.
-        let _ = outbox.append(|encoder| encoder.error(&id, &RpcError::internal()));
-    }
-    Err(SendError::Refused(refused))
 }

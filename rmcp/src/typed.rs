@@ -3,26 +3,32 @@
 use rmcp::model::{JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole};
 use serde_json::Error;
-use wireline::{Id, Message, Response};
+use wireline::{Id, Notification, Request, Response};
 
-/// Decodes a message into rmcp's type for its kind.
+/// Decodes a request, and its id.
 ///
 /// The outcome is that of rmcp's `Deserialize` for `JsonRpcMessage`, but that one buffers a message several times over:
 /// once to try one kind after the other, and again to take the envelope off. Here both are known.
-pub(crate) fn decode<Role: ServiceRole>(message: &Message<'_>) -> Result<RxJsonRpcMessage<Role>, Error> {
-    Ok(match message {
-        // rmcp's requests and notifications have `method` and `params`, and ignore the rest of the envelope.
-        Message::Request(request) => JsonRpcMessage::request(message.raw().deserialize()?, id(request.id())?),
-        Message::Notification(_) => JsonRpcMessage::notification(message.raw().deserialize()?),
-        Message::Response(response) => match with_result(response) {
-            Some((id, result)) => JsonRpcMessage::response(result.deserialize()?, id?),
-            None => JsonRpcMessage::Error(message.raw().deserialize()?),
-        },
-    })
+pub(crate) fn request<Role: ServiceRole>(request: &Request<'_>) -> Result<(RxJsonRpcMessage<Role>, RequestId), Error> {
+    // rmcp's requests and notifications have `method` and `params`, and ignore the rest of the envelope.
+    let (id, message) = (id(request.id())?, request.raw().deserialize()?);
+    Ok((JsonRpcMessage::request(message, id.clone()), id))
 }
 
-fn with_result<'r>(response: &'r Response<'_>) -> Option<(Result<RequestId, Error>, wireline::RawJson<'r>)> {
-    Some((id(response.id()?), response.result()?))
+/// Decodes a notification.
+pub(crate) fn notification<Role: ServiceRole>(message: &Notification<'_>) -> Result<RxJsonRpcMessage<Role>, Error> {
+    Ok(JsonRpcMessage::notification(message.raw().deserialize()?))
+}
+
+/// Decodes the response to the request with this id.
+pub(crate) fn response<Role: ServiceRole>(
+    response: &Response<'_>,
+    id: &RequestId,
+) -> Result<RxJsonRpcMessage<Role>, Error> {
+    Ok(match response.outcome() {
+        Ok(result) => JsonRpcMessage::response(result.deserialize()?, id.clone()),
+        Err(error) => JsonRpcMessage::error(error.raw().deserialize()?, Some(id.clone())),
+    })
 }
 
 /// Unlike `ids::to_rmcp`, which compares by value, this accepts only the spellings that rmcp accepts.

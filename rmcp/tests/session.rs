@@ -125,7 +125,7 @@ async fn bad_lines_between_good_ones() {
     let counted = faults.clone();
     let (reader, writer) = split(far);
     let transport = LineTransport::new(reader, writer).on_incident(move |incident| {
-        assert!(matches!(incident, Incident::Fault(_) | Incident::Mismatch { .. }));
+        assert!(matches!(incident, Incident::Fault(_) | Incident::Mismatch { .. } | Incident::Stray { .. }));
         counted.fetch_add(1, Ordering::Relaxed);
     });
     let server = tokio::spawn(Tools.serve(transport));

@@ -1,4 +1,4 @@
-//! The transport without a session: cancelled receives, dropped sends, refused messages.
+//! The transport without a session: cancelled receives, dropped sends, refused messages, peers that do not read.
 
 use std::future::Future;
 use std::io::ErrorKind;
@@ -50,6 +50,14 @@ fn result(id: i64, text: &str) -> TxJsonRpcMessage<RoleServer> {
     serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {"text": text}})).unwrap()
 }
 
+/// Sends a ping to the server, and has it received.
+async fn request(transport: &mut Server, near: &mut DuplexStream, id: i64) {
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+    let (sent, received) = tokio::join!(near.write_all(line.as_bytes()), receive(transport));
+    sent.unwrap();
+    assert_eq!(id_of(&received.unwrap()), Some(&RequestId::Number(id)));
+}
+
 /// Requests and bad lines arrive, and their answers leave, a few bytes at a time, while `receive` is cancelled again and
 /// again.
 #[tokio::test]
@@ -89,38 +97,30 @@ async fn receive_is_cancel_safe() {
     writer.await.unwrap();
     assert!(cancelled > 100, "{cancelled}");
     assert_eq!(received, (0..20).map(RequestId::Number).collect::<Vec<_>>());
-    assert_eq!(reader.await.unwrap(), (0..20).map(|id| json!(format!("bad {id}"))).collect::<Vec<_>>());
+    // Requests that nobody has answered are answered when the transport is closed.
+    let mut answered = reader.await.unwrap();
+    let mut unanswered = answered.split_off(20);
+    unanswered.sort_by_key(Value::as_i64);
+    assert_eq!(answered, (0..20).map(|id| json!(format!("bad {id}"))).collect::<Vec<_>>());
+    assert_eq!(unanswered, (0..20).map(|id| json!(id)).collect::<Vec<_>>());
 }
 
-/// A send that is dropped halfway through its line does not tear it.
+/// A send that is dropped, even before it is polled, still leaves as a whole line.
 #[tokio::test]
 async fn a_dropped_send_leaves_a_whole_line() {
-    let (mut transport, near) = server(16);
-    let dropped = timeout(Duration::from_millis(20), send(&mut transport, result(1, "a text that does not fit")));
-    assert!(dropped.await.is_err());
-    let sent = tokio::spawn(send(&mut transport, result(2, "b")));
-    let mut lines = BufReader::new(near).lines();
+    let (mut transport, mut near) = server(16);
     for id in [1, 2] {
-        let line = lines.next_line().await.unwrap().unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["id"], id);
+        request(&mut transport, &mut near, id).await;
     }
-    sent.await.unwrap().unwrap();
-}
-
-/// A receive that is cancelled while it writes an answer does not block sends, even if it is not called again.
-#[tokio::test]
-async fn a_cancelled_answer_blocks_nobody() {
-    let (mut transport, near) = server(80);
-    let (from_server, mut to_server) = split(near);
-    to_server.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",}\n").await.unwrap();
+    drop(send(&mut transport, result(1, "a text that does not fit")));
+    // A receive that is cancelled while it writes tears nothing, either.
     assert!(timeout(Duration::from_millis(20), receive(&mut transport)).await.is_err());
-
+    send(&mut transport, result(2, "b")).await.unwrap();
     let reader = tokio::spawn(async move {
         let mut said = String::new();
-        BufReader::new(from_server).read_to_string(&mut said).await.unwrap();
+        near.read_to_string(&mut said).await.unwrap();
         said
     });
-    timeout(Duration::from_secs(10), send(&mut transport, result(2, "b"))).await.unwrap().unwrap();
     timeout(Duration::from_secs(10), close(&mut transport)).await.unwrap().unwrap();
     let said = reader.await.unwrap();
     let ids: Vec<_> = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
@@ -130,17 +130,49 @@ async fn a_cancelled_answer_blocks_nobody() {
 /// An answer that breaks the rules is replaced, and nothing is sent once the transport is closed.
 #[tokio::test]
 async fn refused_answers_are_replaced() {
-    let (mut transport, near) = server(4096);
+    let (mut transport, mut near) = server(4096);
+    request(&mut transport, &mut near, 3).await;
     let list = json!({"jsonrpc": "2.0", "id": 3, "result": [1, 2]});
     let refused = send(&mut transport, serde_json::from_value(list).unwrap()).await;
     assert!(matches!(refused, Err(SendError::Refused(_))), "{refused:?}");
     close(&mut transport).await.unwrap();
-    let late = send(&mut transport, result(4, "too late")).await;
-    assert!(matches!(late, Err(SendError::Io(_))), "{late:?}");
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let ping = json!({"jsonrpc": "2.0", "id": 5, "method": "ping"});
+    let late = [notification, ping].map(|message| serde_json::from_value(message).unwrap());
+    for late in late.into_iter().chain([result(4, "too late")]) {
+        let late = send(&mut transport, late).await;
+        assert!(matches!(late, Err(SendError::Io(_))), "{late:?}");
+    }
 
     let mut said = String::new();
     BufReader::new(near).read_to_string(&mut said).await.unwrap();
     assert_eq!(said, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32603,\"message\":\"Internal error\"}}\n");
+}
+
+/// The stream of a client that sends and never reads is not read any further once 1 MiB waits for it.
+#[tokio::test]
+async fn a_peer_that_does_not_read_is_held_up() {
+    let (mut transport, near) = server(4096);
+    let (_from_server, mut to_server) = split(near);
+    let mut sent = 0;
+    let text = "x".repeat(1000);
+    let requests = async {
+        loop {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{sent},\"method\":\"ping\"}}\n");
+            to_server.write_all(line.as_bytes()).await.unwrap();
+            sent += 1;
+        }
+    };
+    let answers = async {
+        while let Some(message) = receive(&mut transport).await {
+            let Some(RequestId::Number(id)) = id_of(&message) else { panic!("{message:?}") };
+            send(&mut transport, result(*id, &text)).await.unwrap();
+        }
+    };
+    let stuck = timeout(Duration::from_secs(2), async { tokio::join!(requests, answers) }).await;
+    assert!(stuck.is_err());
+    // Each answer has some 1,050 bytes.
+    assert!((900..1200).contains(&sent), "{sent}");
 }
 
 /// A malformed response that no call waits for is skipped: during initialization rmcp would end the session over it.
@@ -156,10 +188,9 @@ async fn an_unexpected_malformed_response_is_skipped() {
 /// Closing is bounded, even if the peer does not read what is left to write.
 #[tokio::test(start_paused = true)]
 async fn close_gives_up_on_a_peer_that_does_not_read() {
-    let (mut transport, near) = server(16);
-    assert!(
-        timeout(Duration::from_millis(20), send(&mut transport, result(1, "more than sixteen bytes"))).await.is_err()
-    );
+    let (mut transport, mut near) = server(16);
+    request(&mut transport, &mut near, 1).await;
+    send(&mut transport, result(1, "more than sixteen bytes")).await.unwrap();
     let closed = timeout(Duration::from_secs(60), close(&mut transport)).await.unwrap();
     assert!(matches!(&closed, Err(SendError::Io(error)) if error.kind() == ErrorKind::TimedOut), "{closed:?}");
     drop(near);

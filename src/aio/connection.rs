@@ -484,10 +484,12 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self.target.is_some()
     }
 
-    /// Whether the last event was an entry of a batch, and more of its entries follow.
+    /// How many entries of a batch are still to come, if the event on this line was an entry of a batch.
+    ///
+    /// Only the last batch is known.
     #[must_use]
-    pub fn in_batch(&self) -> bool {
-        self.core.in_batch()
+    pub fn entries_left(&self, line: u64) -> Option<usize> {
+        self.core.entries_left(line)
     }
 
     fn next_with<S, U>(&mut self, settle: S) -> Next<'_, R, W, T, S, U>

@@ -103,6 +103,8 @@ pub struct Connection<T> {
     /// A line that is known to be there, and hasn't been taken.
     ready: Option<Ready>,
     batch: Option<Batch>,
+    /// The line of the last batch.
+    batch_line: Option<u64>,
     /// Requests to the peer that won't be answered, since the stream has ended.
     lost: VecDeque<(Id<'static>, T)>,
     /// The lines being written.
@@ -145,6 +147,7 @@ impl<T> Connection<T> {
             input: Input::new(Decoder::new(config.rules)),
             ready: None,
             batch: None,
+            batch_line: None,
             lost: VecDeque::new(),
             lines: BytesMut::new(),
             written: 0,
@@ -268,10 +271,13 @@ impl<T> Connection<T> {
         self.is_drained() && self.shared.link.is_quiet()
     }
 
-    /// Whether the last event was an entry of a batch, and more of its entries follow.
+    /// How many entries of a batch are still to come, if the event on this line was an entry of a batch.
+    ///
+    /// Only the last batch is known.
     #[must_use]
-    pub fn in_batch(&self) -> bool {
-        self.batch.is_some()
+    pub fn entries_left(&self, line: u64) -> Option<usize> {
+        let left = self.batch.as_ref().map_or(0, |batch| batch.entries.len());
+        (self.batch_line == Some(line)).then_some(left)
     }
 
     /// Whether the incoming stream has ended and all its events are taken.
@@ -362,11 +368,12 @@ impl<T> Connection<T> {
         settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
     ) -> Option<Event<'_, U>> {
         let Some(ready) = self.ready.take() else { return self.take_other(settle) };
-        let Self { input, shared, batch, .. } = self;
+        let Self { input, shared, batch, batch_line, .. } = self;
         match input.decoder.take(ready)? {
             Ok(Frame::Message(message)) => Some(shared.message(message, None, settle)),
             Ok(Frame::Batch(frame)) => {
                 let key = shared.link.lock().batches.open();
+                *batch_line = Some(frame.line());
                 *batch = Some(Batch { entries: frame.into_owned().into_iter(), key });
                 shared.next_entry(batch, settle)
             }

@@ -29,6 +29,9 @@ const BAD_LINES: &[(&str, &[u8])] = &[
     ("numeric method", br#"{"jsonrpc":"2.0","id":7,"method":1}"#),
     ("string params", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#),
     ("method twice", br#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}"#),
+    ("null params", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":null}"#),
+    ("id twice", br#"{"jsonrpc":"2.0","id":7,"method":"ping","id":7}"#),
+    ("null id", br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#),
     ("batch", br#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#),
     ("id beyond 64 bits", br#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"ping"}"#),
     ("lone surrogate", br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\ud800"}}"#),
@@ -52,6 +55,7 @@ pub const BAD_RESPONSES: &[(&str, &str)] = &[
     ("array result", r#"{"jsonrpc":"2.0","id":ID,"result":[]}"#),
     ("result and error", r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"m"}}"#),
     ("no version", r#"{"id":ID,"result":{"content":[]}}"#),
+    ("neither result nor error", r#"{"jsonrpc":"2.0","id":ID}"#),
     ("error code beyond 32 bits", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":2147483648,"message":"m"}}"#),
     ("error without message", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":1}}"#),
 ];

@@ -7,9 +7,9 @@ use std::sync::mpsc as blocking;
 use std::task::{Context, Poll, ready};
 use std::thread;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
-use tokio_util::bytes::Bytes;
 
 /// The most that is read or written at once: what a pipe holds on Linux.
 const CHUNK: usize = 64 << 10;
