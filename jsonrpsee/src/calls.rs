@@ -1,28 +1,31 @@
-//! Calls in flight, and their answers as jsonrpsee takes them.
+//! Answers as jsonrpsee takes them.
 //!
 //! jsonrpsee matches answers to calls itself. But it ends the client for an answer to no call, for the answer to a batch
 //! that lacks an entry or comes one by one, and for an error object with members or a code that its types don't have. So
-//! each answer is matched here first, and written anew.
+//! each answer is matched by the connection first, and written anew.
 
 use std::collections::HashMap;
 
-use wireline::ledger::Outbound;
+use wireline::connection::Peer;
 use wireline::{Fault, Frame, Id, Message, RawJson, Response};
 
 /// What JSON-RPC calls an internal error: the answer to a call can't be used.
 const UNUSABLE: i32 = -32603;
 
-/// The calls in flight.
-pub(crate) struct Calls {
-    open: Outbound<Call>,
-    batches: HashMap<u64, Batch>,
-    next_batch: u64,
-}
-
-/// A call, with its id as jsonrpsee spells it.
-enum Call {
+/// What is kept for each call, with its id as jsonrpsee spells it.
+#[derive(Debug)]
+pub(crate) enum Call {
     Alone(Id<'static>),
     Entry { batch: u64, index: usize },
+}
+
+/// The batches of calls in flight.
+#[derive(Default)]
+pub(crate) struct Batches {
+    open: HashMap<u64, Batch>,
+    next: u64,
+    /// Those that were answered in part by the array at hand.
+    begun: Vec<u64>,
 }
 
 struct Batch {
@@ -32,29 +35,14 @@ struct Batch {
     missing: usize,
 }
 
-/// What became of an answer.
-pub(crate) enum Settled {
-    /// A text for jsonrpsee.
-    Whole(String),
-    /// An entry of this batch, which has more.
-    Part(u64),
-    /// It answers no call in flight.
-    Stray,
-}
-
-impl Calls {
-    pub(crate) fn new() -> Self {
-        // What a program has in flight is up to the program.
-        Self { open: Outbound::new(usize::MAX), batches: HashMap::new(), next_batch: 0 }
-    }
-
-    /// Records what is about to be sent.
-    pub(crate) fn open(&mut self, frame: &Frame<'_>) {
+impl Batches {
+    /// Expects answers to what is about to be sent.
+    pub(crate) fn track(&mut self, frame: &Frame<'_>, peer: &Peer<Call>) {
+        // It fails if the connection has ended, and then everything does: jsonrpsee doesn't use an id again while it is
+        // in flight.
         match frame {
             Frame::Message(Message::Request(request)) => {
-                let id = request.id().clone().into_owned();
-                // jsonrpsee doesn't use an id again while it is in flight.
-                let _ = self.open.track(request.id(), Call::Alone(id));
+                peer.track(request.id(), Call::Alone(request.id().clone().into_owned()));
             }
             Frame::Message(_) => {}
             Frame::Batch(batch) => {
@@ -63,87 +51,80 @@ impl Calls {
                     _ => None,
                 });
                 let ids: Vec<_> = requests.collect();
-                self.next_batch += 1;
-                let batch = self.next_batch;
+                self.next += 1;
                 for (index, id) in ids.iter().enumerate() {
-                    let _ = self.open.track(id, Call::Entry { batch, index });
+                    peer.track(id, Call::Entry { batch: self.next, index });
                 }
                 if !ids.is_empty() {
                     let (answers, missing) = (vec![None; ids.len()], ids.len());
-                    self.batches.insert(batch, Batch { ids, answers, missing });
+                    self.open.insert(self.next, Batch { ids, answers, missing });
                 }
             }
         }
     }
 
-    /// Takes the answer to a call.
-    pub(crate) fn settle(&mut self, response: &Response<'_>) -> Settled {
-        let Some(id) = response.id() else { return Settled::Stray };
-        if id.is_null() {
-            return self.settle_without_id(response);
-        }
-        self.settle_with(id, |id| answer(id, response))
+    /// Takes the answer to a call. Returns a text for jsonrpsee, unless its batch has more entries.
+    pub(crate) fn settle(&mut self, call: Call, response: &Response<'_>) -> Option<String> {
+        self.settle_with(call, |id| answer(id, response))
     }
 
     /// Takes an answer that can't be used, for a reason that goes into an error.
-    pub(crate) fn fail(&mut self, id: &Id<'_>, reason: &str) -> Settled {
-        self.settle_with(id, |id| error(id, UNUSABLE, &format!("unusable response: {reason}")))
+    pub(crate) fn fail(&mut self, call: Call, reason: &str) -> Option<String> {
+        self.settle_with(call, |id| error(id, UNUSABLE, &format!("unusable response: {reason}")))
     }
 
-    fn settle_with(&mut self, id: &Id<'_>, text: impl FnOnce(&Id<'_>) -> String) -> Settled {
-        match self.open.withdraw(id) {
-            Some(Call::Alone(id)) => Settled::Whole(text(&id)),
-            Some(Call::Entry { batch, index }) => self.fill(batch, index, text),
-            None => Settled::Stray,
-        }
-    }
-
-    /// An error without an id is how a server says that it has no use for a whole batch. Unless there are several, it is
-    /// clear which.
-    fn settle_without_id(&mut self, response: &Response<'_>) -> Settled {
-        let batch = match (response.error(), self.batches.len()) {
-            (Some(_), 1) => self.batches.keys().next().copied(),
-            _ => None,
+    /// Takes an error without an id, which is how a server says that it has no use for a whole batch. Unless there are
+    /// several, it is clear which.
+    pub(crate) fn settle_without_id(&mut self, response: &Response<'_>, peer: &Peer<Call>) -> Option<String> {
+        let batch = match (response.id(), response.error(), self.open.len()) {
+            (Some(id), Some(_), 1) if id.is_null() => self.open.keys().next().copied()?,
+            _ => return None,
         };
-        let whole = batch.and_then(|batch| self.complete(batch, |id| answer(id, response)));
-        whole.map_or(Settled::Stray, Settled::Whole)
+        self.complete(batch, peer, |id| answer(id, response))
     }
 
-    fn fill(&mut self, number: u64, index: usize, text: impl FnOnce(&Id<'_>) -> String) -> Settled {
-        let Some(batch) = self.batches.get_mut(&number) else { return Settled::Stray };
+    /// The answers to batches of which the server has sent all that it will: they came in an array that has ended. In a
+    /// single line they might be followed by others.
+    pub(crate) fn end_of_line(&mut self, in_array: bool, peer: &Peer<Call>) -> Vec<String> {
+        let begun = std::mem::take(&mut self.begun);
+        let begun = begun.into_iter().filter(|_| in_array);
+        begun.filter_map(|batch| self.complete(batch, peer, |id| error(id, UNUSABLE, NO_ENTRY))).collect()
+    }
+
+    fn settle_with(&mut self, call: Call, text: impl FnOnce(&Id<'_>) -> String) -> Option<String> {
+        let (number, index) = match call {
+            Call::Alone(id) => return Some(text(&id)),
+            Call::Entry { batch, index } => (batch, index),
+        };
+        let batch = self.open.get_mut(&number)?;
         if let (Some(id), Some(answer @ None)) = (batch.ids.get(index), batch.answers.get_mut(index)) {
             *answer = Some(text(id));
             batch.missing -= 1;
         }
         if batch.missing > 0 {
-            return Settled::Part(number);
+            self.begun.push(number);
+            return None;
         }
-        match self.complete(number, |id| error(id, UNUSABLE, "no response")) {
-            Some(whole) => Settled::Whole(whole),
-            None => Settled::Stray,
-        }
-    }
-
-    /// The answers to a batch, of which the server has sent all that it will. None if it was complete before.
-    pub(crate) fn finish(&mut self, batch: u64) -> Option<String> {
-        self.complete(batch, |id| error(id, UNUSABLE, "no response in the answer to the batch"))
+        let Batch { answers, .. } = self.open.remove(&number)?;
+        Some(array(answers.into_iter().flatten()))
     }
 
     /// Ends a batch, with `missing` for the calls that haven't been answered.
-    fn complete(&mut self, number: u64, missing: impl Fn(&Id<'_>) -> String) -> Option<String> {
-        let Batch { ids, answers, .. } = self.batches.remove(&number)?;
-        let texts: Vec<_> = ids
-            .iter()
-            .zip(answers)
-            .map(|(id, answer)| {
-                answer.unwrap_or_else(|| {
-                    self.open.withdraw(id);
-                    missing(id)
-                })
+    fn complete(&mut self, number: u64, peer: &Peer<Call>, missing: impl Fn(&Id<'_>) -> String) -> Option<String> {
+        let Batch { ids, answers, .. } = self.open.remove(&number)?;
+        Some(array(ids.iter().zip(answers).map(|(id, answer)| {
+            answer.unwrap_or_else(|| {
+                peer.withdraw(id);
+                missing(id)
             })
-            .collect();
-        Some(format!("[{}]", texts.join(",")))
+        })))
     }
+}
+
+const NO_ENTRY: &str = "no response in the answer to the batch";
+
+fn array(texts: impl Iterator<Item = String>) -> String {
+    format!("[{}]", texts.collect::<Vec<_>>().join(","))
 }
 
 /// Answers to all calls in what can't be sent, for a reason that goes into the errors. None if there are no calls.
@@ -155,7 +136,7 @@ pub(crate) fn refusal(frame: &Result<Frame<'_>, Fault>, reason: &str) -> Option<
         Ok(Frame::Message(message)) => refused(message.id()),
         Ok(Frame::Batch(batch)) => {
             let texts: Vec<_> = batch.iter().filter_map(|entry| refused(entry.ok()?.id())).collect();
-            (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
+            (!texts.is_empty()).then(|| array(texts.into_iter()))
         }
         Err(fault) => refused(fault.id()),
     }

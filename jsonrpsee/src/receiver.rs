@@ -1,63 +1,65 @@
-//! The half that receives.
+//! The half that receives, and does the writing meanwhile.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use jsonrpsee_core::client::{ReceivedMessage, TransportReceiverT};
-use tokio::io::AsyncRead;
-use wireline::Line;
-use wireline::aio::{FrameReader, LineSender, Tokio};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Sleep, sleep, timeout};
+use wireline::aio::{Connection, ReadUntil, Tokio};
 
 use crate::Disconnected;
+use crate::calls::Call;
 #[cfg(feature = "child-process")]
-use crate::child_process::Exit;
+use crate::child_process::Keeper;
 use crate::link::Link;
 
-type Leave<R> = Box<dyn FnOnce(FrameReader<Tokio<R>>) + Send>;
+/// How long to go on reading after writing has failed. A server that has exited may have answered before.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Receives what a server says, as far as it makes sense for a client.
-pub struct Receiver<R> {
+/// How long a server may take to read what was sent to it before the end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The connection to a server.
+pub(crate) type Lines<R> = Connection<ReadUntil<Tokio<R>>, Tokio<Box<dyn AsyncWrite + Unpin + Send>>, Call>;
+
+/// Receives what a server says, as far as it makes sense for a client, and writes what is sent to it meanwhile.
+pub struct Receiver<R: AsyncRead + Unpin + Send + 'static> {
     /// Until it is dropped.
-    frames: Option<FrameReader<Tokio<R>>>,
-    lines: LineSender,
+    open: Option<Open<R>>,
     link: Arc<Link>,
-    /// An answer to the server that hasn't been sent yet.
-    reply: Option<Line>,
-    /// Takes the reader in the end.
-    leave: Option<Leave<R>>,
-    #[cfg(feature = "child-process")]
-    exit: Option<Exit>,
 }
 
-impl<R> Receiver<R> {
-    pub(crate) fn new(frames: FrameReader<Tokio<R>>, lines: LineSender, link: Arc<Link>) -> Self {
-        Self {
-            frames: Some(frames),
-            lines,
-            link,
-            reply: None,
-            leave: None,
-            #[cfg(feature = "child-process")]
-            exit: None,
-        }
-    }
-
-    /// Leaves the reader to `leave` in the end, and knows how the server exits.
+struct Open<R> {
+    connection: Lines<R>,
+    /// Runs once writing has failed.
+    last_words: Option<Pin<Box<Sleep>>>,
     #[cfg(feature = "child-process")]
-    pub(crate) fn of_child(&mut self, leave: Leave<R>, exit: Exit) -> Arc<Link> {
-        (self.leave, self.exit) = (Some(leave), Some(exit));
-        Arc::clone(&self.link)
+    keeper: Option<Keeper>,
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> Receiver<R> {
+    pub(crate) fn new(connection: Lines<R>, link: Arc<Link>) -> Self {
+        let open = Open {
+            connection,
+            last_words: None,
+            #[cfg(feature = "child-process")]
+            keeper: None,
+        };
+        Self { open: Some(open), link }
     }
 
-    async fn end_of_stream(&mut self) -> Disconnected {
-        #[cfg(feature = "child-process")]
-        if let Some(exit) = &mut self.exit
-            && let Some(status) = exit.soon().await
-        {
-            return Disconnected::Exited(status);
+    /// Ends the child process in the end.
+    #[cfg(feature = "child-process")]
+    pub(crate) fn keep(&mut self, keeper: Keeper) {
+        if let Some(open) = &mut self.open {
+            open.keeper = Some(keeper);
         }
-        Disconnected::Closed
     }
 }
 
@@ -67,25 +69,18 @@ impl<R: AsyncRead + Unpin + Send + 'static> TransportReceiverT for Receiver<R> {
     /// Nothing is lost if the future is dropped before it is done.
     async fn receive(&mut self) -> Result<ReceivedMessage, Disconnected> {
         let ended = loop {
-            if let Some(line) = &self.reply {
-                // If this fails, so does everything else that is sent, and that is reported.
-                let _ = self.lines.send_line(line).await;
-                self.reply = None;
-            }
             if let Some(message) = self.link.next_ready() {
                 return Ok(message);
             }
-            let Some(frames) = &mut self.frames else { break Disconnected::Closed };
+            let Some(open) = &mut self.open else { break Disconnected::Closed };
             tokio::select! {
                 biased;
                 () = self.link.news() => {}
-                frame = frames.next_frame() => match frame {
-                    Ok(Some(frame)) => self.reply = self.link.accept(frame),
-                    Ok(None) => break self.end_of_stream().await,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => break Disconnected::Read(error),
+                accepted = poll_fn(|cx| open.poll_accept(cx, &self.link)) => match accepted {
+                    Ok(true) => {}
+                    Ok(false) => break open.why(Disconnected::Closed, &self.link).await,
+                    Err(ended) => break open.why(ended, &self.link).await,
                 },
-                error = self.link.write_failure() => break Disconnected::Write(error),
             }
         };
         self.link.end();
@@ -93,17 +88,95 @@ impl<R: AsyncRead + Unpin + Send + 'static> TransportReceiverT for Receiver<R> {
     }
 }
 
-impl<R> Drop for Receiver<R> {
+impl<R: AsyncRead + Unpin + Send + 'static> Open<R> {
+    /// Ready when an event was accepted (true), or the stream has ended (false).
+    fn poll_accept(&mut self, cx: &mut Context<'_>, link: &Link) -> Poll<Result<bool, Disconnected>> {
+        let Self { connection, last_words, .. } = self;
+        let polled = pin!(connection.next_incoming()).poll(cx).map_ok(|event| event.map(|event| link.accept(event)));
+        let line = match polled {
+            Poll::Ready(Ok(Some(line))) => line,
+            Poll::Ready(Ok(None)) => return Poll::Ready(Ok(false)),
+            Poll::Ready(Err(error)) if connection.can_write() => return Poll::Ready(Err(Disconnected::Read(error))),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(Disconnected::Write(error))),
+            Poll::Pending if connection.can_write() => return Poll::Pending,
+            Poll::Pending => {
+                ready!(last_words.get_or_insert_with(|| Box::pin(sleep(LAST_WORDS))).as_mut().poll(cx));
+                return Poll::Ready(Err(Disconnected::Write(io::ErrorKind::BrokenPipe.into())));
+            }
+        };
+        match line.and_then(|line| connection.entries_left(line)) {
+            Some(1..) => {}
+            left => link.end_of_line(left.is_some()),
+        }
+        Poll::Ready(Ok(true))
+    }
+
+    /// Why the stream has ended: a child's exit explains more than what `ended` says.
+    #[cfg_attr(
+        not(feature = "child-process"),
+        expect(clippy::unused_async, unused_variables, reason = "nothing exits")
+    )]
+    async fn why(&mut self, ended: Disconnected, link: &Link) -> Disconnected {
+        #[cfg(feature = "child-process")]
+        if let Some(keeper) = &mut self.keeper
+            && let Some(status) = keeper.status_soon(link).await
+        {
+            return Disconnected::Exited(status);
+        }
+        ended
+    }
+
+    /// Writes what was sent, for a while, and ends the stream. Then a child process has to exit.
+    async fn close(self, link: Arc<Link>) {
+        let Self { mut connection, .. } = self;
+        #[cfg(feature = "child-process")]
+        if let Some(mut keeper) = self.keeper {
+            let exited = keeper.exited();
+            let read = async {
+                end(&mut connection, &link).await;
+                // With nobody to read what it prints, it might block before it notices the end of its input.
+                discard(&mut connection).await;
+            };
+            let read = async {
+                tokio::select! {
+                    () = read => {}
+                    _ = exited => {}
+                }
+            };
+            tokio::join!(keeper.end(&link), read);
+            return;
+        }
+        let _ = timeout(CLOSE_TIMEOUT, end(&mut connection, &link)).await;
+    }
+}
+
+/// Writes what was sent, and ends the stream.
+async fn end<R: AsyncRead + Unpin>(connection: &mut Lines<R>, link: &Link) {
+    tokio::select! {
+        () = link.sending_ended() => {}
+        () = discard(connection) => {}
+    }
+    // If this fails, there is nobody left to be told.
+    let _ = connection.finish().await;
+}
+
+/// Discards what arrives, until the end of the stream.
+async fn discard<R: AsyncRead + Unpin>(connection: &mut Lines<R>) {
+    while let Ok(Some(_)) = connection.next_event().await {}
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> Drop for Receiver<R> {
     fn drop(&mut self) {
         self.link.end();
-        if let (Some(frames), Some(leave)) = (self.frames.take(), self.leave.take()) {
-            leave(frames);
+        let runtime = tokio::runtime::Handle::try_current();
+        if let (Some(open), Ok(runtime)) = (self.open.take(), runtime) {
+            runtime.spawn(open.close(Arc::clone(&self.link)));
         }
     }
 }
 
-impl<R> fmt::Debug for Receiver<R> {
+impl<R: AsyncRead + Unpin + Send + 'static> fmt::Debug for Receiver<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("frames", &self.frames).finish_non_exhaustive()
+        f.debug_struct("Receiver").field("link", &self.link).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use jsonrpsee_core::client::{ReceivedMessage, TransportSenderT};
-use wireline::aio::LineSender;
 
 use crate::link::Link;
 
@@ -18,13 +17,12 @@ use crate::link::Link;
 /// open.
 #[derive(Debug)]
 pub struct Sender {
-    lines: LineSender,
     link: Arc<Link>,
 }
 
 impl Sender {
-    pub(crate) fn new(lines: LineSender, link: Arc<Link>) -> Self {
-        Self { lines, link }
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        Self { link }
     }
 }
 
@@ -32,9 +30,9 @@ impl TransportSenderT for Sender {
     type Error = Infallible;
 
     async fn send(&mut self, text: String) -> Result<(), Infallible> {
-        let Some(line) = self.link.line(&text) else { return Ok(()) };
+        let Some(sending) = self.link.send(&text) else { return Ok(()) };
         let send = async {
-            if self.lines.send_line(&line).await.is_err() {
+            if sending.await.is_err() {
                 // The receiver may still get answers, and then says why it is over.
                 self.link.ended().await;
             }
@@ -50,5 +48,11 @@ impl TransportSenderT for Sender {
     async fn send_ping(&mut self) -> Result<(), Infallible> {
         self.link.deliver(ReceivedMessage::Pong);
         Ok(())
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.link.end_sending();
     }
 }

@@ -2,19 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::time::{sleep, timeout};
-use wireline::aio::{FrameReader, LineWriter, Tokio};
+use tokio::io::{AsyncRead, AsyncWrite};
+use wireline::aio::{Connection, ReadUntil, Tokio};
+use wireline::connection::Config;
 use wireline::{AnswerWithoutId, Rules};
 
 use crate::incident::{self, Incident};
 use crate::link::{Link, Report};
 use crate::{Receiver, Sender};
-
-/// How long a server may take to read what was sent to it before the end.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A transport over any reader and writer.
 ///
@@ -91,38 +87,20 @@ where
     }
 
     /// The two halves, for [`build_with_tokio`](jsonrpsee_core::client::ClientBuilder::build_with_tokio).
-    ///
-    /// # Panics
-    ///
-    /// Panics outside of a tokio runtime with time enabled.
     pub fn split(self) -> (Sender, Receiver<R>) {
+        self.split_until(ReadUntil::end)
+    }
+
+    /// The two halves, with a reader that `until` may make end early.
+    pub(crate) fn split_until(self, until: impl FnOnce(Tokio<R>) -> ReadUntil<Tokio<R>>) -> (Sender, Receiver<R>) {
         // Noise must not be answered, and a server that writes null params means none.
         let rules = self.rules.answer_without_id(AnswerWithoutId::Never).null_params(true);
-        let link = Arc::new(Link::new(rules, self.on_incident));
-        let writer = LineWriter::new(Tokio(self.writer), rules);
-        let sender = Sender::new(writer.sender(), Arc::clone(&link));
-        let receiver = Receiver::new(FrameReader::new(Tokio(self.reader), rules), writer.sender(), Arc::clone(&link));
-        tokio::spawn(write(writer, link));
-        (sender, receiver)
-    }
-}
-
-/// Writes until both halves are gone, or until that fails.
-async fn write<W: AsyncWrite + Unpin>(writer: LineWriter<Tokio<W>>, link: Arc<Link>) {
-    let give_up = async {
-        link.ended().await;
-        sleep(CLOSE_TIMEOUT).await;
-    };
-    let written = tokio::select! {
-        written = writer.run() => written,
-        () = give_up => return,
-    };
-    match written {
-        Ok(Tokio(mut writer)) => {
-            // If this fails, there is nobody left to be told.
-            let _ = timeout(CLOSE_TIMEOUT, writer.shutdown()).await;
-        }
-        Err(error) => link.fail_writing(error),
+        let writer: Box<dyn AsyncWrite + Unpin + Send> = Box::new(self.writer);
+        // What a program has in flight is up to the program.
+        let config = Config::new(rules).calls(usize::MAX);
+        let (peer, connection) = Connection::keeping(until(Tokio(self.reader)), Tokio(writer), config);
+        let link = Arc::new(Link::new(peer, self.on_incident));
+        (Sender::new(Arc::clone(&link)), Receiver::new(connection, link))
     }
 }
 

@@ -88,6 +88,21 @@ async fn a_server_that_cannot_even_start_says_so_once() {
     assert!(incidents.contains(&"server exited (exit status: 1)".to_owned()), "{incidents:?}");
 }
 
+/// The exit counts, not the end of stdout, which a grandchild may keep open, whether it has the server's process group or
+/// one of its own.
+#[tokio::test]
+async fn a_grandchild_that_keeps_the_pipe_open_does_not_hang_a_call() {
+    for grandchild in ["sleep 20", "setsid sleep 20"] {
+        let (server, incidents) = script(&format!("read -r request; {grandchild} & exit 6"));
+        let client = start(server);
+        let started = Instant::now();
+        let error = timeout(HANG, client.request::<Value, _>("m", rpc_params![])).await.unwrap().unwrap_err();
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        assert!(matches!(why(&error), Some(Disconnected::Exited(status)) if status.code() == Some(6)), "{error}");
+        assert_eq!(reported(&incidents), ["server exited (exit status: 6)"]);
+    }
+}
+
 /// Drops the client, and returns how long the server took to exit, and how.
 async fn end(server: ChildProcess) -> (Duration, String) {
     let exited = server.exited();

@@ -172,22 +172,13 @@ async fn pings_do_no_harm() {
 async fn over_a_unix_socket() {
     use tokio::net::UnixStream;
     use wireline_jsonrpsee::LineTransport;
-    use wireline_jsonrpsee::wireline::aio::{FrameReader, LineWriter, Tokio};
-    use wireline_jsonrpsee::wireline::{Frame, Message};
+    use wireline_jsonrpsee::wireline::aio::{Connection, Tokio};
 
     let (near, far) = UnixStream::pair().unwrap();
     let server = tokio::spawn(async move {
         let (reader, writer) = far.into_split();
-        let mut frames = FrameReader::new(Tokio(reader), Rules::json_rpc());
-        let writer = LineWriter::new(Tokio(writer), Rules::json_rpc());
-        let lines = writer.sender();
-        let writing = tokio::spawn(writer.run());
-        while let Some(frame) = frames.next_frame().await.unwrap() {
-            let Ok(Frame::Message(Message::Request(request))) = frame else { panic!("expected a request") };
-            lines.send(|encoder| encoder.response(request.id(), &request.params())).await.unwrap();
-        }
-        drop(lines);
-        writing.await.unwrap().unwrap();
+        let (_, connection) = Connection::new(Tokio(reader), Tokio(writer), Rules::json_rpc());
+        connection.serve(async |call| call.params::<Value>()).await.unwrap();
     });
     let (reader, writer) = near.into_split();
     let (sender, receiver) = LineTransport::new(reader, writer).split();
