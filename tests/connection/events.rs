@@ -1,5 +1,6 @@
 //! What becomes an event, and what is answered.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::thread;
@@ -131,6 +132,29 @@ fn cancellation_in_each_dialect() {
             expected.sort_unstable();
             assert_eq!(found, expected, "{rules:?}, {how}");
         }
+    }
+}
+
+/// Under MCP, a request that is cancelled while its result is being encoded isn't answered either.
+#[test]
+fn a_request_is_cancelled_while_its_result_is_encoded() {
+    struct Cancels<'c>(&'c RefCell<Core>, &'static str);
+    impl serde::Serialize for Cancels<'_> {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut connection = self.0.borrow_mut();
+            connection.feed(&lines(&[self.1]));
+            assert_eq!(take_all(&mut connection), ["cancelled 1 true"]);
+            serializer.collect_map([("done", true)])
+        }
+    }
+    let mcp = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let json_rpc = r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#;
+    for (rules, cancel, expected) in [(Rules::mcp(), mcp, ""), (Rules::json_rpc(), json_rpc, "1")] {
+        let connection: RefCell<Core> = RefCell::new(Connection::new(rules));
+        connection.borrow_mut().feed(&lines(&[&request("1")]));
+        let one = ticket(&mut connection.borrow_mut());
+        one.respond(&Cancels(&connection, cancel));
+        assert_eq!(answers(&mut connection.borrow_mut()), expected);
     }
 }
 
