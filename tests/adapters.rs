@@ -20,7 +20,7 @@ use futures_util::FutureExt;
 use serde_json::json;
 use wireline::aio::{self, Source, Target};
 use wireline::connection::{Caller, Config, Connection, Event, Incident, Peer, SendError, Sending};
-use wireline::{Frame, Message, Rules};
+use wireline::{Frame, Message, RpcError, Rules};
 
 const SIZES: [usize; 6] = [1, 3, 64, 1000, 5000, usize::MAX];
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n";
@@ -948,6 +948,60 @@ fn lines_from_many_threads_stay_whole() {
     });
     block_on(is_closed);
     check(methods(&link.taken()));
+}
+
+/// While many notifications wait for a handler, reading pauses; but not if a handler waits for a response.
+#[test]
+fn handlers_of_many_notifications_may_call_back() {
+    const NOTES: usize = 3000;
+    let notes = PING.repeat(NOTES);
+    let (mut receiver, writer) = io::pipe().unwrap();
+    let (reader, mut sender) = io::pipe().unwrap();
+    let (_, connection) = wireline::io::Connection::new(reader, writer, Rules::json_rpc());
+    let handled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&handled);
+    let serving = thread::spawn(|| {
+        connection.serve(2, move |call| {
+            call.peer().call::<u64>("back", &()).wait().map_err(|_| RpcError::internal())?;
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    });
+    // Its calls are answered once all notifications have been sent.
+    sender.write_all(notes.as_bytes()).unwrap();
+    let (mut decoder, mut answered) = (wireline::Decoder::new(Rules::json_rpc()), 0);
+    while answered < NOTES {
+        let mut piece = [0; 5000];
+        let len = receiver.read(&mut piece).unwrap();
+        decoder.feed(&piece[..len]);
+        while let Some(frame) = decoder.next_frame() {
+            let Ok(Frame::Message(Message::Request(request))) = frame else { panic!("{frame:?}") };
+            let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":1}}\n", request.id().as_json());
+            sender.write_all(answer.as_bytes()).unwrap();
+            answered += 1;
+        }
+    }
+    while handled.load(Ordering::Relaxed) < NOTES {
+        thread::yield_now();
+    }
+    drop(sender);
+    serving.join().unwrap().unwrap();
+
+    // The same in one task, where all handlers run at the same time.
+    let link = Link::new(State::Open(usize::MAX));
+    let answers: String = (1..=NOTES).map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":1}}\n")).collect();
+    let stream = notes + &answers;
+    let source = Unsteady::new(stream.as_bytes(), usize::MAX, &[]);
+    let config = Config::new(Rules::json_rpc()).calls(NOTES);
+    let (_, connection) = aio::Connection::new(source, link, config);
+    let handled = AtomicUsize::new(0);
+    let served = block_on(connection.serve(async |call| {
+        call.peer().call::<u64>("back", &()).await.map_err(|_| RpcError::internal())?;
+        handled.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }));
+    served.unwrap();
+    assert_eq!(handled.load(Ordering::Relaxed), NOTES);
 }
 
 /// Runs a future on this thread, which is parked while it waits.

@@ -2,7 +2,19 @@
 
 mod common;
 
+use std::io::{self, Read};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
 use allocation_counter::measure;
+use serde_json::json;
+use wireline::aio::{self, Source, Target};
+use wireline::connection::{Config, Connection, Event, Ticket};
 use wireline::{Decoder, Encoder, Frame, Id, Message, RawJson, RpcError, Rules};
 
 /// Ten messages of all kinds.
@@ -390,4 +402,299 @@ fn a_line_takes_little_more_memory_than_it_needs() {
         assert!(kept <= 2 * line.len() + 256, "{kept} bytes kept for {}", line.len());
         assert!(info.count_total <= 6, "{} allocations for {}", info.count_total, line.len());
     }
+}
+
+fn request(id: impl std::fmt::Display) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#) + "\n"
+}
+
+/// Feeds lines to a connection, and returns the tickets of all requests.
+fn tickets(core: &mut Connection<()>, lines: impl IntoIterator<Item = String>) -> Vec<Ticket> {
+    let mut tickets = Vec::new();
+    for line in lines {
+        core.feed(line.as_bytes());
+        while let Some(event) = core.next_event() {
+            if let Event::Request(_, ticket) = event {
+                tickets.push(ticket);
+            }
+        }
+    }
+    tickets
+}
+
+/// Writes everything that is pending, and returns how much that was.
+fn write_all(core: &mut Connection<()>) -> usize {
+    let mut written = 0;
+    while core.wants_write() {
+        let len = core.pending().len();
+        core.advance(len);
+        written += len;
+    }
+    // Large buffers are given back when the next lines are asked for.
+    assert!(core.pending().is_empty());
+    written
+}
+
+#[test]
+fn an_idle_connection_is_small() {
+    let mut core = None;
+    let info = measure(|| core = Some(Connection::<()>::new(Rules::mcp())));
+    let size = info.bytes_current as usize + size_of::<Connection<()>>();
+    assert!(size < 2000, "{size} bytes");
+}
+
+#[test]
+fn a_request_in_flight_takes_little() {
+    for (id_len, most) in [(10, 250), (1000, 1300)] {
+        const REQUESTS: usize = 10_000;
+        let mut core = Connection::new(Config::new(Rules::json_rpc()).in_flight(REQUESTS));
+        let mut kept = Vec::with_capacity(REQUESTS);
+        let info = measure(|| {
+            let lines = (0..REQUESTS).map(|id| request(format_args!("\"{id:0id_len$}\"")));
+            kept.extend(tickets(&mut core, lines));
+        });
+        assert_eq!(core.in_flight(), REQUESTS);
+        let each = info.bytes_current as usize / REQUESTS;
+        assert!(each < most, "{each} bytes for each request with an id of {id_len} bytes");
+    }
+}
+
+/// Tickets that are dropped, cancelled or aborted leave nothing behind once their answers are written.
+#[test]
+fn nothing_is_kept_with_nothing_in_flight() {
+    const REQUESTS: usize = 200_000;
+    for how in ["dropped at once", "dropped later", "cancelled", "aborted"] {
+        let config = Config::new(Rules::json_rpc()).in_flight(REQUESTS).backlog(usize::MAX);
+        let mut core = Connection::new(config);
+        let info = measure(|| {
+            let lines = (0..REQUESTS).map(request);
+            let kept = match how {
+                "dropped at once" => {
+                    for line in lines {
+                        drop(tickets(&mut core, [line]));
+                    }
+                    Vec::new()
+                }
+                _ => tickets(&mut core, lines),
+            };
+            if how == "cancelled" {
+                let cancel = |id| format!(r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{id}}}}}"#);
+                drop(tickets(&mut core, (0..REQUESTS).map(|id| cancel(id) + "\n")));
+                assert!(kept.iter().all(Ticket::is_cancelled));
+            }
+            if how == "aborted" {
+                core.abort(&RpcError::internal());
+                assert_eq!(core.in_flight(), 0);
+            }
+            drop(kept);
+            assert!(write_all(&mut core) > REQUESTS * 50);
+        });
+        assert_eq!(core.in_flight(), 0);
+        assert!(info.bytes_current < 256 << 10, "{how}: {} bytes kept", info.bytes_current);
+    }
+}
+
+/// A waker of its own for each poll.
+#[derive(Default)]
+struct Idle;
+
+impl Wake for Idle {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Only the last of those who wait for the same thing is kept.
+#[test]
+fn waiting_keeps_one_waker() {
+    let mut core = Connection::new(Rules::json_rpc());
+    let ticket = tickets(&mut core, [request(1)]).pop().unwrap();
+    let info = measure(|| {
+        for _ in 0..100_000 {
+            let waker = Waker::from(Arc::new(Idle));
+            let cx = &mut Context::from_waker(&waker);
+            assert!(ticket.poll_cancelled(cx).is_pending());
+            assert!(pin!(ticket.cancelled()).poll(cx).is_pending());
+            assert!(core.poll_wake(cx).is_pending());
+        }
+    });
+    assert!(info.bytes_current < 200, "{} bytes kept", info.bytes_current);
+    let info = measure(|| drop(ticket));
+    assert!(info.bytes_current < 0 || info.bytes_max < 1000);
+}
+
+/// The answers to batches that aren't complete count together.
+#[test]
+fn answers_that_wait_for_a_batch_are_bounded() {
+    const BACKLOG: usize = 100_000;
+    let mut core = Connection::new(Config::new(Rules::json_rpc()).backlog(BACKLOG));
+    let mut kept = Vec::with_capacity(1024);
+    let info = measure(|| {
+        for batch in 0..50 {
+            let entries: Vec<_> = (0..20).map(|id| request(batch * 100 + id)).collect();
+            let line = format!("[{}]\n", entries.join(",").replace('\n', ""));
+            let mut tickets = tickets(&mut core, [line]);
+            kept.extend(tickets.pop());
+            tickets.into_iter().for_each(|ticket| ticket.respond(&"x".repeat(1000)));
+            write_all(&mut core);
+        }
+    });
+    assert_eq!(core.in_flight(), 50);
+    assert!(info.bytes_current < 3 * BACKLOG as i64, "{} bytes are held for 50 batches", info.bytes_current);
+}
+
+/// A line of many entries, or of arrays within arrays, takes no more than any other line.
+#[test]
+fn huge_batches_are_not_expanded() {
+    let limit = 1 << 20;
+    let rules = Rules::json_rpc().max_line_len(limit).max_batch_len(usize::MAX);
+    let entry = request(1).trim_end().to_owned();
+    for (line, events) in [
+        (format!("[{}1]\n", "1,".repeat(limit / 2 - 10)), None),
+        (format!("[{}{entry}]\n", format!("{entry},").repeat(limit / 50)), None),
+        (format!("{}{}\n", "[".repeat(100), "]".repeat(100)), Some(1)),
+        (format!("{}{}\n", "[".repeat(limit / 2 - 10), "]".repeat(limit / 2 - 10)), Some(1)),
+    ] {
+        let mut core = Connection::new(Config::new(rules).backlog(100_000));
+        let mut found = 0;
+        let info = measure(|| {
+            core.feed(line.as_bytes());
+            loop {
+                while let Some(event) = core.next_event() {
+                    drop(event);
+                    found += 1;
+                }
+                if write_all(&mut core) == 0 {
+                    break;
+                }
+            }
+        });
+        assert!(events.is_none_or(|events| found == events), "{found} events");
+        assert!(info.bytes_max < 3 * limit as u64, "{} bytes for {} bytes of line", info.bytes_max, line.len());
+    }
+}
+
+/// Repeats a line forever, or so often. Counts what was read.
+#[derive(Clone)]
+struct Flood {
+    line: Arc<[u8]>,
+    lines: usize,
+    read: Arc<AtomicUsize>,
+}
+
+impl Flood {
+    fn new(line: String, lines: usize) -> Self {
+        Self { line: line.into_bytes().into(), lines, read: Arc::default() }
+    }
+
+    fn lines_read(&self) -> usize {
+        self.read.load(Ordering::Relaxed) / self.line.len()
+    }
+}
+
+impl Read for Flood {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = self.read.load(Ordering::Relaxed);
+        let len = room.len().min(self.lines.saturating_mul(self.line.len()) - read);
+        let bytes = self.line.iter().cycle().skip(read % self.line.len());
+        room[..len].iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        self.read.fetch_add(len, Ordering::Relaxed);
+        Ok(len)
+    }
+}
+
+impl Source for Flood {
+    fn poll_read(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.read(room))
+    }
+}
+
+/// A peer that doesn't read, until it does.
+#[derive(Clone, Default)]
+struct Stuck(Rc<std::cell::Cell<bool>>);
+
+impl Target for Stuck {
+    fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.0.get() { Poll::Ready(Ok(bytes.len())) } else { Poll::Pending }
+    }
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What is kept is bounded by the backlog, whatever a peer that doesn't read sends.
+#[test]
+fn a_peer_that_does_not_read_is_not_read_from() {
+    const BACKLOG: usize = 100_000;
+    let batch = format!("[{}]\n", [request(1), request(2)].join(",").replace('\n', ""));
+    let lines = [request(1), "noise\n".to_owned(), batch, request(format_args!("\"{}\"", "x".repeat(1000)))];
+    for line in lines {
+        let config = Config::new(Rules::json_rpc()).backlog(BACKLOG);
+        let (source, target) = (Flood::new(line.clone(), usize::MAX / 1_000_000), Stuck::default());
+        let (_, connection) = aio::Connection::new(source.clone(), target, config);
+        let info = measure(|| {
+            let mut serving = pin!(connection.report(|_| {}).serve(async |_| Ok(json!({"x": "y".repeat(1000)}))));
+            for _ in 0..10_000 {
+                assert!(serving.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            }
+        });
+        // And the buffers of a read, and those that grow.
+        assert!(info.bytes_max < 4 * BACKLOG as u64 + (256 << 10), "{} bytes for {line}", info.bytes_max);
+        assert!(source.read.load(Ordering::Relaxed) < 4 * BACKLOG, "read on");
+    }
+}
+
+/// Notifications have no answers that could hold back their sender, so those that wait for a handler are counted.
+#[test]
+fn a_flood_of_notifications_is_held_back() {
+    const LINES: usize = 100_000;
+    /// The limit, and what fits a read.
+    const MOST: usize = 1024 + 2 * (64 << 10) / 34;
+    let note = "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n".to_owned();
+    assert_eq!(note.len(), 34);
+
+    for concurrency in [1, usize::MAX] {
+        let (source, is_open) = (Flood::new(note.clone(), LINES), Rc::new(std::cell::Cell::new(false)));
+        let target = Stuck(Rc::new(true.into()));
+        let (_, connection) = aio::Connection::new(source.clone(), target, Rules::mcp());
+        let handled = std::cell::Cell::new(0);
+        let mut serving = pin!(connection.concurrency(concurrency).serve(async |_| {
+            std::future::poll_fn(|cx| {
+                cx.waker().wake_by_ref();
+                if is_open.get() { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            handled.set(handled.get() + 1);
+            Ok(())
+        }));
+        let mut poll = || serving.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!((0..1000).all(|_| poll().is_pending()));
+        assert!(source.lines_read() <= MOST, "{} lines were read", source.lines_read());
+        is_open.set(true);
+        while poll().is_pending() {}
+        assert_eq!(handled.get(), LINES);
+    }
+
+    let source = Flood::new(note, LINES);
+    let handled = Arc::new(AtomicUsize::new(0));
+    let (_, connection) = wireline::io::Connection::new(source.clone(), io::sink(), Rules::mcp());
+    let (counts, reads) = (Arc::clone(&handled), source.clone());
+    let is_first = AtomicBool::new(true);
+    let served = connection.serve(1, move |_| {
+        if is_first.swap(false, Ordering::Relaxed) {
+            // More isn't read, however long this takes.
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(200) && reads.lines_read() < LINES {
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert!(reads.lines_read() <= MOST, "{} lines were read", reads.lines_read());
+        }
+        counts.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    });
+    served.unwrap();
+    assert_eq!(handled.load(Ordering::Relaxed), LINES);
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::connection::{
     self, Call, Caller, Config, Event, Incident, Lost, Peer, Report, Ticket, Until, Writable, handler,
+    most_notifications,
 };
 use crate::encode::RpcError;
 use crate::message::Response;
@@ -208,7 +209,8 @@ impl<R: Source, W: Target> Connection<R, W> {
     /// answered with an internal error. If its request is cancelled, its future is dropped. A time limit belongs in the
     /// handler, for example as tokio's `timeout`.
     ///
-    /// Handlers run in this task: they needn't be `Send` or `'static`, and one that blocks holds up all others.
+    /// Handlers run in this task: they needn't be `Send` or `'static`, and one that blocks holds up all others. While
+    /// the handlers of 1024 notifications run or wait, nothing more is read.
     ///
     /// # Errors
     ///
@@ -288,6 +290,14 @@ impl<R: Source, W: Target> Connection<R, W> {
                     peer.abort(&RpcError::shutting_down());
                     waiting.clear();
                     handlers.clear(&mut report);
+                }
+                if self.has_too_many(handlers.len() + waiting.len()) {
+                    // This task is woken by a handler that ends, or sends something.
+                    let _ = self.poll_write(cx);
+                    if self.write_error.is_some() && self.poll_last_response(cx).is_ready() {
+                        return Poll::Ready(self.write_error.take().map_or(Ok(()), Err));
+                    }
+                    return Poll::Pending;
                 }
                 let (call, ticket) = match self.poll_ready(cx) {
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -497,6 +507,13 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         S: FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
     {
         Next { connection: Some(self), is_incoming: false, settle: Some(settle), made: PhantomData }
+    }
+
+    /// Whether so many of the calls that run or wait are notifications that nothing more should be read.
+    #[inline]
+    fn has_too_many(&self, calls: usize) -> bool {
+        calls >= most_notifications(false)
+            && calls.saturating_sub(self.core.in_flight()) >= most_notifications(self.core.may_be_waited_for())
     }
 
     /// Whether every request is answered and everything is written, apart from lines that weren't looked at.

@@ -14,6 +14,13 @@ use super::{Incident, Ticket};
 /// Receives incidents.
 pub(crate) type Report = dyn FnMut(Incident<'_>) + Send;
 
+/// How many notifications may wait for a handler before reading pauses.
+///
+/// More while handlers may wait for the peer, which may in turn wait until something is read.
+pub(crate) fn most_notifications(is_peer_waited_for: bool) -> usize {
+    if is_peer_waited_for { 64 << 10 } else { 1 << 10 }
+}
+
 /// Calls `run`, and reports a panic.
 pub(crate) fn catch<R>(
     id: Option<&Id<'_>>,

@@ -85,7 +85,7 @@ pub use crate::ledger::{Refusal, Stray};
 pub use call::Call;
 pub use config::Config;
 pub use event::{Event, Lost};
-pub(crate) use handler::Report;
+pub(crate) use handler::{Report, most_notifications};
 pub use incident::Incident;
 pub(crate) use link::{Link, Until, Writable};
 pub use peer::{Peer, Sending};
@@ -307,6 +307,11 @@ impl<T> Connection<T> {
     /// Whether a request to the peer is in flight.
     pub(crate) fn awaits_responses(&self) -> bool {
         self.shared.link.calls.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether handlers may wait for the peer: for a response, or for room to send.
+    pub(crate) fn may_be_waited_for(&self) -> bool {
+        self.awaits_responses() || self.shared.link.level() > self.shared.link.backlog
     }
 
     /// Ready when no request to the peer is in flight, after the connection has [broken](Link::break_off). Otherwise

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::io::{self, ErrorKind, Read, Write};
 use std::pin::pin;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::connection::{
     self, Call, Caller, Config, Event, Incident, Link, Peer, Until, Writable, block_on, block_on_for, handler,
+    most_notifications,
 };
 use crate::encode::RpcError;
 use crate::ledger::Number;
@@ -224,7 +225,8 @@ impl<R: Read> Connection<R> {
     /// answered and written.
     ///
     /// `handler` is also called for notifications; its return value is then dropped. If it panics, its request is
-    /// answered with an internal error. A handler that takes long should ask [`Call::is_cancelled`] now and then.
+    /// answered with an internal error. A handler that takes long should ask [`Call::is_cancelled`] now and then. While
+    /// 1024 notifications wait for a worker, nothing more is read.
     ///
     /// # Errors
     ///
@@ -236,11 +238,12 @@ impl<R: Read> Connection<R> {
     ) -> io::Result<()> {
         let peer = self.core.peer();
         let handler = Arc::new(handler);
-        // Its length is bounded by the limit on requests in flight, and notifications by what has been read.
-        let (queue, calls) = channel::<Call<'static>>();
+        // Its length is bounded by the limits on requests in flight and on notifications that wait.
+        let (queue, calls) = channel::<(Call<'static>, Option<Waiting>)>();
         let calls = Arc::new(Mutex::new(calls));
         // Disconnected once all workers have ended.
         let (working, workers_end) = channel::<()>();
+        let notifications = Notifications::default();
         for _ in 0..workers.max(1) {
             let (calls, handler, report) = (Arc::clone(&calls), Arc::clone(&handler), Arc::clone(&self.report));
             let working = working.clone();
@@ -248,7 +251,7 @@ impl<R: Read> Connection<R> {
                 let _working = working;
                 loop {
                     let next = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(call) = next else { return };
+                    let Ok((call, _waiting)) = next else { return };
                     answer(call, &*handler, &*report);
                 }
             });
@@ -257,25 +260,28 @@ impl<R: Read> Connection<R> {
         // If all workers are gone, the queue has no other end.
         drop((calls, working));
         while let Some(event) = self.next()? {
-            let call = match event {
+            let (call, waiting) = match event {
                 Event::Request(request, ticket) => {
                     if let (Some((deadline, timer)), Some(number)) = (&timer, ticket.number()) {
                         let _ = timer.send((Instant::now() + *deadline, number));
                     }
                     let mut call = Call::request(request, &peer);
                     call.ticket = Some(ticket);
-                    call
+                    (call, None)
                 }
-                Event::Notification(notification) => Call::notification(notification, &peer),
+                Event::Notification(notification) => {
+                    (Call::notification(notification, &peer), Some(notifications.add()))
+                }
                 Event::Fault(fault) => {
                     (self.report)(Incident::Fault(&fault));
                     continue;
                 }
                 _ => continue,
             };
-            if queue.send(call).is_err() {
+            if queue.send((call, waiting)).is_err() {
                 return Err(io::Error::other("the worker threads are gone"));
             }
+            notifications.wait_for_room(|| self.core.may_be_waited_for());
         }
         // Requests are answered by now, but notifications may still be handled.
         drop(queue);
@@ -366,6 +372,41 @@ fn start_timer(link: Arc<Link>) -> Sender<(Instant, Number)> {
         }
     });
     sender
+}
+
+/// Counts the notifications that wait for a handler, or have one running.
+#[derive(Clone, Default)]
+struct Notifications(Arc<(Mutex<usize>, Condvar)>);
+
+/// One of them.
+struct Waiting(Notifications);
+
+impl Notifications {
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self) -> Waiting {
+        *self.count() += 1;
+        Waiting(self.clone())
+    }
+
+    /// Waits while there are too many.
+    fn wait_for_room(&self, is_peer_waited_for: impl Fn() -> bool) {
+        let mut count = self.count();
+        while *count >= most_notifications(is_peer_waited_for()) {
+            // Asks again now and then: a handler may have begun to wait for the peer.
+            let waited = self.0.1.wait_timeout(count, Duration::from_millis(10));
+            count = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        *self.0.count() -= 1;
+        self.0.0.1.notify_one();
+    }
 }
 
 /// Calls a handler, and answers with its outcome.
