@@ -12,8 +12,7 @@ use std::task::{Context, Poll};
 /// ```
 /// use std::io;
 /// use std::task::{Context, Poll};
-/// use wireline::Rules;
-/// use wireline::aio::{FrameReader, Source};
+/// use wireline::aio::Source;
 ///
 /// /// A serial port of some embedded system.
 /// struct Port(&'static [u8]);
@@ -23,9 +22,6 @@ use std::task::{Context, Poll};
 ///         Poll::Ready(io::Read::read(&mut self.0, room))
 ///     }
 /// }
-///
-/// let frames = FrameReader::new(Port(b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"), Rules::json_rpc());
-/// # let _ = frames;
 /// ```
 pub trait Source {
     /// Reads into `room`, which isn't empty, and returns how many bytes it has read: none at the end of the stream. If
