@@ -143,7 +143,7 @@ fn a_batch_of_answers_may_outgrow_a_line() {
         .iter()
         .map(|line| line.split('"').next().unwrap().to_owned() + if line.contains(" | ") { "..." } else { "" })
         .collect();
-    assert_eq!(kinds, ["batch [result 1 ...", "result 3 ", "batch [error 4 -32603 ..."], "{found:?}");
+    assert_eq!(kinds, ["result 3 ", "batch [result 1 ...", "batch [error 4 -32603 ..."], "{found:?}");
     assert!(output.split(|&byte| byte == b'\n').all(|line| line.len() <= 300));
 }
 
