@@ -117,6 +117,7 @@ impl Script {
     }
 
     /// Waits in a task until a request is to be answered.
+    #[cfg(feature = "tokio")]
     pub(crate) async fn wait_async(&self, ticket: &Ticket) {
         self.pause(ticket.id()).await;
         if let Act::AwaitCancel { .. } = (self.act)(ticket.id().as_json()) {
@@ -125,6 +126,7 @@ impl Script {
     }
 
     /// Lets other tasks run for a while.
+    #[cfg(any(feature = "futures-io", feature = "tokio"))]
     pub(crate) async fn pause(&self, id: &Id<'_>) {
         for _ in 0..self.pauses(id) {
             let mut is_first = true;

@@ -252,6 +252,7 @@ fn io_answer(script: &Session, _: Feed, mut wire: Wire) -> io::Result<()> {
 }
 
 /// The handler for `serve` in a task.
+#[cfg(any(feature = "futures-io", feature = "tokio"))]
 async fn handle_async(script: Session, call: Call<'static>) -> Result<Payload, RpcError> {
     if let Some(id) = call.id() {
         script.has_arrived(call.peer());
