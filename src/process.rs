@@ -221,7 +221,8 @@ impl Child {
     /// ```
     pub async fn end_with<F: Future>(&mut self, mut grace: impl FnMut() -> F) -> Option<ExitStatus> {
         self.stdin = None;
-        if !self.exits_before(grace()).await && !(self.terminate() && self.exits_before(grace()).await) {
+        let has_exited = self.exits_before(grace()).await || self.terminate() && self.exits_before(grace()).await;
+        if !has_exited {
             self.kill();
         }
         self.exited().await

@@ -20,6 +20,5 @@ mod serializer;
 
 pub(crate) use encoder::Encoder;
 pub(crate) use error::EncodeError;
-#[cfg(feature = "tokio")]
 pub(crate) use line::Line;
 pub(crate) use rpc_error::RpcError;
