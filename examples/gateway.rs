@@ -1,8 +1,8 @@
 //! Many MCP servers behind one: a gateway on stdin and stdout.
 //!
 //! ```console
-//! $ cargo build --features tokio --examples
-//! $ cargo run -q --features tokio --example gateway -- one=target/debug/examples/peer\ server two=target/debug/examples/peer\ server <<'END'
+//! $ cargo build --features stdio,tokio --examples
+//! $ cargo run -q --features stdio,tokio --example gateway -- one=target/debug/examples/peer\ server two=target/debug/examples/peer\ server <<'END'
 //! {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"sh","version":"1"}}}
 //! {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"two.echo","arguments":{"text":"hello"}}}
 //! END
@@ -27,7 +27,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
-use tokio::io::{stdin, stdout};
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -76,7 +75,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     let servers = servers.collect::<Result<_, &str>>()?;
 
-    let (client, connection) = Connection::new(Tokio(stdin()), Tokio(stdout()), Rules::mcp());
+    let (client, connection) = Connection::stdio(Rules::mcp())?;
     let gateway = Arc::new(Gateway { client, servers, limit, is_ending: AtomicBool::new(false) });
     let mut running = JoinSet::new();
     let served = serve(&gateway, connection, &mut running).await;

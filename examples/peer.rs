@@ -1,7 +1,7 @@
 //! Both sides ask: a server that calls its client back, as MCP servers do to have a text written by the client's model.
 //!
 //! ```console
-//! $ cargo run -q --features tokio --example peer
+//! $ cargo run -q --features stdio,tokio --example peer
 //! progress: 1 of 2
 //! sampling: zero-copy framing
 //! progress: 2 of 2
@@ -24,7 +24,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{stdin, stdout};
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 use wireline::aio::{Connection, Tokio};
@@ -41,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The server, on stdin and stdout.
 async fn serve() -> io::Result<()> {
-    let (_, connection) = Connection::new(Tokio(stdin()), Tokio(stdout()), Rules::mcp());
+    let (_, connection) = Connection::stdio(Rules::mcp())?;
     connection
         .serve(async |call| match call.method() {
             "initialize" => Ok(json!({

@@ -20,13 +20,13 @@
 //! A thread can't be stopped from outside, so a long-running method checks whether to stop. `block` doesn't; it is answered
 //! at its deadline all the same, but keeps its worker.
 
-use std::io::{self, stdin};
+use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use wireline::connection::{Call, Config};
 use wireline::io::Connection;
-use wireline::{RpcError, Rules, stdio};
+use wireline::{RpcError, Rules};
 
 const WORKERS: usize = 4;
 /// Requests that are being worked on or wait for a worker. Further ones are refused.
@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> io::Result<()> {
     let config = Config::new(Rules::json_rpc()).in_flight(IN_FLIGHT);
-    let (_, connection) = Connection::new(stdin(), stdio::claim()?, config);
+    let (_, connection) = Connection::stdio(config)?;
     connection.deadline(TIMEOUT).grace(GRACE).serve(WORKERS, answer)
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -134,18 +135,23 @@ fn survives_its_servers() {
     const THREADS: usize = 8;
     let (calls, kills) = (30 * times(), times() / 5);
     let session = Session::with_twenty_servers();
-    let cancelled = Arc::new(Mutex::new(HashSet::new()));
+    let (cancelled, made) = (Arc::new(Mutex::new(HashSet::new())), AtomicUsize::new(0));
     let counts = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let (peer, cancelled) = (session.peer.clone(), Arc::clone(&cancelled));
-                scope.spawn(move || make_calls(&peer, thread, calls / THREADS, &cancelled))
+                let (peer, cancelled, made) = (session.peer.clone(), Arc::clone(&cancelled), &made);
+                scope.spawn(move || make_calls(&peer, thread, calls / THREADS, &cancelled, made))
             })
             .collect();
         let mut random = Random::new(1);
-        for _ in 0..kills {
+        for kill in 0..kills {
+            // In equal steps, until there are no more calls.
+            while made.load(Ordering::Relaxed) < calls * (kill + 1) / (kills + 1)
+                && !threads.iter().all(ScopedJoinHandle::is_finished)
+            {
+                thread::sleep(Duration::from_micros(100));
+            }
             session.kill_one(&mut random);
-            thread::sleep(Duration::from_millis(random.below(40) as u64));
         }
         threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
@@ -171,10 +177,17 @@ fn survives_its_servers() {
 }
 
 /// Returns how many results and errors there were. Calls that are cancelled are noted by id.
-fn make_calls(peer: &Peer<Caller>, thread: usize, count: usize, cancelled: &Mutex<HashSet<String>>) -> (usize, usize) {
+fn make_calls(
+    peer: &Peer<Caller>,
+    thread: usize,
+    count: usize,
+    cancelled: &Mutex<HashSet<String>>,
+    made: &AtomicUsize,
+) -> (usize, usize) {
     let mut random = Random::new(thread as u64);
     let (mut results, mut errors, mut open) = (0, 0, Vec::new());
     for at in 0..count {
+        made.fetch_add(1, Ordering::Relaxed);
         let text = format!("{thread}/{at}");
         let server = random.below(SERVERS);
         match random.below(10) {

@@ -3,7 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod ends;
-#[cfg(all(target_os = "linux", feature = "tokio"))]
+#[cfg(all(target_os = "linux", feature = "stdio", feature = "tokio"))]
 mod gateway;
 mod pools;
 #[cfg(feature = "tokio")]
@@ -102,7 +102,7 @@ fn servers_survive_hostile_lines() {
 }
 
 #[test]
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "stdio", feature = "tokio"))]
 fn peers_ask_each_other() {
     let output = Command::new(example("peer")).output().unwrap();
     assert_eq!(
