@@ -9,12 +9,14 @@
 
 use std::env::{consts::EXE_SUFFIX, current_exe};
 use std::error::Error;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use wireline::Rules;
 use wireline::connection::{CallError, Caller, Peer};
 use wireline::io::Connection;
+use wireline::process::Child;
 
 const THREADS: usize = 4;
 const REQUESTS: usize = 250;
@@ -22,9 +24,9 @@ const REQUESTS: usize = 250;
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo builds the server next to this example.
     let server = current_exe()?.with_file_name(format!("server{EXE_SUFFIX}"));
-    let mut server = Command::new(server).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else { unreachable!() };
-    let (peer, connection) = Connection::new(output, input, Rules::json_rpc());
+    let mut server = Child::spawn(&mut Command::new(server))?;
+    let (Some(stdout), Some(stdin)) = (server.take_stdout(), server.take_stdin()) else { unreachable!() };
+    let (peer, connection) = Connection::new(stdout, stdin, Rules::json_rpc());
     let connection = thread::spawn(|| connection.run());
 
     let errors = thread::scope(|scope| {
@@ -37,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     peer.end(); // closes the server's input, so that it exits
     connection.join().expect("it doesn't panic")?;
-    server.wait()?;
+    server.end(Duration::from_secs(2)); // and is killed if it doesn't
     Ok(())
 }
 

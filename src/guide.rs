@@ -1,27 +1,43 @@
-//! A guide in five chapters, each with a problem, a program that solves it, and common mistakes.
+//! A guide in eight chapters, each with a problem, a program that solves it, and common mistakes.
 //!
-//! - [Framing a stream](framing_a_stream): turn chunks of bytes into messages.
-//! - [Answering faults](answering_faults): decide whether to answer a bad line, and with which id.
+//! - [Writing a server](writing_a_server): answer requests, one at a time or many.
+//! - [Writing a client](writing_a_client): make calls, with time limits.
+//! - [Both sides ask](both_sides_ask): call the peer while serving it.
 //! - [Writing a proxy](writing_a_proxy): share one server between clients, changing nothing but ids.
 //! - [Surviving a noisy stdout](surviving_a_noisy_stdout): keep stray prints out of the protocol.
+//! - [Framing a stream](framing_a_stream): turn chunks of bytes into messages, without a connection.
+//! - [Answering faults](answering_faults): decide whether to answer a bad line, and with which id.
 //! - [From C and C++](from_c_and_cpp): the same codec behind one header.
 
 #[allow(unused_imports, reason = "links in the chapters resolve from here")]
 use crate::*;
+
+// The programs in these chapters need the features.
+#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[doc = include_str!("../docs/writing-a-server.md")]
+pub mod writing_a_server {}
+
+#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[doc = include_str!("../docs/writing-a-client.md")]
+pub mod writing_a_client {}
+
+#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[doc = include_str!("../docs/both-sides-ask.md")]
+pub mod both_sides_ask {}
+
+#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[doc = include_str!("../docs/writing-a-proxy.md")]
+pub mod writing_a_proxy {}
+
+#[cfg(feature = "stdio")]
+#[doc = include_str!("../docs/surviving-a-noisy-stdout.md")]
+pub mod surviving_a_noisy_stdout {}
 
 #[doc = include_str!("../docs/framing-a-stream.md")]
 pub mod framing_a_stream {}
 
 #[doc = include_str!("../docs/answering-faults.md")]
 pub mod answering_faults {}
-
-#[doc = include_str!("../docs/writing-a-proxy.md")]
-pub mod writing_a_proxy {}
-
-// The first program in it needs the feature.
-#[cfg(feature = "stdio")]
-#[doc = include_str!("../docs/surviving-a-noisy-stdout.md")]
-pub mod surviving_a_noisy_stdout {}
 
 #[doc = include_str!("../docs/from-c-and-cpp.md")]
 pub mod from_c_and_cpp {}

@@ -89,10 +89,11 @@
 //! | keep stray prints off stdout | [`stdio`] |
 //! | start a server, and end it | [`process`] |
 //!
-//! The [`guide`] has five chapters: [framing a stream](guide::framing_a_stream),
-//! [answering faults](guide::answering_faults), [writing a proxy](guide::writing_a_proxy),
-//! [surviving a noisy stdout](guide::surviving_a_noisy_stdout), and [from C and C++](guide::from_c_and_cpp). The
-//! [`design`] page explains why it is built this way.
+//! The [`guide`] has eight chapters: [writing a server](guide::writing_a_server),
+//! [writing a client](guide::writing_a_client), [both sides ask](guide::both_sides_ask),
+//! [writing a proxy](guide::writing_a_proxy), [surviving a noisy stdout](guide::surviving_a_noisy_stdout),
+//! [framing a stream](guide::framing_a_stream), [answering faults](guide::answering_faults), and
+//! [from C and C++](guide::from_c_and_cpp). The [`design`] page explains why it is built this way.
 //!
 //! # Why use this crate?
 //!
