@@ -15,8 +15,8 @@
 //! both directions. Servers can call the client too, for sampling or elicitation, and notify it of progress.
 //!
 //! Every request gets one response, unless its caller cancels it; then it is cancelled where it went. If a server dies,
-//! its calls fail, it is started again, and calls that arrive meanwhile wait for it. If a call isn't answered in time, it
-//! fails and is cancelled.
+//! its calls fail, it is started again, and calls that arrive meanwhile wait for it. If a call isn't answered in time,
+//! it fails and is cancelled.
 
 use std::error::Error;
 use std::io;

@@ -14,11 +14,11 @@
 //!
 //! Answers are sent as they are ready, in any order; those to a batch leave together. Requests can be cancelled, have a
 //! deadline, and are refused when too many are in flight. At the end of the input, those in flight get some time to
-//! finish. Each request gets exactly one answer, even if its worker panics, as the method `panic` does. For results that
-//! JSON can't express, try `divide` with `[1,0]`.
+//! finish. Each request gets exactly one answer, even if its worker panics, as the method `panic` does. For results
+//! that JSON can't express, try `divide` with `[1,0]`.
 //!
-//! A thread can't be stopped from outside, so a long-running method checks whether to stop. `block` doesn't; it is answered
-//! at its deadline all the same, but keeps its worker.
+//! A thread can't be stopped from outside, so a long-running method checks whether to stop. `block` doesn't; it is
+//! answered at its deadline all the same, but keeps its worker.
 
 use std::io;
 use std::thread::sleep;

@@ -14,12 +14,13 @@
 //! {"jsonrpc":"2.0","id":1,"result":300.0}
 //! ```
 //!
-//! The same as `server_threads.rs`, for many clients: answers in any order, batches, cancellation, deadlines, a limit on
-//! requests in flight, and exactly one answer to each request, even if its handler panics.
+//! The same as `server_threads.rs`, for many clients: answers in any order, batches, cancellation, deadlines, a limit
+//! on requests in flight, and exactly one answer to each request, even if its handler panics.
 //!
-//! Each client is a task, in which its requests run at the same time. Here, a request is answered at its deadline whatever
-//! its handler awaits, and is dropped if it is cancelled. If a client doesn't read its answers, nothing more is read from
-//! it, so it can't make the server use more memory than `IN_FLIGHT` answers need. Ctrl-C shuts down gracefully.
+//! Each client is a task, in which its requests run at the same time. Here, a request is answered at its deadline
+//! whatever its handler awaits, and is dropped if it is cancelled. If a client doesn't read its answers, nothing more
+//! is read from it, so it can't make the server use more memory than `IN_FLIGHT` answers need. Ctrl-C shuts down
+//! gracefully.
 
 use std::io;
 use std::pin::pin;

@@ -104,8 +104,8 @@ impl Rules {
     /// A longer line is discarded as it arrives and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong) fault.
     /// An encoder refuses to produce one.
     ///
-    /// A limit below 128 bytes may leave no room for an error response. The [ledger](crate::ledger) and
-    /// [`io::serve`](crate::io::serve) then send answers of up to 128 bytes regardless, rather than none.
+    /// A limit below 128 bytes may leave no room for an error response. A [connection](crate::connection) then sends
+    /// answers of up to 128 bytes regardless, rather than none.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
