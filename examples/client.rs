@@ -9,14 +9,12 @@
 
 use std::env::{consts::EXE_SUFFIX, current_exe};
 use std::error::Error;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use wireline::Rules;
 use wireline::connection::{CallError, Caller, Peer};
 use wireline::io::Connection;
-use wireline::process::Child;
 
 const THREADS: usize = 4;
 const REQUESTS: usize = 250;
@@ -24,8 +22,8 @@ const REQUESTS: usize = 250;
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo builds the server next to this example.
     let server = current_exe()?.with_file_name(format!("server{EXE_SUFFIX}"));
-    let mut server = Child::spawn(&mut Command::new(server))?;
-    let (Some(stdout), Some(stdin)) = (server.take_stdout(), server.take_stdin()) else { unreachable!() };
+    let mut server = Command::new(server).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let (Some(stdin), Some(stdout)) = (server.stdin.take(), server.stdout.take()) else { unreachable!() };
     let (peer, connection) = Connection::new(stdout, stdin, Rules::json_rpc());
     let connection = thread::spawn(|| connection.run());
 
@@ -39,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     peer.end(); // closes the server's input, so that it exits
     connection.join().expect("it doesn't panic")?;
-    server.end(Duration::from_secs(2)); // and is killed if it doesn't
+    server.wait()?;
     Ok(())
 }
 

@@ -13,19 +13,19 @@
 use crate::*;
 
 // The programs in these chapters need the features.
-#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[cfg(all(feature = "stdio", feature = "tokio"))]
 #[doc = include_str!("../docs/writing-a-server.md")]
 pub mod writing_a_server {}
 
-#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[cfg(all(feature = "process", feature = "testing", feature = "tokio"))]
 #[doc = include_str!("../docs/writing-a-client.md")]
 pub mod writing_a_client {}
 
-#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[cfg(feature = "tokio")]
 #[doc = include_str!("../docs/both-sides-ask.md")]
 pub mod both_sides_ask {}
 
-#[cfg(all(feature = "stdio", feature = "testing", feature = "tokio"))]
+#[cfg(all(feature = "testing", feature = "tokio"))]
 #[doc = include_str!("../docs/writing-a-proxy.md")]
 pub mod writing_a_proxy {}
 

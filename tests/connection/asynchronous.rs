@@ -464,6 +464,24 @@ fn responses_arrive_after_writing_has_failed() {
     });
 }
 
+/// A peer that takes no more input, and doesn't end its stream either, has some time for its last words.
+#[test]
+fn last_words_take_as_long_as_they_may() {
+    run("a client", async {
+        let (mut server, reader) = duplex(1000);
+        let (peer, connection) = Connection::new(Tokio(reader), Breaks(80), Rules::json_rpc());
+        let connection = connection.last_words(|| sleep(Duration::from_millis(100)));
+        let (one, two) = (peer.call::<i32>("m", &[1]), peer.call::<i32>("m", &[2]));
+        let running = tokio::spawn(connection.run());
+        sleep(Duration::from_millis(20)).await;
+        server.write_all(&lines(&[r#"{"jsonrpc":"2.0","id":1,"result":7}"#])).await.unwrap();
+        assert_eq!(one.await.unwrap(), 7);
+        assert!(matches!(two.await, Err(CallError::Lost(Lost::Ended))));
+        assert_eq!(running.await.unwrap().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        drop(server);
+    });
+}
+
 /// When a stream ends, calls fail, also those that wait for room.
 #[test]
 fn calls_end_when_the_stream_does() {
