@@ -258,6 +258,8 @@ fn of_server_tokio() {
 }
 
 /// Ctrl-C while requests arrive. Requests are read in order, so those that are answered are the first ones.
+///
+/// The answers are short, and fit the client's receive buffer. Longer ones may be cut off by the reset.
 #[test]
 fn of_server_tokio_by_a_signal() {
     if !cfg!(all(unix, feature = "tokio")) {
