@@ -227,8 +227,9 @@ impl<R: Source, W: Target> Connection<R, W> {
     /// Answers requests as [`serve`](Self::serve) does, until `shutdown` is ready.
     ///
     /// From then on, further requests are refused, and those in flight have until the future of `grace` is ready. Then
-    /// the rest is answered with an error, and all handlers are dropped. `grace` also limits how long handlers may take
-    /// after the stream has ended.
+    /// the rest is answered with an error, and all handlers are dropped. Then the outgoing stream is closed, and the
+    /// connection ends with the peer's side, or with the grace period. `grace` also limits how long handlers may take
+    /// after the incoming stream has ended.
     ///
     /// ```no_run
     /// # #[cfg(feature = "tokio")]
@@ -265,7 +266,8 @@ impl<R: Source, W: Target> Connection<R, W> {
         let mut waiting: VecDeque<(Call<'static>, Option<Ticket>)> = VecDeque::new();
         let mut shutdown = pin!(shutdown);
         let (mut begin_grace, mut in_grace) = (Some(grace), pin!(None::<G>));
-        let (mut is_closing, mut is_over) = (false, false);
+        // Closed for requests; closed for writing; out of time.
+        let (mut is_closing, mut is_leaving, mut is_over) = (false, false, false);
         poll_fn(|cx| {
             handlers.register(cx);
             loop {
@@ -300,10 +302,11 @@ impl<R: Source, W: Target> Connection<R, W> {
                     return Poll::Pending;
                 }
                 let (call, ticket) = match self.poll_ready(cx) {
+                    Poll::Ready(Err(_)) if is_leaving => return Poll::Ready(Ok(())),
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Ready(Ok(true)) => match self.core.take_event(Caller::deliver) {
                         Some(Event::Request(request, ticket)) => (Call::request(request, &peer), Some(ticket)),
-                        Some(Event::Notification(notification)) if !is_over => {
+                        Some(Event::Notification(notification)) if !is_over && !is_leaving => {
                             (Call::notification(notification, &peer), None)
                         }
                         Some(Event::Fault(fault)) => {
@@ -315,9 +318,19 @@ impl<R: Source, W: Target> Connection<R, W> {
                     Poll::Ready(Ok(false)) if handlers.len() == 0 => return Poll::Ready(Ok(())),
                     // It has just ended, and the grace period begins.
                     _ if !is_closing && self.core.has_ended() => continue,
-                    // After a shutdown the peer may keep the stream open.
-                    Poll::Pending if is_closing && handlers.len() == 0 && waiting.is_empty() && self.is_settled() => {
-                        return Poll::Ready(Ok(()));
+                    // The peer may go on sending after a shutdown. What it sends is read and dropped, because closing a
+                    // socket with unread input would discard what the peer hasn't read yet.
+                    Poll::Pending if is_leaving && is_over && self.target.is_none() => return Poll::Ready(Ok(())),
+                    Poll::Pending
+                        if is_closing
+                            && !is_leaving
+                            && handlers.len() == 0
+                            && waiting.is_empty()
+                            && self.is_settled() =>
+                    {
+                        is_leaving = true;
+                        self.core.link().end();
+                        continue;
                     }
                     _ => return Poll::Pending,
                 };

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use wireline::aio::{Connection, Source, Target, Tokio};
-use wireline::connection::{CallError, Caller, Config, Event, Incident, Lost, Peer, SendError};
+use wireline::connection::{Call, CallError, Caller, Config, Event, Incident, Lost, Peer, SendError};
 use wireline::{RpcError, Rules};
 
 use super::{Explosive, common, describe, lines, request};
@@ -238,7 +238,7 @@ fn a_batch_is_answered_when_the_server_is_shut_down() {
                 };
                 let serving = connection.serve_until(
                     shutdown,
-                    || sleep(Duration::from_secs(5)),
+                    || sleep(Duration::from_millis(50)),
                     |_| {
                         started.set(started.get() + 1);
                         ready(Ok(()))
@@ -252,6 +252,43 @@ fn a_batch_is_answered_when_the_server_is_shut_down() {
             // None if it was shut down before it has read anything.
             assert!(answered == entries || started.get() == 0, "{answered} of {entries} answers");
         }
+    }
+}
+
+/// A socket that is closed with unread input discards what the peer hasn't read yet. So whatever a client still sends
+/// during a shutdown is read, and it gets the whole answer.
+#[test]
+fn a_client_that_sends_during_a_shutdown_gets_its_answer() {
+    const LEN: usize = 1_000_000;
+    for _ in 0..5 {
+        run("a server", async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let client = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (reader, writer) = listener.accept().await.unwrap().0.into_split();
+            let (_, connection) = Connection::new(Tokio(reader), Tokio(writer), Rules::json_rpc());
+            let called = Notify::new();
+            let handler = |_: Call<'static>| {
+                called.notify_one();
+                ready(Ok("x".repeat(LEN)))
+            };
+            let serving = connection.serve_until(called.notified(), || sleep(Duration::from_secs(10)), handler);
+            let (mut from_server, mut to_server) = client.into_split();
+            let sending = tokio::spawn(async move {
+                to_server.write_all(&lines(&[&request("1")])).await.unwrap();
+                while to_server.write_all(&lines(&[r#"{"jsonrpc":"2.0","method":"note"}"#])).await.is_ok() {
+                    yield_now().await;
+                }
+            });
+            let reading = async {
+                let mut output = Vec::new();
+                from_server.read_to_end(&mut output).await.unwrap();
+                sending.abort();
+                output.len()
+            };
+            let (served, read) = tokio::join!(serving, reading);
+            served.unwrap();
+            assert!(read > LEN, "only {read} bytes arrived");
+        });
     }
 }
 
