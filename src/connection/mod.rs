@@ -166,6 +166,28 @@ impl<T> Connection<T> {
         self.input.decoder.feed(bytes);
     }
 
+    /// Takes a frame that didn't come through [`feed`](Self::feed), from a transport with its own message boundaries such
+    /// as WebSocket, and returns its event. If it is a batch, [`next_event`](Self::next_event) has those of its other
+    /// entries.
+    ///
+    /// Each line that is [pending](Self::pending) is then a message to send.
+    ///
+    /// ```
+    /// use wireline::connection::{Connection, Event};
+    /// use wireline::{Frame, Rules};
+    ///
+    /// let rules = Rules::json_rpc();
+    /// let mut connection: Connection<()> = Connection::new(rules);
+    /// let text = b"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1, \"method\": \"ping\"\n}";
+    /// let Some(Event::Request(_, ticket)) = connection.accept(Frame::parse(text, &rules)) else { panic!() };
+    /// ticket.respond("pong");
+    /// assert_eq!(connection.pending(), b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"pong\"}\n");
+    /// ```
+    pub fn accept<'a>(&mut self, frame: Result<Frame<'a>, Fault>) -> Option<Event<'a, T>> {
+        let Self { shared, batch, batch_line, .. } = self;
+        shared.frame(frame, batch, batch_line, |value, _| value)
+    }
+
     /// Has `read` read the next bytes from the peer, straight into the buffer. Returns false once the stream has ended,
     /// that is, `read` has returned 0.
     ///
@@ -374,16 +396,7 @@ impl<T> Connection<T> {
     ) -> Option<Event<'_, U>> {
         let Some(ready) = self.ready.take() else { return self.take_other(settle) };
         let Self { input, shared, batch, batch_line, .. } = self;
-        match input.decoder.take(ready)? {
-            Ok(Frame::Message(message)) => Some(shared.message(message, None, settle)),
-            Ok(Frame::Batch(frame)) => {
-                let key = shared.link.lock().batches.open();
-                *batch_line = Some(frame.line());
-                *batch = Some(Batch { entries: frame.into_owned().into_iter(), key });
-                shared.next_entry(batch, settle)
-            }
-            Err(fault) => Some(shared.fault(fault, None, settle)),
-        }
+        shared.frame(input.decoder.take(ready)?, batch, batch_line, settle)
     }
 
     #[cold]
@@ -397,6 +410,26 @@ impl<T> Connection<T> {
 }
 
 impl<T> Shared<T> {
+    #[inline(always)]
+    fn frame<'a, U>(
+        &self,
+        frame: Result<Frame<'a>, Fault>,
+        batch: &mut Option<Batch>,
+        batch_line: &mut Option<u64>,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Option<Event<'a, U>> {
+        match frame {
+            Ok(Frame::Message(message)) => Some(self.message(message, None, settle)),
+            Ok(Frame::Batch(frame)) => {
+                let key = self.link.lock().batches.open();
+                *batch_line = Some(frame.line());
+                *batch = Some(Batch { entries: frame.into_owned().into_iter(), key });
+                self.next_entry(batch, settle)
+            }
+            Err(fault) => Some(self.fault(fault, None, settle)),
+        }
+    }
+
     #[inline(always)]
     fn message<'a, U>(
         &self,

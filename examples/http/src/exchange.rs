@@ -1,13 +1,11 @@
-//! Answers to a message or a batch, for both transports.
+//! The methods, and the answer to a message or a batch.
 
 use std::borrow::Cow;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use futures_util::FutureExt;
 use serde::Serialize;
-use tokio::task::JoinHandle;
-use wireline::ledger::{Answer, Inbound};
-use wireline::{Frame, Message, RawJson, RpcError};
+use wireline::connection::{Config, Connection, Event};
+use wireline::{Frame, Message, RawJson, RpcError, Rules};
 
 /// The methods that can be called.
 pub trait Methods: Clone + Send + Sync + 'static {
@@ -35,63 +33,56 @@ impl Call {
     }
 }
 
-/// Calls the methods, waits for all of them, and returns the answers: one for each request, and one for each bad entry
-/// that is to be answered.
-///
-/// If a result panics while it is encoded, the answer to its request comes from [`Inbound::dropped`] instead.
-pub(crate) async fn answers<M: Methods>(frame: Frame<'static>, owed: &Inbound, methods: &M) -> Vec<Answer> {
-    let entries = match frame {
-        Frame::Message(message) => vec![Ok(message)],
-        Frame::Batch(batch) => batch.iter().map(|entry| entry.map(Message::into_owned)).collect(),
-    };
-    let mut answering = Vec::new();
-    for entry in entries {
-        answering.push(match entry {
-            Ok(Message::Request(request)) => match owed.admit(&request) {
-                Ok(ticket) => {
-                    let methods = methods.clone();
-                    Answering::Later(tokio::spawn(async move {
-                        let call = async { methods.call(Call(Message::Request(request))).await };
-                        Some(match AssertUnwindSafe(call).catch_unwind().await {
-                            Ok(Ok(result)) => ticket.respond(&result),
-                            Ok(Err(error)) => ticket.fail(&error),
-                            Err(_) => ticket.fail(&RpcError::internal()),
-                        })
-                    }))
-                }
-                Err(refusal) => Answering::Now(Some(refusal)),
-            },
-            Ok(notification @ Message::Notification(_)) => {
-                let methods = methods.clone();
-                Answering::Later(tokio::spawn(async move {
-                    let _ = methods.call(Call(notification)).await;
-                    None
-                }))
-            }
-            Ok(Message::Response(_)) => Answering::Now(None),
-            Err(fault) => Answering::Now(fault.reply().map(|reply| owed.reply(&reply))),
-        });
+impl From<Message<'static>> for Call {
+    fn from(message: Message<'static>) -> Self {
+        Self(message)
     }
-    let mut answers = Vec::new();
-    for entry in answering {
-        answers.extend(match entry {
-            Answering::Now(answer) => answer,
-            // If the task panicked, the runtime has reported it.
-            Answering::Later(call) => call.await.ok().flatten(),
-        });
-    }
-    answers
 }
 
-enum Answering {
-    Now(Option<Answer>),
-    Later(JoinHandle<Option<Answer>>),
+/// Calls the methods of a message or a batch, each in its own task, waits for all of them, and returns the answers as one
+/// text, or `None` if there are none.
+///
+/// The entries of a batch are handed to the connection one by one: it would split an array that exceeds the line limit,
+/// which doesn't apply to a body.
+pub(crate) async fn answer<M: Methods>(frame: Frame<'static>, rules: &Rules, methods: &M) -> Option<Vec<u8>> {
+    let (is_batch, entries) = match frame {
+        Frame::Message(message) => (false, vec![Ok(message)]),
+        Frame::Batch(batch) => (true, batch.iter().map(|entry| entry.map(Message::into_owned)).collect()),
+    };
+    // Ids are unique within a body, not among clients.
+    let mut connection: Connection<()> =
+        Connection::new(Config::new(*rules).in_flight(entries.len()).backlog(usize::MAX));
+    let mut calls = Vec::new();
+    for entry in entries {
+        let (message, ticket) = match connection.accept(entry.map(Frame::Message)) {
+            Some(Event::Request(request, ticket)) => (Message::Request(request), Some(ticket)),
+            Some(Event::Notification(notification)) => (Message::Notification(notification), None),
+            _ => continue, // already answered, if it should be
+        };
+        let methods = methods.clone();
+        calls.push((ticket, tokio::spawn(async move { methods.call(message.into()).await })));
+    }
+    for (ticket, call) in calls {
+        // If a method panics, or its result does while it is encoded, its ticket is dropped, which answers.
+        let outcome = call.await;
+        if let (Some(ticket), Ok(outcome)) = (ticket, outcome) {
+            let _ = catch_unwind(AssertUnwindSafe(|| ticket.settle(outcome)));
+        }
+    }
+    let lines = connection.pending().trim_ascii_end();
+    match is_batch {
+        _ if lines.is_empty() => None,
+        false => Some(lines.to_vec()),
+        true => {
+            let entries: Vec<_> = lines.split(|byte| *byte == b'\n').collect();
+            Some([&b"["[..], &entries.join(&b','), b"]"].concat())
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use axum::body::Bytes;
-    use wireline::Rules;
 
     use super::*;
 
@@ -123,15 +114,9 @@ mod tests {
             let rules = Rules::json_rpc();
             let frame = Frame::from_bytes(body.clone(), &rules).unwrap();
             assert!(body.as_ptr_range().contains(&frame.as_bytes().as_ptr()));
-            let found: Vec<_> = answers(frame, &Inbound::new(rules, 10), &Whereabouts)
-                .await
-                .into_iter()
-                .map(|answer| {
-                    let text = String::from_utf8(answer.accept().to_vec()).unwrap();
-                    let result = text.split("\"result\":").nth(1).unwrap().trim_end().trim_end_matches('}');
-                    result.parse::<usize>().unwrap() - start
-                })
-                .collect();
+            let text = String::from_utf8(answer(frame, &rules, &Whereabouts).await.unwrap()).unwrap();
+            let results = text.split("\"result\":").skip(1).map(|rest| rest.split('}').next().unwrap());
+            let found: Vec<_> = results.map(|result| result.parse::<usize>().unwrap() - start).collect();
             assert_eq!(found, params);
         }
     }

@@ -3,7 +3,6 @@
 //!
 //! [`router`] and the private modules are the part to copy into your own program.
 
-mod body;
 mod exchange;
 pub mod methods;
 mod post;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wireline::{RpcError, io};
+use wireline::RpcError;
 
 use crate::exchange::{Call, Methods};
 

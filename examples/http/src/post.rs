@@ -19,10 +19,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use wireline::ledger::Inbound;
 use wireline::{Frame, Id, RpcError, Rules, io, to_line};
 
-use crate::body::AnswerBody;
 use crate::exchange::{self, Methods};
 
 #[derive(Clone)]
@@ -48,16 +46,8 @@ pub(crate) async fn answer<M: Methods>(
             return respond(StatusCode::BAD_REQUEST, reply.map(Body::from));
         }
     };
-    // Ids are unique within a body, not among clients.
-    let (is_batch, entries) = match &frame {
-        Frame::Message(_) => (false, 1),
-        Frame::Batch(batch) => (true, batch.len()),
-    };
-    let owed = Inbound::new(rules, entries);
-    let mut answers = exchange::answers(frame, &owed, &methods).await;
-    answers.extend(owed.dropped());
-    match AnswerBody::new(answers, is_batch) {
-        Some(body) => respond(StatusCode::OK, Some(Body::new(body))),
+    match exchange::answer(frame, &rules, &methods).await {
+        Some(answers) => respond(StatusCode::OK, Some(Body::from(answers))),
         None => respond(StatusCode::ACCEPTED, None),
     }
 }

@@ -4,23 +4,21 @@
 //! to twice as long as allowed is still read for its id and answered with an error. A longer one closes the connection
 //! with code 1009 (message too big, RFC 6455).
 
-use std::sync::Arc;
+use std::future::poll_fn;
 
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite;
-use wireline::ledger::{Answer, Inbound};
-use wireline::{Frame, Rules};
+use wireline::Frame;
+use wireline::connection::{Config, Connection, Event};
 
-use crate::body::AnswerBody;
-use crate::exchange::{self, Methods};
+use crate::exchange::Methods;
 use crate::post::Endpoint;
 
-/// Messages of one client that may be processed at a time. At the limit, nothing more is read.
-const MESSAGES: usize = 64;
+/// Methods of one client that may run at a time. At the limit, nothing more is read.
+const CALLS: usize = 64;
 /// Requests of one client that may be in flight, those of batches included. More are refused.
 const REQUESTS: usize = 2048;
 
@@ -43,54 +41,56 @@ async fn serve<M: Methods>(
     socket: &mut WebSocket,
     Endpoint { methods, rules }: Endpoint<M>,
 ) -> Result<(), axum::Error> {
-    let dropped = Arc::new(Notify::new());
-    let owed = Inbound::with_wake(rules, REQUESTS, {
-        let dropped = Arc::clone(&dropped);
-        move || dropped.notify_one()
-    });
-    let mut exchanges = JoinSet::new();
+    let mut connection: Connection<()> = Connection::new(Config::new(rules).in_flight(REQUESTS));
+    let mut calls = JoinSet::new();
     loop {
         let text = tokio::select! {
-            Some(exchange) = exchanges.join_next() => {
-                if let Ok((answers, is_batch)) = exchange {
-                    send(socket, answers, is_batch).await?;
-                }
+            () = poll_fn(|cx| connection.poll_wake(cx)) => {
+                send(socket, &mut connection).await?;
                 continue;
             }
-            // A result panicked while it was being encoded.
-            () = dropped.notified() => {
-                for answer in owed.dropped() {
-                    send(socket, vec![answer], false).await?;
-                }
-                continue;
-            }
-            received = socket.recv(), if exchanges.len() < MESSAGES => match received {
+            Some(_) = calls.join_next() => continue,
+            received = socket.recv(), if calls.len() < CALLS => match received {
                 Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => message.into_data(),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue, // axum answers pings
                 Some(Ok(Message::Close(_))) | None => return Ok(()),
                 Some(Err(error)) => return Err(error),
             },
         };
-        match parse(text, &owed, &rules) {
-            Ok(frame) => {
-                let (owed, methods) = (owed.clone(), methods.clone());
-                exchanges.spawn(async move {
-                    let is_batch = matches!(frame, Frame::Batch(_));
-                    (exchange::answers(frame, &owed, &methods).await, is_batch)
-                });
-            }
-            Err(answer) => send(socket, answer.into_iter().collect(), false).await?,
+        if let Some(event) = connection.accept(Frame::from_bytes(text, &rules)) {
+            start(event, &methods, &mut calls);
+        }
+        // The other entries of a batch.
+        while let Some(event) = connection.next_event() {
+            start(event, &methods, &mut calls);
         }
     }
 }
 
-/// Parses a frame, or returns the answer to a text that isn't one, if it gets any.
-fn parse(text: axum::body::Bytes, owed: &Inbound, rules: &Rules) -> Result<Frame<'static>, Option<Answer>> {
-    Frame::from_bytes(text, rules).map_err(|fault| fault.reply().map(|reply| owed.reply(&reply)))
+/// Calls a method in its own task. If it panics, or its result does while it is encoded, its ticket is dropped, which
+/// answers.
+fn start<M: Methods>(event: Event<'_, ()>, methods: &M, calls: &mut JoinSet<()>) {
+    let (message, ticket) = match event {
+        Event::Request(request, ticket) => (wireline::Message::Request(request.into_owned()), Some(ticket)),
+        Event::Notification(notification) => (wireline::Message::Notification(notification.into_owned()), None),
+        _ => return, // already answered, if it should be
+    };
+    let methods = methods.clone();
+    calls.spawn(async move {
+        let outcome = methods.call(message.into()).await;
+        if let Some(ticket) = ticket {
+            ticket.settle(outcome);
+        }
+    });
 }
 
-async fn send(socket: &mut WebSocket, answers: Vec<Answer>, is_batch: bool) -> Result<(), axum::Error> {
-    let Some(mut body) = AnswerBody::new(answers, is_batch) else { return Ok(()) };
-    let text = Utf8Bytes::try_from(body.accept()).map_err(axum::Error::new)?;
-    socket.send(Message::Text(text)).await
+/// Sends each line as a message.
+async fn send(socket: &mut WebSocket, connection: &mut Connection<()>) -> Result<(), axum::Error> {
+    let lines = connection.pending().to_vec();
+    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let text = str::from_utf8(line).map_err(axum::Error::new)?;
+        socket.send(Message::text(text)).await?;
+    }
+    connection.advance(lines.len());
+    Ok(())
 }

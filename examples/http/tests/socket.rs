@@ -50,8 +50,8 @@ async fn messages() {
     let entries = [request(2, "sleep", &json!([30])), r#"{"jsonrpc":"2.0","method":"echo"}"#.into(), "7".into()];
     client.send(format!("[\n{}\n]", entries.join(",\n"))).await;
     let answers: Value = serde_json::from_str(&client.receive().await).unwrap();
-    assert_eq!((&answers[0]["id"], &answers[0]["result"]), (&json!(2), &json!("slept")));
-    assert_eq!((answers[1]["error"]["code"].as_i64(), answers.as_array().unwrap().len()), (Some(-32600), 2));
+    assert_eq!((answers[0]["error"]["code"].as_i64(), answers.as_array().unwrap().len()), (Some(-32600), 2));
+    assert_eq!((&answers[1]["id"], &answers[1]["result"]), (&json!(2), &json!("slept")));
     // None of these is answered.
     for text in [
         r#"{"jsonrpc":"2.0","method":"echo"}"#,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use wireline::{RpcError, Rules, io};
+use wireline::{RpcError, Rules};
 use wireline_http_example::{Call, Methods, blocking, router};
 
 /// Rules with small limits.
