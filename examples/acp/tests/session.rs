@@ -138,7 +138,12 @@ fn bad_lines_in_the_middle_change_nothing() {
 /// The SDK alone would wait forever, since it can't tell which call the line belongs to.
 #[test]
 fn a_malformed_response_fails_its_call() {
-    for broken in [r#""result":{},"error":1"#, r#""result":{"protocolVersion":1},"result":{}"#, r#""error":"no""#] {
+    for broken in [
+        r#""result":{},"error":1"#,
+        r#""result":{"protocolVersion":1},"result":{}"#,
+        r#""error":"no""#,
+        r#""neither":"result nor error""#,
+    ] {
         let (near, mut agent) = pair();
         let script = async {
             let id = agent.receive_request("initialize").await;
@@ -197,6 +202,10 @@ fn the_agent_answers_bad_lines_under_their_ids() {
             .await;
         let answer = client.receive().await;
         assert_eq!((&answer["id"], &answer["result"]["agentInfo"]["name"]), (&json!(9), &json!("line-counter")));
+        // Null params are no fault: the SDK says that it has no such method.
+        client.send("{\"jsonrpc\":\"2.0\",\"id\":10,\"method\":\"m\",\"params\":null}\n").await;
+        let answer = client.receive().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(10), &json!(-32601)));
     };
     let (served, ()) = run(zip(agent::serve(transport(near, Rules::acp())), script));
     served.unwrap(); // when the client hangs up
