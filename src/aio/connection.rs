@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::marker::PhantomData;
 use std::mem;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use serde::Serialize;
 
@@ -100,6 +100,8 @@ pub struct Connection<R, W, T = Caller> {
     source: R,
     /// Until the outgoing stream is closed. A pipe is closed only by dropping it.
     target: Option<W>,
+    /// The task that is woken when there is something to write.
+    writer: Option<Waker>,
     /// Whether bytes were written since the last flush.
     is_dirty: bool,
     /// Whether a call of `target` hasn't returned: it has panicked.
@@ -379,6 +381,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             core: connection::Connection::new(config),
             source,
             target: Some(target),
+            writer: None,
             is_dirty: false,
             is_writing: false,
             write_error: None,
@@ -620,6 +623,10 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
 
     /// Ready when nothing is left to write. The task is woken when there is more.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // Without a lock if nothing has changed.
+        if self.core.link().is_writer_waiting() && self.writer.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
+            return Poll::Ready(());
+        }
         match self.try_write(cx) {
             Poll::Pending => self.poll_stall(cx),
             Poll::Ready(Ok(())) => {
@@ -668,7 +675,10 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
                     }
                 }
                 match self.core.link().poll_writable(cx) {
-                    Poll::Pending => return Poll::Ready(Ok(())),
+                    Poll::Pending => {
+                        self.writer.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
+                        return Poll::Ready(Ok(()));
+                    }
                     Poll::Ready(Writable::Lines) => continue,
                     Poll::Ready(Writable::Ended) => return self.poll_close(cx).map(Ok),
                 }
@@ -680,7 +690,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
                 Ok(0) => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
                 Ok(written) => {
                     self.is_dirty = true;
-                    self.core.advance(written);
+                    self.core.advance_before_pending(written);
                     self.stall.iter_mut().for_each(|stall| stall.timer = None);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

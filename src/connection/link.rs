@@ -51,6 +51,8 @@ pub(crate) struct Link {
     pub(super) calls: AtomicUsize,
     /// Whether the connection is gone, readable without the lock.
     is_broken: AtomicBool,
+    /// Whether the writer will be woken when there is something to write, readable without the lock.
+    is_writer_waiting: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -133,6 +135,7 @@ impl Drop for Locked<'_> {
         if state.writer.is_some() && state.has_news_for_writer() {
             wakes.due.extend(state.writer.take());
         }
+        link.is_writer_waiting.store(state.writer.is_some(), Ordering::Relaxed);
         if let Some((until, _)) = state.reader
             && link.is_reached(until, state)
         {
@@ -173,6 +176,7 @@ impl Link {
             progress: AtomicU64::new(0),
             calls: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
+            is_writer_waiting: AtomicBool::new(false),
             state: Mutex::new(State {
                 in_flight: InFlight::new(config.in_flight),
                 batches: Batches::default(),
@@ -473,6 +477,12 @@ impl Link {
     /// Wakes the reader if it waits for something that has changed.
     pub(super) fn look_again(&self) {
         drop(self.lock());
+    }
+
+    /// Whether there is nothing to write, and the writer that asked last will be woken when there is.
+    #[inline]
+    pub(crate) fn is_writer_waiting(&self) -> bool {
+        self.is_writer_waiting.load(Ordering::Relaxed)
     }
 
     /// Ready when there is something to write, or nothing will be any more. Otherwise the waker is woken then.

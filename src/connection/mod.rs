@@ -258,6 +258,15 @@ impl<T> Connection<T> {
         self.shared.link.set_unwritten(self.lines.len() - self.written);
     }
 
+    /// [`advance`](Self::advance) for callers that ask for more [pending](Self::pending) bytes right away, which notes the
+    /// same under the lock.
+    pub(crate) fn advance_before_pending(&mut self, bytes: usize) {
+        match self.written + bytes >= self.lines.len() {
+            true => self.written = self.lines.len(),
+            false => self.advance(bytes),
+        }
+    }
+
     /// Ready when there are bytes to write, or when the last request in flight is settled and none will follow.
     /// Otherwise the waker is woken then, whichever thread or task causes it.
     pub fn poll_wake(&self, cx: &mut Context<'_>) -> Poll<()> {
