@@ -20,14 +20,11 @@
 //! # */
 //! let mut server = Child::spawn(command)?;
 //! let (Some(stdout), Some(stdin)) = (server.take_stdout(), server.take_stdin()) else { unreachable!() };
-//! let (peer, connection) = Connection::new(stdout, stdin, Rules::mcp());
-//! std::thread::scope(|scope| {
-//!     scope.spawn(|| connection.run());
-//!     let answer: String = peer.call("ping", &()).wait()?;
-//!     assert_eq!(answer, "pong");
-//!     peer.end(); // closes its stdin
-//!     Ok::<(), wireline::connection::CallError>(())
-//! })?;
+//! let (peer, connection) = Connection::new(stdout, stdin, Rules::json_rpc());
+//! std::thread::spawn(move || connection.run());
+//! let answer: String = peer.call("ping", &()).wait()?;
+//! assert_eq!(answer, "pong");
+//! peer.end(); // closes its stdin
 //! let status = server.end(Duration::from_secs(3));
 //! # assert_eq!(status.and_then(|status| status.code()), Some(3));
 //! # Ok(())

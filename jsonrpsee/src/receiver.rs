@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -37,17 +38,29 @@ pub struct Receiver<R: AsyncRead + Unpin + Send + 'static> {
 
 struct Open<R> {
     connection: Lines<R>,
-    /// Runs once writing has failed.
-    last_words: Option<Pin<Box<Sleep>>>,
+    write_failure: Option<WriteFailure>,
     #[cfg(feature = "child-process")]
     keeper: Option<Keeper>,
+}
+
+/// Writing has failed.
+struct WriteFailure {
+    error: io::Error,
+    /// Until then, whatever the server sends is still received.
+    last_words: Pin<Box<Sleep>>,
+}
+
+impl WriteFailure {
+    fn new() -> Self {
+        Self { error: io::ErrorKind::BrokenPipe.into(), last_words: Box::pin(sleep(LAST_WORDS)) }
+    }
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> Receiver<R> {
     pub(crate) fn new(connection: Lines<R>, link: Arc<Link>) -> Self {
         let open = Open {
             connection,
-            last_words: None,
+            write_failure: None,
             #[cfg(feature = "child-process")]
             keeper: None,
         };
@@ -91,17 +104,24 @@ impl<R: AsyncRead + Unpin + Send + 'static> TransportReceiverT for Receiver<R> {
 impl<R: AsyncRead + Unpin + Send + 'static> Open<R> {
     /// Ready when an event was accepted (true), or the stream has ended (false).
     fn poll_accept(&mut self, cx: &mut Context<'_>, link: &Link) -> Poll<Result<bool, Disconnected>> {
-        let Self { connection, last_words, .. } = self;
-        let polled = pin!(connection.next_incoming()).poll(cx).map_ok(|event| event.map(|event| link.accept(event)));
-        let line = match polled {
-            Poll::Ready(Ok(Some(line))) => line,
-            Poll::Ready(Ok(None)) => return Poll::Ready(Ok(false)),
-            Poll::Ready(Err(error)) if connection.can_write() => return Poll::Ready(Err(Disconnected::Read(error))),
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(Disconnected::Write(error))),
-            Poll::Pending if connection.can_write() => return Poll::Pending,
-            Poll::Pending => {
-                ready!(last_words.get_or_insert_with(|| Box::pin(sleep(LAST_WORDS))).as_mut().poll(cx));
-                return Poll::Ready(Err(Disconnected::Write(io::ErrorKind::BrokenPipe.into())));
+        let Self { connection, write_failure, .. } = self;
+        let line = loop {
+            let polled = pin!(connection.next_incoming()).poll(cx);
+            match polled.map_ok(|event| event.map(|event| link.accept(event))) {
+                Poll::Ready(Ok(Some(line))) => break line,
+                Poll::Ready(Ok(None)) => return Poll::Ready(Ok(false)),
+                Poll::Ready(Err(error)) if connection.can_write() => {
+                    return Poll::Ready(Err(Disconnected::Read(error)));
+                }
+                // It is reported once no response is awaited. The server may say more all the same.
+                Poll::Ready(Err(error)) => write_failure.get_or_insert_with(WriteFailure::new).error = error,
+                Poll::Pending if connection.can_write() => return Poll::Pending,
+                Poll::Pending => {
+                    let failure = write_failure.get_or_insert_with(WriteFailure::new);
+                    ready!(failure.last_words.as_mut().poll(cx));
+                    let error = mem::replace(&mut failure.error, io::ErrorKind::BrokenPipe.into());
+                    return Poll::Ready(Err(Disconnected::Write(error)));
+                }
             }
         };
         match line.and_then(|line| connection.entries_left(line)) {
