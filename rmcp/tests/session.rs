@@ -5,12 +5,14 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rmcp::service::{QuitReason, RunningService, ServiceError};
 use rmcp::{RoleClient, RoleServer, ServiceExt};
 use serde_json::json;
 use support::{Kind, Probe, Tools, call};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
+use tokio::time::timeout;
 use wireline::Rules;
 use wireline_rmcp::{Incident, LineTransport};
 
@@ -108,6 +110,27 @@ async fn the_end_of_the_stream() {
         let answers = Probe::start(kind, 4096).await.unwrap().end_with(last).await.unwrap();
         assert_eq!(answers.len(), expected, "{kind:?}: {answers:?}");
     }
+}
+
+/// A client that sends calls and reads no answers is held up, by a whole server too: rmcp itself starts a task for each
+/// call, and another one for each answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_does_not_read_is_held_up() {
+    const CALLS: usize = 30_000;
+
+    let mut client = Probe::start(Kind::Wireline, 4096).await.unwrap();
+    let mut taken = 0;
+    while taken < CALLS {
+        let arguments = json!({"text": "x", "times": 1000});
+        let params = json!({"name": "repeat", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": taken, "method": "tools/call", "params": params}).to_string();
+        if timeout(Duration::from_secs(2), client.send(call.as_bytes())).await.is_err() {
+            break;
+        }
+        taken += 1;
+    }
+    // 1 MiB of answers, and what was in flight by then.
+    assert!((1000..CALLS).contains(&taken), "{taken}");
 }
 
 /// A relay adds a bad line after every good one, in both directions.
