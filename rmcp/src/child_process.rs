@@ -118,7 +118,7 @@ impl ChildProcess {
         self.child.id()
     }
 
-    /// Takes the child's stderr, if the command was given [`Stdio::piped`] for it.
+    /// Takes the child's stderr, if the command was given [`Stdio::piped`](std::process::Stdio::piped) for it.
     ///
     /// Whoever takes it must read it, or the child will stop when the pipe is full.
     ///
