@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use wireline::testing::ScriptedPeer;
-//! use wireline::{Rules, io};
+//! use wireline::{Id, Rules, io};
 //!
 //! let (mut server, incoming, outgoing) = ScriptedPeer::new(Rules::json_rpc());
 //! let (peer, connection) = io::Connection::new(incoming, outgoing, Rules::json_rpc());
@@ -17,6 +17,7 @@
 //! let request = server.expect_request("add").wait();
 //! assert_eq!(request.params_as::<(i64, i64)>()?, (1, 2));
 //! server.send_raw(b"Server started\n"); // noise on stdout
+//! server.expect_response(Id::NULL).wait(); // is answered with an error
 //! server.respond(&request, &3);
 //! assert_eq!(sum.wait()?, 3);
 //!
