@@ -119,7 +119,8 @@
 //!
 //! None is on by default.
 //!
-//! - **`stdio`**: [`stdio::claim`], which keeps stray prints off stdout. Depends on rustix, and starts a thread.
+//! - **`stdio`**: `Connection::stdio` in [`io`] and [`aio`], and [`stdio::claim`], which keeps stray prints off stdout.
+//!   Depends on rustix, and starts a thread.
 //! - **`process`**: [`process::Child`], a server that is a child process, ended with its process group. Depends on rustix.
 //! - **`futures-io`**: [`aio`] for streams with the traits of futures-io. Depends on futures-io.
 //! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.

@@ -187,7 +187,7 @@ impl<R: Source, W: Target> Connection<R, W> {
     }
 
     /// Passes on responses until the stream ends, for a client that serves nothing. Requests are answered with "Method
-    /// not found".
+    /// not found", and notifications are dropped; to handle them, use [`serve`](Self::serve).
     ///
     /// # Errors
     ///
@@ -430,7 +430,8 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self
     }
 
-    /// How many handlers [`serve`](Self::serve) runs at a time; further requests wait. By default, all run.
+    /// How many handlers [`serve`](Self::serve) runs at a time; further requests wait, and can still be cancelled. By
+    /// default, as many run as may be [in flight](Config::in_flight).
     #[must_use]
     pub fn concurrency(mut self, handlers: usize) -> Self {
         self.concurrency = handlers.max(1);

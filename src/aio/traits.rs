@@ -57,7 +57,20 @@ pub trait Target {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 }
 
-/// A stream with tokio's traits.
+/// A stream with tokio's traits: a half of a socket, or the stdin or stdout of a `tokio::process::Child`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use wireline::Rules;
+/// use wireline::aio::{Connection, Tokio};
+///
+/// # let (stream, _other) = tokio::io::duplex(1000);
+/// let (reader, writer) = tokio::io::split(stream); // or a socket's `into_split`
+/// let (peer, connection) = Connection::new(Tokio(reader), Tokio(writer), Rules::mcp());
+/// # let _ = (peer, connection);
+/// # }
+/// ```
 #[cfg(feature = "tokio")]
 #[derive(Clone, Copy, Debug)]
 pub struct Tokio<T>(pub T);

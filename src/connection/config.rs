@@ -28,7 +28,11 @@ impl Config {
         Self { rules, in_flight: 1024, calls: 1024, backlog: 1 << 20 }
     }
 
-    /// The most requests of the peer that may be in flight. Further ones are refused with an error.
+    /// The most requests of the peer that may be in flight. Further ones are refused with error -32000, "too many
+    /// requests in flight".
+    ///
+    /// Requests that wait for a handler, because [`serve`](crate::aio::Connection::serve) runs
+    /// [fewer at a time](crate::aio::Connection::concurrency) or all threads are busy, count as well.
     ///
     /// The entries of a batch count one by one, so a batch that is longer than this has its last entries refused.
     #[must_use]

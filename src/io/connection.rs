@@ -204,7 +204,7 @@ impl<R: Read> Connection<R> {
     }
 
     /// Passes on responses until the stream ends, for a client that serves nothing. Requests are answered with "Method
-    /// not found".
+    /// not found", and notifications are dropped; to handle them, use [`serve`](Self::serve).
     ///
     /// # Errors
     ///

@@ -7,6 +7,8 @@ use crate::message::code;
 
 /// Why a request wasn't admitted.
 ///
+/// It is answered with -32600 if its id is in use, and with -32000 and a message that says why otherwise.
+///
 /// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
