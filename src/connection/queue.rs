@@ -3,7 +3,7 @@
 //! Answers are always added. Requests and notifications wait in turn while more than the backlog is queued: the line
 //! itself waits here, so that its place doesn't depend on when its sender is polled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::task::{Poll, Waker};
 
@@ -22,6 +22,10 @@ const WORTH_MOVING: usize = 4 << 10;
 /// of its thread have a turn.
 const STREAK: u32 = 32;
 
+/// While more bytes than this are queued, senders whose lines were queued in the same round all run before the next round.
+/// Below it, the writer could run out of lines while they do.
+const ROUNDS: usize = 64 << 10;
+
 #[derive(Default)]
 pub(super) struct Queue {
     /// Whole lines, which follow those that were taken for writing.
@@ -35,6 +39,8 @@ pub(super) struct Queue {
     waiting: BTreeMap<u64, Waiting>,
     waiting_bytes: usize,
     next_turn: u64,
+    /// The turns of lines that were queued, and whose senders were woken and haven't run since.
+    woken: BTreeSet<u64>,
     streak: u32,
     fate: Fate,
 }
@@ -172,33 +178,47 @@ impl Queue {
         if self.fate != Fate::Open {
             return Err(SendError::Closed);
         }
-        if self.level() > backlog || !self.waiting.is_empty() {
+        if !self.has_room(backlog) || !self.waiting.is_empty() {
             return Err(SendError::Full);
         }
         self.push(line);
         Ok(())
     }
 
-    /// Adds lines whose turn it is.
+    /// Whether requests and notifications can be queued. Not while a sender that was woken hasn't run: the first to run
+    /// would take all the room.
+    #[inline]
+    fn has_room(&self, backlog: usize) -> bool {
+        self.level() <= backlog && (self.woken.is_empty() || self.level() <= ROUNDS)
+    }
+
+    /// Adds lines whose turn it is: a round, with one line of each sender that waits.
     #[inline]
     pub(super) fn add_waiting(&mut self, backlog: usize, wakes: &mut Wakes) {
-        while !self.waiting.is_empty()
-            && self.level() <= backlog
-            && self.is_written()
-            && let Some((_, mut waiting)) = self.waiting.pop_first()
+        if self.waiting.is_empty() || !self.has_room(backlog) || !self.is_written() {
+            return;
+        }
+        while self.level() <= backlog
+            && let Some((turn, mut waiting)) = self.waiting.pop_first()
         {
             if let Some(line) = &mut waiting.line {
                 self.waiting_bytes -= line.len();
                 self.push(line);
             }
-            wakes.due.extend(waiting.waker);
+            if let Some(waker) = waiting.waker {
+                self.woken.insert(turn);
+                wakes.due.push(waker);
+            }
         }
     }
 
     /// Ready when the line with this turn is queued, or can't be. Otherwise `waker` is woken when that is known.
     pub(super) fn poll_turn(&mut self, turn: u64, waker: &Waker, wakes: &mut Wakes) -> Poll<Result<(), SendError>> {
         match self.waiting.get_mut(&turn) {
-            None => Poll::Ready(Ok(())),
+            None => {
+                self.woken.remove(&turn);
+                Poll::Ready(Ok(()))
+            }
             Some(Waiting { line: None, .. }) => {
                 self.waiting.remove(&turn);
                 Poll::Ready(Err(SendError::Closed))
@@ -217,6 +237,7 @@ impl Queue {
 
     /// Takes back a line that waits for its turn. Returns false if it is queued.
     pub(super) fn withdraw(&mut self, turn: u64, wakes: &mut Wakes) -> bool {
+        self.woken.remove(&turn);
         let waiting = self.waiting.remove(&turn);
         let is_withdrawn = waiting.is_some();
         self.waiting_bytes -=
@@ -269,6 +290,7 @@ impl Queue {
     pub(super) fn break_off(&mut self, wakes: &mut Wakes) {
         self.fate = Fate::Broken;
         self.lines = BytesMut::new();
+        self.woken.clear();
         (self.taken, self.answers, self.taken_answers, self.waiting_bytes) = (0, 0, 0, 0);
         for waiting in self.waiting.values_mut() {
             waiting.line = None;
