@@ -1,4 +1,4 @@
-//! [`RawJson::deserialize_with`] beside serde_json and simd-json.
+//! [`RawJson::deserialize`] beside serde_json and simd-json.
 //!
 //! The payload is a typed text of 100 bytes to 1 MB, with no escapes to one in eight bytes. Two tables at the end
 //! summarise the results.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde::Deserialize;
 use simd_json::Buffers;
-use wireline::{Frame, Message, RawJson, Response, Rules, Scratch};
+use wireline::{Frame, Message, RawJson, Response, Rules};
 use wireline_benches::Random;
 
 const SIZES: [usize; 7] = [100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000];
@@ -95,8 +95,7 @@ fn deserialize(criterion: &mut Criterion) {
             let mut reused = Reused::default();
             bench(Contender::SimdJson, &mut |json| reused.deserialize(json));
 
-            let mut scratch = warm_scratch();
-            bench(Contender::Wireline, &mut |json| json.deserialize_with(&mut scratch).expect("types match"));
+            bench(Contender::Wireline, &mut |json| json.deserialize().expect("types match"));
         }
         group.finish();
     }
@@ -117,14 +116,6 @@ impl Reused {
         let tape = simd_json::to_tape_with_buffers(&mut self.text, &mut self.buffers).expect("valid JSON");
         tape.deserialize().expect("types match")
     }
-}
-
-/// A scratch with buffers from an earlier message, as on a connection in use.
-fn warm_scratch() -> Scratch {
-    let mut scratch = Scratch::default();
-    let (message, _) = message(100_000, Density(Some(8)), &mut Random::new(1));
-    let _: ToolResult = message.result().expect("a result").deserialize_with(&mut scratch).expect("types match");
-    scratch
 }
 
 /// Messages of one size, enough of them that the branch predictor can't memorise them.

@@ -101,7 +101,7 @@ fn relay(criterion: &mut Criterion) {
                 while let Some(frame) = decoder.next_frame() {
                     let Ok(Frame::Message(message)) = frame else { panic!("a generated line is valid") };
                     let sent = match message {
-                        Message::Request(_) | Message::Response(_) => encoder.with_id(&message, &id),
+                        Message::Request(_) | Message::Response(_) => encoder.forward_with_id(&message, &id),
                         Message::Notification(_) => encoder.forward(&message),
                     };
                     sent.expect("a decoded message can be forwarded");

@@ -178,11 +178,12 @@ pub mod stdio;
 pub mod testing;
 
 pub use decode::decoder::Decoder;
-pub use decode::fault::{Fault, Reply};
+pub use decode::fault::Fault;
 pub use decode::hint::Hint;
 pub use decode::parse::Entries;
-pub use encode::encoder::{BatchEncoder, BatchEntries, Encoder};
+pub use encode::encoder::Encoder;
 pub use encode::error::{EncodeError, EncodeErrorKind};
+pub use encode::error_reply::ErrorReply;
 pub use encode::line::{Line, to_line};
 pub use encode::rpc_error::RpcError;
 #[cfg(feature = "__kernels")]
@@ -193,5 +194,5 @@ pub use message::fault_kind::FaultKind;
 pub use message::frame::{Batch, Frame};
 pub use message::id::{Id, ParseIdError};
 pub use message::message::{AnyMessage, ErrorObject, Message, Notification, Ranges, Request, Response};
-pub use message::raw::{InvalidJson, RawJson, Scratch};
-pub use message::rules::{Limits, Rules};
+pub use message::raw::{InvalidJson, RawJson};
+pub use message::rules::{Rules, Settings};

@@ -72,7 +72,7 @@ fn what_is_accepted_can_be_forwarded() {
             encoder.forward(message).unwrap_or_else(|error| panic!("{dialect:?}, {error}: {line}"));
             let said = describe(&Ok(message.clone().into()));
             assert_eq!(decode(rules, [&encoder.take()[..]]), [&said[..]], "{dialect:?}: {line}");
-            if rules.allows_batches() {
+            if rules.settings().batches {
                 // The array around it adds one level.
                 let deep = line.contains(&"[".repeat(127));
                 match encoder.batch(|batch| batch.forward(message)) {
@@ -85,7 +85,9 @@ fn what_is_accepted_can_be_forwarded() {
             }
             for id in [Id::from(1), longest.clone()] {
                 if let Some(before) = message.id() {
-                    encoder.with_id(message, &id).unwrap_or_else(|error| panic!("{dialect:?}, {error}: {line}"));
+                    encoder
+                        .forward_with_id(message, &id)
+                        .unwrap_or_else(|error| panic!("{dialect:?}, {error}: {line}"));
                     let said = said.replacen(before.as_json(), id.as_json(), 1);
                     assert_eq!(decode(rules, [&encoder.take()[..]]), [said], "{dialect:?}: {line}");
                 }

@@ -12,8 +12,8 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq, SerializeStruct, Serial
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wireline::{
-    AnswerWithoutId, BatchEncoder, Decoder, EncodeError, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message,
-    RawJson, RpcError, Rules, to_line,
+    AnswerWithoutId, Decoder, EncodeError, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message, RawJson, RpcError,
+    Rules, to_line,
 };
 
 /// A string of pieces that are likely to break a line or a string literal.
@@ -127,7 +127,7 @@ impl Arbitrary for Sent {
             _ => loop {
                 // A longer one would be refused, in all dialects.
                 let id = Id::from(Hostile::arbitrary(g).0);
-                if id.as_json().len() <= Rules::json_rpc().limits().max_id_len {
+                if id.as_json().len() <= Rules::json_rpc().settings().max_id_len {
                     break id.as_json().to_owned();
                 }
             },
@@ -228,7 +228,7 @@ fn line_text(
     rules: &Rules,
     write: impl FnOnce(&mut Encoder) -> Result<(), wireline::EncodeError>,
 ) -> Result<bytes::Bytes, wireline::EncodeError> {
-    to_line(rules, write).map(wireline::Line::into_text)
+    to_line(rules, write).map(wireline::Line::into_message)
 }
 
 /// 1,000 random responses in one stream come back as 1,000 equal ones.
@@ -473,7 +473,7 @@ fn every_shape_of_payload() {
 /// Each refusal reports its kind, and leaves the buffer and its contents unchanged.
 #[test]
 fn refusals_leave_no_trace() {
-    type Attempt = Box<dyn Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>>;
+    type Attempt = Box<dyn Fn(&mut Encoder<'_>) -> Result<(), EncodeError>>;
     let rule = EncodeErrorKind::Rule;
     let id = || Id::from(1);
     let pretty = || RawValue::from_string("{\n  \"a\": 1\r\n}".into()).unwrap();
@@ -719,17 +719,37 @@ fn a_batch_continues_after_a_refusal() {
     let mut encoder = Encoder::new(Rules::json_rpc());
     encoder
         .batch(|batch| {
-            assert!(batch.is_empty());
             assert!(batch.response(&Id::from(1), &f64::NAN).is_err());
             batch.response(&Id::from(2), &1)?;
             assert!(batch.response(&Id::from(3), &FailsHalfway).is_err());
             batch.error(&Id::NULL, &RpcError::internal())?;
-            assert!(batch.len() == 2 && !batch.is_empty());
             Ok(())
         })
         .unwrap();
     let found = common::decode(Rules::json_rpc(), [&encoder.take()[..]]);
     assert_eq!(found, [r#"batch [result 2 1 | error null -32603 "Internal error" -]"#]);
+}
+
+/// Where a batch can't be, nothing of it is written, and what surrounds it is left alone.
+#[test]
+fn a_batch_within_a_batch_is_refused() {
+    let mut encoder = Encoder::new(Rules::json_rpc());
+    encoder.notification("before", &()).unwrap();
+    encoder
+        .batch(|batch| {
+            batch.notification("first", &())?;
+            let nested = batch.batch(|batch| batch.notification("nested", &())).unwrap_err();
+            assert_eq!(nested.kind(), EncodeErrorKind::Rule(FaultKind::NotAnObject));
+            // Nor can the line be taken apart while it is being written.
+            assert!(batch.take().is_empty());
+            batch.clear();
+            batch.notification("second", &())
+        })
+        .unwrap();
+    assert_eq!(
+        common::decode(Rules::json_rpc(), [&encoder.take()[..]]),
+        [r#"notification "before" -"#, r#"batch [notification "first" - | notification "second" -]"#]
+    );
 }
 
 #[test]
@@ -783,28 +803,22 @@ fn an_ignored_failure_is_reported() {
     }
 }
 
-/// The ways to write a message, to any destination.
-macro_rules! ways {
-    ($encoder:ident) => {
-        [
-            |$encoder| $encoder.request(&Id::from(1), "m", &[2]),
-            |$encoder| $encoder.request(&Id::from(1), "m", &()),
-            |$encoder| $encoder.notification("a longer method\n", &[2]),
-            |$encoder| $encoder.notification("m", &()),
-            |$encoder| $encoder.response(&Id::from("one"), "result"),
-            |$encoder| $encoder.error(&Id::from(1), &RpcError::internal()),
-            |$encoder| {
-                $encoder.error(&Id::from(1), &RpcError::internal().with_data(&[1]).unwrap())
-            },
-            |$encoder| $encoder.message(&json!({"jsonrpc": "2.0", "method": "m"})),
-            |$encoder| $encoder.raw(br#"{"jsonrpc":"2.0","method":"m"}"#),
-            |$encoder| $encoder.forward(&message(br#"{"jsonrpc":"2.0","method":"m"}"#)),
-            |$encoder| {
-                $encoder.with_id(&message(br#"{"jsonrpc":"2.0","method":"m","id":1}"#), &Id::from(17))
-            },
-        ]
-    };
-}
+type Way = fn(&mut Encoder<'_>) -> Result<(), EncodeError>;
+
+/// The ways to write a message, as a line or into a batch.
+const WAYS: [Way; 11] = [
+    |encoder| encoder.request(&Id::from(1), "m", &[2]),
+    |encoder| encoder.request(&Id::from(1), "m", &()),
+    |encoder| encoder.notification("a longer method\n", &[2]),
+    |encoder| encoder.notification("m", &()),
+    |encoder| encoder.response(&Id::from("one"), "result"),
+    |encoder| encoder.error(&Id::from(1), &RpcError::internal()),
+    |encoder| encoder.error(&Id::from(1), &RpcError::internal().with_data(&[1]).unwrap()),
+    |encoder| encoder.message(&json!({"jsonrpc": "2.0", "method": "m"})),
+    |encoder| encoder.raw(br#"{"jsonrpc":"2.0","method":"m"}"#),
+    |encoder| encoder.forward(&message(br#"{"jsonrpc":"2.0","method":"m"}"#)),
+    |encoder| encoder.forward_with_id(&message(br#"{"jsonrpc":"2.0","method":"m","id":1}"#), &Id::from(17)),
+];
 
 fn message(line: &[u8]) -> Message<'_> {
     match Frame::parse(line, &Rules::json_rpc()) {
@@ -817,18 +831,15 @@ fn message(line: &[u8]) -> Message<'_> {
 /// offset of an error counts from the start of the message.
 #[test]
 fn every_message_fits_exactly() {
-    type Alone = fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>;
-    type InBatch = fn(&mut BatchEncoder<'_>) -> Result<(), EncodeError>;
-    let (alone, in_batch): (&[Alone], &[InBatch]) = (&ways!(encoder), &ways!(encoder));
     let first = r#"[{"jsonrpc":"2.0","method":"first"},"#;
-    for (nth, (alone, in_batch)) in alone.iter().zip(in_batch).enumerate() {
+    for (nth, write) in WAYS.into_iter().enumerate() {
         let mut whole = BytesMut::new();
-        alone(&mut Encoder::append_to(&mut whole, Rules::json_rpc())).unwrap();
+        write(&mut Encoder::append_to(&mut whole, Rules::json_rpc())).unwrap();
         whole.truncate(whole.len() - 1);
         for less in [0, 1, 5] {
             let mut out = BytesMut::from("before\n");
             let mut encoder = Encoder::append_to(&mut out, Rules::json_rpc().max_line_len(whole.len() - less));
-            let done = alone(&mut encoder).map_err(|error| (error.kind(), error.offset()));
+            let done = write(&mut encoder).map_err(|error| (error.kind(), error.offset()));
             let too_long = EncodeErrorKind::Rule(FaultKind::LineTooLong);
             if less == 0 {
                 assert_eq!(done, Ok(()), "way {nth}");
@@ -845,7 +856,7 @@ fn every_message_fits_exactly() {
             encoder
                 .batch(|batch| {
                     batch.notification("first", &())?;
-                    done = in_batch(batch).map_err(|error| (error.kind(), error.offset()));
+                    done = write(batch).map_err(|error| (error.kind(), error.offset()));
                     Ok(())
                 })
                 .unwrap();
@@ -937,7 +948,7 @@ fn with_id_changes_only_the_id() {
                 };
                 let new = Id::parse(new).unwrap();
                 assert_eq!(line_text(&dialect.rules(), |e| e.forward(&message)).unwrap(), line);
-                let forwarded = line_text(&dialect.rules(), |e| e.with_id(&message, &new)).unwrap();
+                let forwarded = line_text(&dialect.rules(), |e| e.forward_with_id(&message, &new)).unwrap();
                 assert_eq!(forwarded, template.replace('@', new.as_json()));
             }
         }
@@ -951,7 +962,7 @@ fn with_id_checks_the_rules_of_the_encoder() {
         Frame::Batch(_) => panic!(),
     };
     let kind = |message: &Message<'_>, id: Id<'_>, rules: Rules| {
-        to_line(&rules, |e| e.with_id(message, &id)).err().map(|error| error.kind())
+        to_line(&rules, |e| e.forward_with_id(message, &id)).err().map(|error| error.kind())
     };
     let rule = |kind| Some(EncodeErrorKind::Rule(kind));
 
@@ -971,7 +982,7 @@ fn with_id_checks_the_rules_of_the_encoder() {
     let note = parse(r#"{"jsonrpc":"2.0","method":"m"}"#, Rules::mcp());
     assert_eq!(kind(&note, Id::from(2), Rules::mcp()), rule(FaultKind::MissingId));
     let broken = parse("{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"m\"}", Rules::mcp());
-    let forwarded = to_line(&Rules::mcp(), |e| e.with_id(&broken, &Id::from(2))).unwrap();
+    let forwarded = to_line(&Rules::mcp(), |e| e.forward_with_id(&broken, &Id::from(2))).unwrap();
     assert_eq!(forwarded, "{\"jsonrpc\":\"2.0\", \"id\":2,\"method\":\"m\"}\n");
     let returned = parse("{\"jsonrpc\":\"2.0\",\r\"id\":1,\"method\":\"m\"}", Rules::mcp());
     assert_eq!(kind(&returned, Id::from(2), Rules::mcp()), None);
@@ -1089,7 +1100,7 @@ fn a_proxy_maps_ids() {
                 format!(r#"{{"method":"m{client}", "params":{{"k":[1.50, "\u00e9"]}}, "id":{id}, "jsonrpc":"2.0"}}"#);
             let Frame::Message(message) = Frame::parse(line.as_bytes(), &rules).unwrap() else { panic!() };
             let new = Id::from(open.len() as u64);
-            upstream.with_id(&message, &new).unwrap();
+            upstream.forward_with_id(&message, &new).unwrap();
             open.insert(new, (client, message.id().unwrap().clone().into_owned()));
         }
     }
@@ -1103,7 +1114,7 @@ fn a_proxy_maps_ids() {
         let Frame::Message(message) = Frame::parse(answer.as_bytes(), &rules).unwrap() else { panic!() };
         let Message::Response(response) = &message else { panic!() };
         let (client, old) = open.remove(&response.id().unwrap().clone().into_owned()).unwrap();
-        downstream.get_mut(&client).unwrap().with_id(&message, &old).unwrap();
+        downstream.get_mut(&client).unwrap().forward_with_id(&message, &old).unwrap();
     }
     assert!(open.is_empty());
     for encoder in downstream.values_mut() {
@@ -1126,7 +1137,7 @@ fn whole_messages_that_serialize() {
     let kind = |value: Value| to_line(&Rules::mcp(), |e| e.message(&value)).unwrap_err().kind();
     assert_eq!(kind(json!({})), EncodeErrorKind::Rule(FaultKind::MissingVersion));
     assert_eq!(kind(json!("x")), EncodeErrorKind::Rule(FaultKind::NotAnObject));
-    let Frame::Message(parsed) = Frame::parse(line.text(), &Rules::mcp()).unwrap() else { panic!() };
+    let Frame::Message(parsed) = Frame::parse(line.text().as_bytes(), &Rules::mcp()).unwrap() else { panic!() };
     assert_eq!(parsed.raw().deserialize::<Value>().unwrap(), message);
 }
 

@@ -139,7 +139,7 @@ impl FaultTexts {
             let _ = write!(self.hint, "{hint}");
         }
         if let Some(reply) = fault.reply() {
-            let limits = rules.limits();
+            let limits = rules.settings();
             let rules = rules
                 .max_line_len(limits.max_line_len.max(ANSWER_LEN))
                 .max_depth(limits.max_depth.max(ANSWER_DEPTH))

@@ -16,7 +16,7 @@ use crate::status::wl_status;
 /// Ids and payloads are JSON text on one line; methods and error messages are plain text. What the rules don't permit is
 /// refused: whatever an encoder has appended, a decoder with the same rules accepts.
 pub struct wl_encoder {
-    encoder: Encoder,
+    encoder: Encoder<'static>,
     refused: Option<Refused>,
 }
 
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn wl_encoder_with_id(
     unsafe {
         append(encoder, |encoder| {
             let (message, id) = (required(message_at(message))?, required(self::id(id)?)?);
-            Ok(encoder.with_id(message, &id))
+            Ok(encoder.forward_with_id(message, &id))
         })
     }
 }

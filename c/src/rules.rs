@@ -106,21 +106,21 @@ pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl
         if rules.is_null() {
             return wl_status::InvalidArgument;
         }
-        let limits = defaults.limits();
+        let settings = defaults.settings();
         let filled = wl_rules {
             dialect,
-            answer_without_id: match defaults.answers_without_id() {
+            answer_without_id: match settings.answer_without_id {
                 AnswerWithoutId::NullId => wl_answer_without_id::NullId as u32,
                 AnswerWithoutId::OmitId => wl_answer_without_id::OmitId as u32,
                 _ => wl_answer_without_id::Never as u32,
             },
-            max_line_len: limits.max_line_len,
-            max_id_len: limits.max_id_len,
-            max_depth: limits.max_depth,
-            max_batch_len: limits.max_batch_len,
-            batches: defaults.allows_batches(),
-            null_params: defaults.allows_null_params(),
-            skip_blank_lines: defaults.skips_blank_lines(),
+            max_line_len: settings.max_line_len,
+            max_id_len: settings.max_id_len,
+            max_depth: settings.max_depth,
+            max_batch_len: settings.max_batch_len,
+            batches: settings.batches,
+            null_params: settings.null_params,
+            skip_blank_lines: settings.skip_blank_lines,
         };
         // SAFETY: the caller promises that it points to memory for rules.
         unsafe { store(rules, filled) };

@@ -126,7 +126,7 @@ impl Serialize for Outcome {
 /// The answer to a line or an entry of a batch, if there is one, under the first of `limits` that it fits.
 fn answer(entry: &Result<Message<'_>, Fault>, line: u64, limits: &[Rules]) -> Option<String> {
     let encode_under = |rules: &Rules, write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
-        to_line(rules, write).ok().map(|line| String::from_utf8(line.text().to_vec()).expect("UTF-8"))
+        to_line(rules, write).ok().map(|line| line.text().to_owned())
     };
     let encode = |write: &dyn Fn(&mut Encoder) -> Result<(), EncodeError>| {
         limits.iter().find_map(|rules| encode_under(rules, write))

@@ -56,7 +56,7 @@ impl Link {
                 return None;
             }
         };
-        if let Ok(frame) = Frame::parse(line.text(), rules) {
+        if let Ok(frame) = Frame::parse(line.text().as_bytes(), rules) {
             self.state().batches.track(&frame, &self.peer);
         }
         Some(self.peer.send_line(line))

@@ -122,7 +122,7 @@ where
 }
 
 fn config(rules: Rules) -> Config {
-    let rules = match rules.answers_without_id() {
+    let rules = match rules.settings().answer_without_id {
         AnswerWithoutId::Never => rules.answer_without_id(AnswerWithoutId::OmitIdUnlessNoise),
         _ => rules,
     };

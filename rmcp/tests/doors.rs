@@ -40,7 +40,7 @@ impl Trouble {
     fn ids(self) -> [Value; 3] {
         let id = match self {
             Self::IdAtItsLimit | Self::TooLongWithIdAtItsLimit => {
-                json!("x".repeat(self.rules().limits().max_id_len - 2))
+                json!("x".repeat(self.rules().settings().max_id_len - 2))
             }
             Self::DuplicateId => json!(1),
             _ => json!(2),
@@ -113,7 +113,7 @@ async fn check(trouble: Trouble) {
     let (mut expected, mut found) = (HashMap::<String, usize>::new(), HashMap::<String, usize>::new());
     ids.iter().for_each(|id| *expected.entry(id.to_string()).or_default() += 1);
     for line in said.lines() {
-        assert!(line.len() <= trouble.rules().limits().max_line_len);
+        assert!(line.len() <= trouble.rules().settings().max_line_len);
         let response: Value = serde_json::from_str(line).unwrap();
         assert_ne!(response.get("result").is_some(), response.get("error").is_some());
         *found.entry(response["id"].to_string()).or_default() += 1;

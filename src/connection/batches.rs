@@ -1,7 +1,8 @@
 //! Answers to the entries of batches, which leave together as one array.
 
-use bytes::BytesMut;
+use std::mem;
 
+use crate::encode::Array;
 use crate::message::Rules;
 
 use super::queue::Queue;
@@ -17,9 +18,7 @@ pub(super) struct Batches {
 
 #[derive(Default)]
 struct Batch {
-    /// A comma and an answer, for each answer so far.
-    answers: BytesMut,
-    len: usize,
+    answers: Array,
     /// The entries without an answer, plus one until all entries have been handed out.
     outstanding: usize,
 }
@@ -61,16 +60,14 @@ impl Batches {
     ///
     /// If too much is waiting, or the array is full, what there is leaves as an array of its own.
     pub(super) fn add(&mut self, key: u32, line: &[u8], limits: Limits, queue: &mut Queue) {
-        let Some(entry) = line.strip_suffix(b"\n") else { return };
-        let Some(batch) = self.batch(key) else { return };
-        if batch.len == limits.entries || batch.answers.len() + entry.len() + "[]".len() > limits.line {
+        let Some(batch) = self.batch(key).filter(|_| !line.is_empty()) else { return };
+        if batch.answers.entries() == limits.entries || batch.answers.len_with(line) > limits.line {
             self.flush(key, queue);
         }
         let Some(batch) = self.batch(key) else { return };
-        batch.answers.extend_from_slice(b",");
-        batch.answers.extend_from_slice(entry);
-        batch.len += 1;
-        self.held += 1 + entry.len();
+        let before = batch.answers.len();
+        batch.answers.push(line);
+        self.held += batch.answers.len() - before;
         if self.held > limits.held {
             self.flush(key, queue);
         }
@@ -92,11 +89,10 @@ impl Batches {
 
     fn flush(&mut self, key: u32, queue: &mut Queue) {
         let Some(batch) = self.batch(key) else { return };
-        let answers = std::mem::take(&mut batch.answers);
-        batch.len = 0;
+        let answers = mem::take(&mut batch.answers);
         self.held -= answers.len();
-        if let Some((_, entries)) = answers.split_first() {
-            queue.put_parts([b"[", entries, b"]\n"]);
+        if let Some(mut line) = answers.into_line() {
+            queue.put(&mut line);
         }
     }
 

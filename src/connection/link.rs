@@ -290,11 +290,7 @@ impl Link {
     }
 
     /// Queues the answer to a line or an entry that has no ticket.
-    pub(super) fn answer(
-        &self,
-        batch: Option<u32>,
-        write: impl Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
-    ) {
+    pub(super) fn answer(&self, batch: Option<u32>, write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>) {
         let mut line = BytesMut::new();
         let is_alone = encode_answer(&mut line, self.rules, batch.is_some(), write);
         debug_assert!(is_alone.is_ok(), "no room for an answer: {is_alone:?}");

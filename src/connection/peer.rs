@@ -50,7 +50,7 @@ impl<T> Peer<T> {
     ///
     /// As for [`request`](Self::request).
     pub fn forward_request(&self, request: &Request<'_>, value: T) -> Result<Id<'static>, SendError> {
-        self.send(value, |encoder, id| encoder.with_id(request, id))
+        self.send(value, |encoder, id| encoder.forward_with_id(request, id))
     }
 
     /// Keeps `value` for a request that already has an id, until its response arrives or none will.
@@ -172,7 +172,7 @@ impl<T> Peer<T> {
     fn send(
         &self,
         value: T,
-        write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<Id<'static>, SendError> {
         let (id, mut line) = self.issue(value, write)?;
         match self.shared.add(&mut line) {
@@ -189,7 +189,7 @@ impl<T> Peer<T> {
     pub(super) fn issue(
         &self,
         value: T,
-        write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<(Id<'static>, BytesMut), SendError> {
         let issued = self.shared.with_calls(|calls| calls.issue(value)).ok_or(SendError::Closed)?;
         let id = issued.ok_or(SendError::Full)?;
@@ -200,7 +200,7 @@ impl<T> Peer<T> {
         Ok((guard.keep(), line))
     }
 
-    fn sending(&self, write: impl FnOnce(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>) -> Sending {
+    fn sending(&self, write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Sending {
         let mut line = BytesMut::new();
         let encoded = write(&mut Encoder::append_to(&mut line, self.shared.rules));
         Sending::new(&self.shared.link, encoded.map_err(SendError::Encode).map(|()| line))

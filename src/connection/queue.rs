@@ -143,14 +143,6 @@ impl Queue {
         }
     }
 
-    /// Adds an answer made of parts.
-    pub(super) fn put_parts(&mut self, parts: [&[u8]; 3]) {
-        if self.is_written() {
-            self.answers += parts.iter().map(|part| part.len()).sum::<usize>();
-            parts.iter().for_each(|part| self.lines.extend_from_slice(part));
-        }
-    }
-
     /// Adds a request or a notification, or has it wait for its turn.
     pub(super) fn offer(&mut self, mut line: BytesMut, backlog: usize) -> Result<Place, SendError> {
         match self.add(&mut line, backlog) {

@@ -10,7 +10,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -87,7 +86,7 @@ impl Peer<Caller> {
     ///
     /// Await its [`response`](Reply::response), and pass that on with [`Ticket::relay`](super::Ticket::relay).
     pub fn relay(&self, request: &Request<'_>) -> Reply<()> {
-        self.start(|encoder, id| encoder.with_id(request, id))
+        self.start(|encoder, id| encoder.forward_with_id(request, id))
     }
 
     /// Sends another peer's request with another value at a JSON pointer, as a gateway does that renames tools;
@@ -96,10 +95,7 @@ impl Peer<Caller> {
         self.start(|encoder, id| encoder.forward_with(request, id, pointer, value))
     }
 
-    fn start<R>(
-        &self,
-        write: impl FnOnce(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
-    ) -> Reply<R> {
+    fn start<R>(&self, write: impl FnOnce(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>) -> Reply<R> {
         let slot = Arc::new(Mutex::new(Slot::default()));
         let (id, line) = match self.issue(Caller(Arc::clone(&slot)), write) {
             Ok((id, line)) => (Some(id), Ok(line)),

@@ -150,14 +150,14 @@ impl Ticket {
 
     /// Answers with the response to another request, as a proxy does: only the id is replaced.
     pub fn relay(self, response: &Response<'_>) {
-        let _ = self.answer(|encoder, id| encoder.with_id(response, id));
+        let _ = self.answer(|encoder, id| encoder.forward_with_id(response, id));
     }
 
     /// Answers, with an internal error if encoding fails; then it returns why.
     #[inline]
     fn answer(
         mut self,
-        write: impl Fn(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+        write: impl Fn(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         // If a payload panics, the ticket is still here, and answers when it is dropped.
         let encoded = self.encode(write);
@@ -171,7 +171,7 @@ impl Ticket {
     #[inline]
     fn encode(
         &mut self,
-        write: impl Fn(&mut Encoder<&mut BytesMut>, &Id<'static>) -> Result<(), EncodeError>,
+        write: impl Fn(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         let Some(body) = self.body.as_deref_mut() else { return Ok(()) };
         let rules = self.link.rules;
@@ -227,7 +227,7 @@ pub(super) fn encode_answer(
     line: &mut BytesMut,
     rules: Rules,
     in_batch: bool,
-    write: impl Fn(&mut Encoder<&mut BytesMut>) -> Result<(), EncodeError>,
+    write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<bool, EncodeError> {
     line.reserve(USUAL_LEN);
     if in_batch && write(&mut Encoder::append_to(line, in_array(rules))).is_ok() {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::message::code::PARSE_ERROR;
 use crate::message::dialect::IdTypes;
 use crate::message::{FaultKind, Id, Permits, Rules};
 
@@ -59,7 +58,7 @@ pub(super) enum Detail {
 
 /// How a fault is to be answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Never,
     ById,
     NullId,
@@ -172,44 +171,17 @@ impl Fault {
         self.looks == Looks::Response
     }
 
-    /// The error response to send, or `None` if there should be none.
-    ///
-    /// A line that looks like a response (it has `result` or `error`, and no `method`) is never answered: two peers
-    /// answering each other's answers would never stop. Any other line is answered with its id, and one without a
-    /// readable id as [`Rules::answer_without_id`] says.
-    ///
-    /// ```
-    /// use wireline::{Encoder, Frame, Rules};
-    ///
-    /// let rules = Rules::mcp();
-    /// let mut encoder = Encoder::new(rules);
-    /// for line in [
-    ///     &br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#[..], // a request: with its id
-    ///     br#"{"jsonrpc":"2.0","id":2,"result":[]}"#,                             // a response: never
-    ///     b"Server started",                                                      // noise: not under MCP rules
-    /// ] {
-    ///     let fault = Frame::parse(line, &rules).unwrap_err();
-    ///     if let Some(reply) = fault.reply()
-    ///         && let Err(error) = encoder.error_reply(&reply)
-    ///     {
-    ///         eprintln!("{error}"); // the line limit leaves no room for an answer
-    ///     }
-    /// }
-    /// let answers = encoder.take();
-    /// assert!(answers.starts_with(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"#));
-    /// assert_eq!(answers.iter().filter(|&&byte| byte == b'\n').count(), 1);
-    /// ```
-    #[must_use]
-    pub fn reply(&self) -> Option<Reply<'_>> {
-        (self.answer != Answer::Never).then_some(Reply { fault: self })
-    }
-
-    /// The rules in force when it was found.
     /// Whether it looks like a request or a notification: a `method` could be read.
     pub(crate) fn is_call(&self) -> bool {
         self.looks == Looks::Call
     }
 
+    /// How to answer it.
+    pub(crate) fn answer(&self) -> Answer {
+        self.answer
+    }
+
+    /// The rules in force when it was found.
     pub(crate) fn rules(&self) -> Rules {
         self.rules
     }
@@ -227,7 +199,7 @@ impl Fault {
             offset = self.offset(),
             hint = self.hint().map(Hint::name),
             has_id = self.id().is_some(),
-            answered = self.reply().is_some(),
+            answered = self.answer != Answer::Never,
             "faulty line"
         );
     }
@@ -288,42 +260,5 @@ impl fmt::Debug for Fault {
             .field("hint", &self.hint)
             .field("reply", &(self.answer != Answer::Never))
             .finish_non_exhaustive()
-    }
-}
-
-/// The error response that a fault calls for; see [`Fault::reply`].
-///
-/// [`Encoder::error_reply`](crate::Encoder::error_reply) makes it a line. Its text, without a line ending, is its
-/// [`Display`](fmt::Display).
-#[derive(Clone, Copy, Debug)]
-pub struct Reply<'a> {
-    fault: &'a Fault,
-}
-
-impl<'a> Reply<'a> {
-    /// The error's code.
-    #[must_use]
-    pub fn code(&self) -> i64 {
-        self.fault.code()
-    }
-
-    /// The error's message.
-    #[must_use]
-    pub fn message(&self) -> &'static str {
-        if self.code() == PARSE_ERROR { "Parse error" } else { "Invalid Request" }
-    }
-
-    /// The id that it answers, which may be null, or `None` if it has no `id` at all.
-    #[must_use]
-    pub fn id(&self) -> Option<Id<'a>> {
-        match (self.fault.answer, &self.fault.id) {
-            (Answer::ById, Some(id)) => Some(id.clone()),
-            (Answer::OmitId, _) => None,
-            _ => Some(Id::NULL),
-        }
-    }
-
-    pub(crate) fn fault(&self) -> &'a Fault {
-        self.fault
     }
 }

@@ -21,5 +21,5 @@ pub(crate) mod parse;
 mod recover;
 
 pub(crate) use decoder::{Decoder, Ready};
-pub(crate) use fault::{Fault, Reply};
+pub(crate) use fault::{Answer, Fault};
 pub(crate) use input::Input;

@@ -5,7 +5,6 @@ use std::ops::Range;
 use bytes::BytesMut;
 use serde::Serialize;
 
-use crate::decode::Reply;
 use crate::json::escape::append_spliced;
 use crate::json::{is_blank, pointer};
 use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
@@ -18,17 +17,17 @@ use super::serializer::{self, Bounds, Done, Writer};
 /// A line, or an entry of a batch, that is being written. When dropped before it is `whole`, it is removed again.
 pub(crate) struct Draft<'d> {
     pub(crate) out: &'d mut BytesMut,
-    pub(crate) rules: &'d Rules,
+    rules: &'d Rules,
     /// Where the line starts in `out`.
     pub(crate) line: usize,
     /// Where the message starts.
-    pub(crate) start: usize,
+    start: usize,
     /// Where to truncate: at the start of the message, or at the comma before it.
-    pub(crate) from: usize,
+    from: usize,
     /// How many brackets are around the message.
-    pub(crate) depth: u32,
+    depth: u32,
     /// Whether it has been written to its end. A line ends with a line feed.
-    pub(crate) whole: bool,
+    whole: bool,
 }
 
 impl Drop for Draft<'_> {
@@ -44,6 +43,33 @@ impl<'d> Draft<'d> {
     pub(crate) fn line(out: &'d mut BytesMut, rules: &'d Rules) -> Self {
         let start = out.len();
         Self { out, rules, line: start, start, from: start, depth: 0, whole: false }
+    }
+
+    /// An entry at the end of `out`, of a batch that starts at `line` and has `len` entries so far.
+    pub(crate) fn entry(out: &'d mut BytesMut, rules: &'d Rules, line: usize, len: usize) -> Result<Self, EncodeError> {
+        if len == rules.limits.max_batch_len {
+            return Err(EncodeError::rule(FaultKind::BatchTooLong, None));
+        }
+        let from = out.len();
+        let mut draft = Self { out, rules, line, start: from, from, depth: 1, whole: false };
+        if len > 0 {
+            draft.text(b",")?;
+            draft.start += 1;
+        }
+        Ok(draft)
+    }
+
+    /// Ends a message that was written without its line feed, and keeps it.
+    #[inline]
+    pub(crate) fn complete(&mut self) -> Result<(), EncodeError> {
+        match self.depth {
+            0 if self.whole => {}
+            0 => self.out.extend_from_slice(b"\n"),
+            // The bracket that ends the batch.
+            _ => self.check_room(1)?,
+        }
+        self.whole = true;
+        Ok(())
     }
 
     pub(crate) fn request(
@@ -118,14 +144,6 @@ impl<'d> Draft<'d> {
         self.check_rules()
     }
 
-    pub(crate) fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
-        let fault = reply.fault();
-        let (name, line, column) = (fault.kind().name(), fault.line(), fault.column());
-        let place = format!(r#"{{"fault":"{name}","line":{line},"column":{column}}}"#);
-        let error = RpcError::new(reply.code(), reply.message()).with_json(&place);
-        self.error(reply.id().as_ref(), &error)
-    }
-
     pub(crate) fn message(&mut self, message: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         let bounds = self.bounds();
         let bounds = Bounds { depth: bounds.depth + 1, ..bounds };
@@ -171,7 +189,7 @@ impl<'d> Draft<'d> {
         self.check_again(envelope)
     }
 
-    pub(crate) fn with_id(&mut self, message: &impl AnyMessage, id: &Id<'_>) -> Result<(), EncodeError> {
+    pub(crate) fn forward_with_id(&mut self, message: &impl AnyMessage, id: &Id<'_>) -> Result<(), EncodeError> {
         let (text, envelope) = message.text_and_envelope();
         if envelope.id.is_empty() {
             return Err(EncodeError::rule(FaultKind::MissingId, None));
@@ -263,7 +281,7 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    pub(crate) fn check_room(&self, additional: usize) -> Result<(), EncodeError> {
+    fn check_room(&self, additional: usize) -> Result<(), EncodeError> {
         let limit = self.rules.limits.max_line_len;
         if self.out.len() - self.line + additional <= limit {
             return Ok(());

@@ -1,16 +1,15 @@
 //! Messages in, whole lines out.
 
-use std::borrow::BorrowMut;
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
 
-use crate::decode::Reply;
 use crate::message::{AnyMessage, FaultKind, Id, Rules};
 
 use super::draft::Draft;
 use super::error::EncodeError;
+use super::error_reply::ErrorReply;
 use super::rpc_error::RpcError;
 
 /// Turns messages into lines: each call appends one whole line to a buffer, or nothing.
@@ -42,36 +41,35 @@ use super::rpc_error::RpcError;
 /// );
 /// # Ok::<(), wireline::EncodeError>(())
 /// ```
-///
-/// The type parameter is the destination: a buffer of lines, or a [batch](BatchEncoder) that is being filled. Both
-/// accept the same messages.
-pub struct Encoder<S = BytesMut> {
+pub struct Encoder<'b> {
     rules: Rules,
-    sink: S,
+    out: Out<'b>,
+    /// The batch that is being written, if any: then messages are its entries, not lines.
+    batch: Option<OpenBatch>,
 }
 
-/// Fills a batch; see [`Encoder::batch`]. Each call appends one entry, or nothing.
-pub type BatchEncoder<'b> = Encoder<BatchEntries<'b>>;
+/// The buffer that an encoder appends to.
+enum Out<'b> {
+    Own(BytesMut),
+    Borrowed(&'b mut BytesMut),
+}
 
-impl Encoder {
+struct OpenBatch {
+    /// Where its line starts.
+    line: usize,
+    /// The number of entries so far.
+    len: usize,
+}
+
+impl Encoder<'static> {
     /// An encoder with its own buffer.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, sink: BytesMut::new() }
-    }
-
-    /// Takes all encoded lines out of the buffer.
-    pub fn take(&mut self) -> Bytes {
-        self.sink.split().freeze()
-    }
-
-    /// Removes all lines from the buffer but keeps its capacity.
-    pub fn clear(&mut self) {
-        self.sink.clear();
+        Self { rules, out: Out::Own(BytesMut::new()), batch: None }
     }
 }
 
-impl<'b> Encoder<&'b mut BytesMut> {
+impl<'b> Encoder<'b> {
     /// An encoder that appends to `buffer`.
     ///
     /// ```
@@ -84,15 +82,33 @@ impl<'b> Encoder<&'b mut BytesMut> {
     /// # Ok::<(), wireline::EncodeError>(())
     /// ```
     pub fn append_to(buffer: &'b mut BytesMut, rules: Rules) -> Self {
-        Self { rules, sink: buffer }
+        Self { rules, out: Out::Borrowed(buffer), batch: None }
     }
 }
 
-impl<S: BorrowMut<BytesMut>> Encoder<S> {
-    /// The lines in the buffer.
+impl Encoder<'_> {
+    /// Everything in the buffer.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        self.sink.borrow()
+        match &self.out {
+            Out::Own(buffer) => buffer,
+            Out::Borrowed(buffer) => buffer,
+        }
+    }
+
+    /// Takes all lines out of the buffer. While a batch is being filled there are none.
+    pub fn take(&mut self) -> Bytes {
+        match self.batch {
+            None => self.out.buffer().split().freeze(),
+            Some(_) => Bytes::new(),
+        }
+    }
+
+    /// Removes all lines from the buffer but keeps its capacity. While a batch is being filled, it does nothing.
+    pub fn clear(&mut self) {
+        if self.batch.is_none() {
+            self.out.buffer().clear();
+        }
     }
 
     /// Appends a batch as one line; `fill` adds its entries.
@@ -117,44 +133,28 @@ impl<S: BorrowMut<BytesMut>> Encoder<S> {
     ///
     /// # Errors
     ///
-    /// `fill` returned an error, or the batch is empty, too long, or not permitted.
-    pub fn batch(
-        &mut self,
-        fill: impl FnOnce(&mut BatchEncoder<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(), EncodeError> {
+    /// `fill` returned an error, or the batch is empty, too long, not permitted, or inside another batch.
+    pub fn batch(&mut self, fill: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
         let rules = self.rules;
-        append_line(self.sink.borrow_mut(), &rules, |draft| {
+        let is_entry = self.batch.is_some();
+        self.append(|draft| {
+            if is_entry {
+                return Err(EncodeError::rule(FaultKind::NotAnObject, None));
+            }
             if !rules.batches {
                 return Err(EncodeError::rule(FaultKind::BatchNotAllowed, None));
             }
             draft.text(b"[")?;
-            let sink = BatchEntries { line: draft.line, out: draft.out, len: 0 };
-            let mut batch = Encoder { rules, sink };
-            fill(&mut batch)?;
-            if batch.is_empty() {
+            let batch = Some(OpenBatch { line: draft.line, len: 0 });
+            let mut entries = Encoder { rules, out: Out::Borrowed(draft.out), batch };
+            fill(&mut entries)?;
+            if entries.batch.is_none_or(|batch| batch.len == 0) {
                 return Err(EncodeError::rule(FaultKind::EmptyBatch, None));
             }
             draft.text(b"]")
         })
     }
-}
 
-impl BatchEncoder<'_> {
-    /// The number of entries so far.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.sink.len
-    }
-
-    /// Whether there are no entries yet.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sink.len == 0
-    }
-}
-
-#[expect(private_bounds, reason = "what an encoder can append to is this crate's business")]
-impl<S: Sink> Encoder<S> {
     /// Appends a request. Params that serialize as `null`, such as `&()`, are left out.
     ///
     /// # Errors
@@ -217,8 +217,8 @@ impl<S: Sink> Encoder<S> {
     /// # Errors
     ///
     /// See [`EncodeError`].
-    pub fn error_reply(&mut self, reply: &Reply<'_>) -> Result<(), EncodeError> {
-        self.append(|draft| draft.error_reply(reply))
+    pub fn error_reply(&mut self, reply: &ErrorReply<'_>) -> Result<(), EncodeError> {
+        self.error(reply.id().as_ref(), &reply.error())
     }
 
     /// Appends a value that serializes as a whole message, envelope included, if it passes the rules.
@@ -323,7 +323,7 @@ impl<S: Sink> Encoder<S> {
     /// let line = br#"{"method":"sum", "params":[1.10, 2e0], "id": "a", "jsonrpc":"2.0"}"#;
     /// let Frame::Message(Message::Request(request)) = Frame::parse(line, &Rules::json_rpc())? else { panic!() };
     /// let mut encoder = Encoder::new(Rules::json_rpc());
-    /// encoder.with_id(&request, &Id::from(7))?;
+    /// encoder.forward_with_id(&request, &Id::from(7))?;
     /// assert_eq!(
     ///     encoder.take(),
     ///     "{\"method\":\"sum\", \"params\":[1.10, 2e0], \"id\": 7, \"jsonrpc\":\"2.0\"}\n"
@@ -336,8 +336,8 @@ impl<S: Sink> Encoder<S> {
     /// # Errors
     ///
     /// The message has no id, or these rules don't permit it.
-    pub fn with_id(&mut self, message: &impl AnyMessage, id: &Id<'_>) -> Result<(), EncodeError> {
-        self.append(|draft| draft.with_id(message, id))
+    pub fn forward_with_id(&mut self, message: &impl AnyMessage, id: &Id<'_>) -> Result<(), EncodeError> {
+        self.append(|draft| draft.forward_with_id(message, id))
     }
 
     /// Appends a message as it was received.
@@ -399,91 +399,34 @@ impl<S: Sink> Encoder<S> {
         self.append(|draft| draft.forward_with(message, id.into(), pointer, value))
     }
 
+    /// Appends what `write` writes, as a line or as an entry of the batch, or nothing if that fails.
+    #[inline]
     fn append(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
-        self.sink.append(&self.rules, write)
+        let mut draft = match &self.batch {
+            None => Draft::line(self.out.buffer(), &self.rules),
+            Some(batch) => Draft::entry(self.out.buffer(), &self.rules, batch.line, batch.len)?,
+        };
+        write(&mut draft).inspect_err(EncodeError::log)?;
+        draft.complete()?;
+        if let Some(batch) = &mut self.batch {
+            batch.len += 1;
+        }
+        Ok(())
     }
 }
 
-impl<S> fmt::Debug for Encoder<S> {
+impl Out<'_> {
+    #[inline]
+    fn buffer(&mut self) -> &mut BytesMut {
+        match self {
+            Self::Own(buffer) => buffer,
+            Self::Borrowed(buffer) => buffer,
+        }
+    }
+}
+
+impl fmt::Debug for Encoder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Encoder").field("rules", &self.rules).finish_non_exhaustive()
-    }
-}
-
-/// A destination for whole messages: a buffer of lines, or a batch.
-pub(crate) trait Sink {
-    /// Appends what `write` writes, or nothing if that fails.
-    fn append(
-        &mut self,
-        rules: &Rules,
-        write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(), EncodeError>;
-}
-
-impl Sink for BytesMut {
-    #[inline]
-    fn append(
-        &mut self,
-        rules: &Rules,
-        write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(), EncodeError> {
-        append_line(self, rules, write)
-    }
-}
-
-impl Sink for &mut BytesMut {
-    #[inline]
-    fn append(
-        &mut self,
-        rules: &Rules,
-        write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(), EncodeError> {
-        append_line(self, rules, write)
-    }
-}
-
-fn append_line(
-    out: &mut BytesMut,
-    rules: &Rules,
-    write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>,
-) -> Result<(), EncodeError> {
-    let mut draft = Draft::line(out, rules);
-    write(&mut draft).inspect_err(EncodeError::log)?;
-    if !draft.whole {
-        draft.out.extend_from_slice(b"\n");
-        draft.whole = true;
-    }
-    Ok(())
-}
-
-/// The entries of a batch that is being written; see [`BatchEncoder`].
-#[derive(Debug)]
-pub struct BatchEntries<'b> {
-    out: &'b mut BytesMut,
-    /// Where the batch starts.
-    line: usize,
-    len: usize,
-}
-
-impl Sink for BatchEntries<'_> {
-    fn append(
-        &mut self,
-        rules: &Rules,
-        write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>,
-    ) -> Result<(), EncodeError> {
-        if self.len == rules.limits.max_batch_len {
-            return Err(EncodeError::rule(FaultKind::BatchTooLong, None));
-        }
-        let comma = self.out.len();
-        let start = comma + usize::from(self.len > 0);
-        let mut draft = Draft { out: self.out, rules, line: self.line, start, from: comma, depth: 1, whole: false };
-        if self.len > 0 {
-            draft.text(b",")?;
-        }
-        write(&mut draft)?;
-        draft.check_room(1)?; // the bracket that ends the batch
-        draft.whole = true;
-        self.len += 1;
-        Ok(())
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::decode::Reply;
 use crate::message::Rules;
 
 use super::encoder::Encoder;
@@ -22,7 +21,7 @@ use super::error::EncodeError;
 /// sender.send(to_line(&Rules::mcp(), |encoder| encoder.request(&Id::from(1), "ping", &()))?)?;
 /// let line = receiver.recv()?;
 /// assert_eq!(line.as_bytes(), b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
-/// assert_eq!(line.text(), br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#); // for an HTTP body
+/// assert_eq!(line.text(), r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#); // for an HTTP body
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -38,10 +37,12 @@ impl Line {
         &self.bytes
     }
 
-    /// The line without its line feed, for transports with their own message boundaries.
+    /// The message without its line feed, for transports with their own boundaries. It contains no CR or LF.
+    ///
+    /// Each call revalidates UTF-8, to avoid `unsafe`; [`into_message`](Self::into_message) doesn't.
     #[must_use]
-    pub fn text(&self) -> &[u8] {
-        &self.bytes[..self.bytes.len() - 1]
+    pub fn text(&self) -> &str {
+        simdutf8::basic::from_utf8(&self.bytes[..self.bytes.len() - 1]).unwrap_or_default()
     }
 
     /// The line with its line feed, as a buffer.
@@ -50,9 +51,9 @@ impl Line {
         self.bytes
     }
 
-    /// The line without its line feed, as a buffer.
+    /// The message without its line feed, as a buffer.
     #[must_use]
-    pub fn into_text(mut self) -> Bytes {
+    pub fn into_message(mut self) -> Bytes {
         self.bytes.truncate(self.bytes.len() - 1);
         self.bytes
     }
@@ -104,7 +105,7 @@ impl fmt::Debug for Line {
 /// `write` returned an error, or wrote nothing, or more than one line.
 pub fn to_line(
     rules: &Rules,
-    write: impl FnOnce(&mut Encoder) -> Result<(), EncodeError>,
+    write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<Line, EncodeError> {
     let mut encoder = Encoder::new(*rules);
     write(&mut encoder)?;
@@ -112,15 +113,5 @@ pub fn to_line(
     match memchr::memchr(b'\n', &bytes) {
         Some(end) if end + 1 == bytes.len() => Ok(Line { bytes }),
         _ => Err(EncodeError::not_one_line()),
-    }
-}
-
-/// The reply as JSON text, without a line ending.
-impl fmt::Display for Reply<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The limits of a stream may be too tight for any answer. They don't matter here, where nothing is sent.
-        let rules = self.fault().rules().max_line_len(usize::MAX).max_depth(usize::MAX);
-        let line = to_line(&rules, |encoder| encoder.error_reply(self)).map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(line.text()))
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde::Serialize;
 
 use crate::connection::{Call, Caller, Config, Connection, Event, Incident, Peer, Ticket, handler};
-use crate::encode::RpcError;
+use crate::encode::{Array, RpcError};
 use crate::message::{Frame, Message, Rules};
 
 /// Answers are written when this many bytes have accumulated, or when the next read may block.
@@ -178,16 +178,11 @@ fn into_text(lines: &[u8]) -> Option<Bytes> {
 
 /// The lines as entries of one array, if there are any.
 fn into_array(lines: &[u8]) -> Option<Bytes> {
-    let mut array = BytesMut::with_capacity(lines.len() + 1);
-    for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        array.extend_from_slice(if array.is_empty() { b"[" } else { b"," });
-        array.extend_from_slice(line);
-    }
-    if array.is_empty() {
-        return None;
-    }
-    array.extend_from_slice(b"]");
-    Some(array.freeze())
+    let mut array = Array::default();
+    lines.split_inclusive(|&byte| byte == b'\n').for_each(|line| array.push(line));
+    let mut line = array.into_line()?;
+    line.truncate(line.len() - 1);
+    Some(line.freeze())
 }
 
 struct Server<H, R> {

@@ -146,7 +146,7 @@ impl<'de> RawJson<'de> {
     /// }
     ///
     /// let params = RawJson::parse(br#"{"name":"sqrt","arguments":{"x": 2.00}}"#)?;
-    /// let call: Call = params.deserialize_borrowed()?;
+    /// let call: Call = params.deserialize()?;
     /// assert_eq!((call.name, call.arguments.as_json()), ("sqrt", r#"{"x": 2.00}"#));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -416,7 +416,7 @@ mod tests {
         }
         let text = r#"{"a":[ 1.50 ]}"#;
         let json = RawJson::parse(text.as_bytes()).unwrap();
-        for borrowing in [json.deserialize_borrowed::<Borrowing<'_>>(), serde_json::from_str(text)] {
+        for borrowing in [json.deserialize::<Borrowing<'_>>(), serde_json::from_str(text)] {
             let part = borrowing.unwrap().a;
             assert_eq!(part.as_json(), "[ 1.50 ]");
             assert!(text.as_bytes().as_ptr_range().contains(&part.as_json().as_ptr()));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::Deserialize;
 
 use crate::json::{self, DEEPEST, Text, pointer, string, walk};
 
@@ -161,45 +161,7 @@ impl<'a> RawJson<'a> {
         RawJson { json: self.json.into_owned() }
     }
 
-    /// Decodes the text.
-    ///
-    /// For a type that borrows from the text, use [`deserialize_borrowed`](Self::deserialize_borrowed).
-    ///
-    /// # Errors
-    ///
-    /// The text doesn't fit `T`. The error is serde_json's, and may quote the text: keep it out of logs if that
-    /// matters.
-    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        from_checked(self.as_json(), &mut Vec::new())
-    }
-
-    /// Decodes the text as [`deserialize`](Self::deserialize) does, reusing a buffer for strings with escapes.
-    ///
-    /// This pays off if you decode many texts one after another.
-    ///
-    /// ```
-    /// use wireline::{RawJson, Scratch};
-    ///
-    /// let mut scratch = Scratch::default(); // one per thread
-    /// for text in [r#"{"lines":"one\ntwo"}"#, r#"{"lines":"three"}"#] {
-    ///     let value: serde_json::Value = RawJson::parse(text.as_bytes())?.deserialize_with(&mut scratch)?;
-    ///     assert!(value["lines"].is_string());
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The text doesn't fit `T`.
-    pub fn deserialize_with<T: DeserializeOwned>(&self, scratch: &mut Scratch) -> Result<T, serde_json::Error> {
-        let value = from_checked(self.as_json(), &mut scratch.text);
-        if scratch.text.capacity() > LARGEST_KEPT {
-            scratch.text = Vec::new();
-        }
-        value
-    }
-
-    /// Decodes the text into a type that may borrow from it.
+    /// Decodes the text, into a type that may borrow from it.
     ///
     /// A `&str` can only borrow a string without escapes; a `Cow<str>` with `#[serde(borrow)]` accepts any string.
     ///
@@ -207,16 +169,17 @@ impl<'a> RawJson<'a> {
     /// use wireline::RawJson;
     ///
     /// let json = RawJson::parse(br#"["tool", 3]"#)?;
-    /// let (name, count): (&str, u32) = json.deserialize_borrowed()?;
+    /// let (name, count): (&str, u32) = json.deserialize()?;
     /// assert_eq!((name, count), ("tool", 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// The text doesn't fit `T`.
-    pub fn deserialize_borrowed<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
-        from_checked(self.as_json(), &mut Vec::new())
+    /// The text doesn't fit `T`. The error is serde_json's, and may quote the text: keep it out of logs if that
+    /// matters.
+    pub fn deserialize<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+        from_checked(self.as_json())
     }
 
     /// The value at a JSON pointer (RFC 6901), found without decoding anything.
@@ -321,21 +284,6 @@ impl fmt::Display for InvalidJson {
 
 impl std::error::Error for InvalidJson {}
 
-/// A buffer for [`RawJson::deserialize_with`].
-#[derive(Default)]
-pub struct Scratch {
-    text: Vec<u8>,
-}
-
-/// The largest buffer that is kept.
-const LARGEST_KEPT: usize = 1 << 20;
-
-impl fmt::Debug for Scratch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scratch").finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -416,7 +364,7 @@ mod tests {
     fn borrows_from_the_text() {
         let text = r#"["plain", 1]"#;
         let json = RawJson::parse(text.as_bytes()).unwrap();
-        let (word, number): (&str, u8) = json.deserialize_borrowed().unwrap();
+        let (word, number): (&str, u8) = json.deserialize().unwrap();
         assert_eq!((word, number), ("plain", 1));
         assert!(text.as_bytes().as_ptr_range().contains(&word.as_ptr()));
     }

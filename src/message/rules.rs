@@ -48,20 +48,34 @@ pub struct Rules {
     pub(crate) answer_without_id: AnswerWithoutId,
 }
 
-/// The limits of [`Rules`].
-///
-/// Limits may be added: this struct can be read, but not constructed or matched exhaustively.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) max_line_len: usize,
+    pub(crate) max_id_len: usize,
+    pub(crate) max_depth: usize,
+    pub(crate) max_batch_len: usize,
+}
+
+/// The settings of [`Rules`], to be read: each is set by the method of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct Settings {
     /// The longest line, in bytes, not counting its line ending; see [`Rules::max_line_len`].
     pub max_line_len: usize,
     /// The longest id, in bytes of JSON text; see [`Rules::max_id_len`].
     pub max_id_len: usize,
     /// The deepest nesting; see [`Rules::max_depth`].
     pub max_depth: usize,
+    /// Whether a line may be an array of messages; see [`Rules::batches`].
+    pub batches: bool,
     /// The most entries of a batch; see [`Rules::max_batch_len`].
     pub max_batch_len: usize,
+    /// Whether blank lines are skipped; see [`Rules::skip_blank_lines`].
+    pub skip_blank_lines: bool,
+    /// Whether `"params": null` counts as no params; see [`Rules::null_params`].
+    pub null_params: bool,
+    /// How a faulty line is answered if its id can't be read; see [`Rules::answer_without_id`].
+    pub answer_without_id: AnswerWithoutId,
 }
 
 impl Rules {
@@ -241,40 +255,29 @@ impl Rules {
         self
     }
 
-    /// The limits in force.
+    /// The settings in force.
     ///
     /// ```
     /// use wireline::Rules;
     ///
-    /// assert_eq!(Rules::mcp().max_depth(5000).limits().max_depth, 1024);
+    /// assert_eq!(Rules::mcp().max_depth(5000).settings().max_depth, 1024);
     /// ```
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        Limits { max_id_len: self.longest_id(), ..self.limits }
+    pub fn settings(&self) -> Settings {
+        Settings {
+            max_line_len: self.limits.max_line_len,
+            max_id_len: self.longest_id(),
+            max_depth: self.limits.max_depth,
+            batches: self.batches,
+            max_batch_len: self.limits.max_batch_len,
+            skip_blank_lines: self.skip_blank_lines,
+            null_params: self.allows_null_params(),
+            answer_without_id: self.answer_without_id,
+        }
     }
 
-    /// Whether a line may be an array of messages; see [`batches`](Self::batches).
-    #[must_use]
-    pub fn allows_batches(&self) -> bool {
-        self.batches
-    }
-
-    /// Whether `"params": null` counts as no params; see [`null_params`](Self::null_params).
-    #[must_use]
-    pub fn allows_null_params(&self) -> bool {
+    fn allows_null_params(&self) -> bool {
         self.permits.contains(Permits::NULL_PARAMS)
-    }
-
-    /// Whether blank lines are skipped; see [`skip_blank_lines`](Self::skip_blank_lines).
-    #[must_use]
-    pub fn skips_blank_lines(&self) -> bool {
-        self.skip_blank_lines
-    }
-
-    /// How a faulty line is answered if its id can't be read; see [`answer_without_id`](Self::answer_without_id).
-    #[must_use]
-    pub fn answers_without_id(&self) -> AnswerWithoutId {
-        self.answer_without_id
     }
 
     /// The nesting limit in the scanner's type.
@@ -313,17 +316,7 @@ impl Rules {
 
 impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules")
-            .field("dialect", &self.dialect)
-            .field("max_line_len", &self.limits.max_line_len)
-            .field("max_id_len", &self.longest_id())
-            .field("max_depth", &self.limits.max_depth)
-            .field("max_batch_len", &self.limits.max_batch_len)
-            .field("batches", &self.batches)
-            .field("null_params", &self.allows_null_params())
-            .field("skip_blank_lines", &self.skip_blank_lines)
-            .field("answer_without_id", &self.answer_without_id)
-            .finish()
+        f.debug_struct("Rules").field("dialect", &self.dialect).field("settings", &self.settings()).finish()
     }
 }
 
@@ -348,27 +341,29 @@ mod tests {
 
     #[test]
     fn no_limit_exceeds_what_the_scanner_can_address() {
-        let limits = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX).limits();
+        let limits = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX).settings();
         assert_eq!((limits.max_line_len, limits.max_depth), (u32::MAX as usize - 1, 1024));
     }
 
     #[test]
     fn getters_give_what_setters_set() {
         let rules = Rules::mcp().max_line_len(1000).max_id_len(80).max_depth(7).max_batch_len(3);
-        assert_eq!(rules.limits(), Limits { max_line_len: 1000, max_id_len: 80, max_depth: 7, max_batch_len: 3 });
+        let settings = rules.settings();
+        assert_eq!((settings.max_line_len, settings.max_id_len), (1000, 80));
+        assert_eq!((settings.max_depth, settings.max_batch_len), (7, 3));
         for set in [true, false] {
-            assert_eq!(rules.batches(set).allows_batches(), set);
-            assert_eq!(rules.null_params(set).allows_null_params(), set);
-            assert_eq!(rules.skip_blank_lines(set).skips_blank_lines(), set);
+            assert_eq!(rules.batches(set).settings().batches, set);
+            assert_eq!(rules.null_params(set).settings().null_params, set);
+            assert_eq!(rules.skip_blank_lines(set).settings().skip_blank_lines, set);
         }
         for answer in [Never, NullId, OmitId, OmitIdUnlessNoise] {
-            assert_eq!(rules.answer_without_id(answer).answers_without_id(), answer);
+            assert_eq!(rules.answer_without_id(answer).settings().answer_without_id, answer);
         }
     }
 
     #[test]
     fn an_id_leaves_room_for_an_answer() {
-        let limit = |rules: Rules| rules.limits().max_id_len;
+        let limit = |rules: Rules| rules.settings().max_id_len;
         let rules = Rules::json_rpc();
         assert_eq!(limit(rules), 1024);
         assert_eq!(limit(rules.max_id_len(usize::MAX)), (16 << 20) - AROUND_ID);
@@ -388,8 +383,8 @@ mod tests {
     #[test]
     fn only_json_rpc_has_batches_by_default() {
         for (rules, expected) in [(Rules::json_rpc(), true), (Rules::mcp(), false), (Rules::acp(), false)] {
-            assert_eq!(rules.allows_batches(), expected, "{rules:?}");
-            assert!(rules.batches(true).allows_batches());
+            assert_eq!(rules.settings().batches, expected, "{rules:?}");
+            assert!(rules.batches(true).settings().batches);
         }
     }
 

@@ -4,14 +4,11 @@ use serde::de::Deserialize;
 
 use crate::json;
 
-/// The value of `json`, a JSON text, or serde_json's error. `scratch` is for strings with escapes.
+/// The value of `json`, a JSON text, or serde_json's error.
 #[inline]
-pub(super) fn from_checked<'j, T: Deserialize<'j>>(
-    json: &'j str,
-    scratch: &mut Vec<u8>,
-) -> Result<T, serde_json::Error> {
+pub(super) fn from_checked<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_json::Error> {
     if !is_mostly_floats(json.as_bytes())
-        && let Ok(value) = json::typed::from_json(json, scratch)
+        && let Ok(value) = json::typed::from_json(json, &mut Vec::new())
     {
         return Ok(value);
     }
@@ -60,12 +57,12 @@ mod tests {
     fn errors_are_text() {
         for key in ["é", "éé", "日本", "😀", "tru€", "é\\\"", "\\u00e9"] {
             for json in [format!(r#"{{"{key}":1}}"#), format!(r#"{{ "true" : 1 , "{key}":1}}"#)] {
-                let error = from_checked::<BTreeMap<bool, u8>>(&json, &mut Vec::new()).unwrap_err().to_string();
+                let error = from_checked::<BTreeMap<bool, u8>>(&json).unwrap_err().to_string();
                 assert!(std::str::from_utf8(error.as_bytes()).is_ok(), "{json}");
             }
         }
-        assert_eq!(from_checked::<BTreeMap<bool, &str>>(r#"{"true":"é"}"#, &mut Vec::new()).unwrap()[&true], "é");
-        assert_eq!(from_checked::<BTreeMap<&str, u8>>(r#"{"é":1}"#, &mut Vec::new()).unwrap()["é"], 1);
+        assert_eq!(from_checked::<BTreeMap<bool, &str>>(r#"{"true":"é"}"#).unwrap()[&true], "é");
+        assert_eq!(from_checked::<BTreeMap<&str, u8>>(r#"{"é":1}"#).unwrap()["é"], 1);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Trouble {
         };
         let rules = rules.batches(layout == Layout::Batch);
         let second = match self {
-            Self::IdAtItsLimit => "7".repeat(rules.limits().max_id_len),
+            Self::IdAtItsLimit => "7".repeat(rules.settings().max_id_len),
             _ => "2".to_owned(),
         };
         let [first, troubled, third] = ["1", &second, "\"3\""].map(request);

@@ -45,7 +45,7 @@ fn random_script(random: &mut Random, dialect: Dialect) -> (Script, usize) {
         let messages: Vec<_> = (0..4).map(|_| message()).collect();
         let line = match random.below(6) {
             0 => bad_lines()[random.below(7)].to_vec(),
-            1 | 2 if rules.allows_batches() => format!("[{}]", messages.join(",")).into_bytes(),
+            1 | 2 if rules.settings().batches => format!("[{}]", messages.join(",")).into_bytes(),
             _ => messages.join("\n").into_bytes(),
         };
         input.extend([&line[..], b"\n"].concat());

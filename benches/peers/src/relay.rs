@@ -110,7 +110,7 @@ impl Forward for Splicing {
         while let Some(frame) = self.decoder.next_frame() {
             let Ok(Frame::Message(message)) = &frame else { panic!("{VALID}") };
             let sent = match message {
-                Message::Request(_) | Message::Response(_) => encoder.with_id(message, &self.id),
+                Message::Request(_) | Message::Response(_) => encoder.forward_with_id(message, &self.id),
                 Message::Notification(_) => encoder.forward(message),
             };
             sent.expect(VALID);

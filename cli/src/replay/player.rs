@@ -167,7 +167,7 @@ impl<'a, R: BufRead> Player<'a, R> {
             return Some([response.as_bytes(), b"\n"].concat());
         };
         let live = live?;
-        let line = to_line(&self.rules, |encoder| encoder.with_id(response, &live)).ok()?;
+        let line = to_line(&self.rules, |encoder| encoder.forward_with_id(response, &live)).ok()?;
         Some(line.as_bytes().to_vec())
     }
 
@@ -371,7 +371,7 @@ impl<'a, R: BufRead> Player<'a, R> {
             match self.script.take_request(&live.method()) {
                 Some((recorded, Some(response))) => {
                     self.compare_requests(&recorded, &live);
-                    self.respond(|encoder| encoder.with_id(&response, live.id()));
+                    self.respond(|encoder| encoder.forward_with_id(&response, live.id()));
                 }
                 // Nobody answered it in the recording either.
                 Some((recorded, None)) => self.compare_requests(&recorded, &live),

@@ -206,7 +206,7 @@ impl<R: BufRead> Script<R> {
                         let is_whole = is_last || bytes.ends_with(b"\n");
                         self.line.extend_from_slice(&bytes);
                         // A line beyond the limit is faulty anyway, so there is nothing to change in it.
-                        if is_whole || self.line.len() > self.rules.limits().max_line_len {
+                        if is_whole || self.line.len() > self.rules.settings().max_line_len {
                             self.decode_client(at);
                         }
                     }

@@ -191,7 +191,7 @@ fn is_known(id: &Id<'_>) -> bool {
 fn failure(id: &Id<'_>, reason: &str, rules: &Rules) -> String {
     let error = RpcError::new(-32603, reason.to_owned());
     let line = to_line(&rules.max_line_len(usize::MAX), |encoder| encoder.error(id, &error));
-    line.map(|line| String::from_utf8_lossy(line.text()).into_owned()).unwrap_or_default()
+    line.map(|line| line.text().to_owned()).unwrap_or_default()
 }
 
 /// Reads and writes until both are done: the SDK drops its senders when it has nothing more to send.

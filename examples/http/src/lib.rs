@@ -23,7 +23,7 @@ pub fn router<M: Methods>(methods: M, rules: Rules) -> Router {
     Router::new()
         .route("/", post(post::answer::<M>))
         .route("/ws", get(socket::upgrade::<M>))
-        .layer(DefaultBodyLimit::max(rules.limits().max_line_len))
+        .layer(DefaultBodyLimit::max(rules.settings().max_line_len))
         .with_state(endpoint)
 }
 
@@ -31,6 +31,6 @@ pub fn router<M: Methods>(methods: M, rules: Rules) -> Router {
 pub fn blocking<T: Serialize + 'static>(function: Function<T>, rules: Rules) -> Router {
     Router::new()
         .route("/blocking", post(post::answer_blocking::<T>))
-        .layer(DefaultBodyLimit::max(rules.limits().max_line_len))
+        .layer(DefaultBodyLimit::max(rules.settings().max_line_len))
         .with_state((function, rules))
 }

@@ -93,7 +93,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// A JSON-RPC error for a request that wasn't read.
 fn refuse(status: StatusCode, message: &'static str, rules: &Rules) -> Response {
     let error = to_line(rules, |encoder| encoder.error(&Id::NULL, &RpcError::invalid_request(message)));
-    respond(status, error.ok().map(|line| Body::from(line.into_text())))
+    respond(status, error.ok().map(|line| Body::from(line.into_message())))
 }
 
 fn respond(status: StatusCode, body: Option<Body>) -> Response {

@@ -23,7 +23,7 @@ const CALLS: usize = 64;
 const REQUESTS: usize = 2048;
 
 pub(crate) async fn upgrade<M: Methods>(State(endpoint): State<Endpoint<M>>, upgrade: WebSocketUpgrade) -> Response {
-    let longest = endpoint.rules.limits().max_line_len.saturating_mul(2);
+    let longest = endpoint.rules.settings().max_line_len.saturating_mul(2);
     let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
     upgrade.on_upgrade(|mut socket| async move {
         let Err(error) = serve(&mut socket, endpoint).await else { return };
