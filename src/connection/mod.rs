@@ -63,6 +63,7 @@ mod peer;
 mod queue;
 mod reply;
 mod send_error;
+mod sending;
 mod ticket;
 
 use std::collections::VecDeque;
@@ -88,10 +89,11 @@ pub use event::{Event, Lost};
 pub(crate) use handler::{Report, most_notifications};
 pub use incident::Incident;
 pub(crate) use link::{Link, Until, Writable};
-pub use peer::{Peer, Sending};
+pub use peer::Peer;
 pub use reply::{CallError, Caller, Reply};
 pub(crate) use reply::{block_on, block_on_for};
 pub use send_error::SendError;
+pub use sending::Sending;
 pub use ticket::Ticket;
 
 /// A connection to a peer, without I/O.

@@ -1,11 +1,8 @@
 //! The other side of a connection, as a handle.
 
 use std::fmt;
-use std::future::Future;
 use std::mem;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -15,9 +12,7 @@ use crate::encode::{EncodeError, Encoder, Line, RpcError};
 use crate::ledger::Outbound;
 use crate::message::{AnyMessage, Id, Request, Rules};
 
-use super::block_on;
-use super::link::Link;
-use super::queue::Place;
+use super::sending::Sending;
 use super::{SendError, Shared};
 
 /// A handle to the other side of a connection, for sending requests and notifications.
@@ -280,103 +275,5 @@ impl<T> Clone for Peer<T> {
 impl<T> fmt::Debug for Peer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peer").field("rules", &self.shared.rules).finish_non_exhaustive()
-    }
-}
-
-/// How often a sender lets others have a turn. The first time, those that wait are queued; the second time, they run
-/// before this sender, so that another is the first to find room.
-const YIELDS: u8 = 2;
-
-/// A message that is queued, or waits for room in the queue.
-///
-/// Messages that wait are queued in the order in which they were sent.
-#[must_use = "dropping it takes back a message that still waits: await it, or call `wait`"]
-pub struct Sending {
-    link: Arc<Link>,
-    state: State,
-}
-
-enum State {
-    Failed(SendError),
-    Waiting(u64),
-    /// Queued, but others should have a turn first, so many times.
-    Queued(u8),
-}
-
-impl Sending {
-    pub(super) fn new(link: &Arc<Link>, line: Result<BytesMut, SendError>) -> Self {
-        let state = match line.and_then(|line| link.lock().queue.offer(line, link.backlog)) {
-            Err(error) => State::Failed(error),
-            Ok(Place::Waiting(turn)) => State::Waiting(turn),
-            Ok(Place::Queued { yields: false }) => State::Queued(0),
-            Ok(Place::Queued { yields: true }) => State::Queued(YIELDS),
-        };
-        Self { link: Arc::clone(link), state }
-    }
-
-    /// Blocks until the message is queued. Meanwhile, another thread has to write.
-    ///
-    /// # Errors
-    ///
-    /// It can't be encoded, or the connection has ended.
-    pub fn wait(self) -> Result<(), SendError> {
-        block_on(self)
-    }
-
-    /// Whether the message waits for room in the queue.
-    pub(super) fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Waiting(turn) if self.link.lock().queue.is_waiting(turn))
-    }
-
-    /// Takes back the message. Returns false if it is queued.
-    pub(super) fn withdraw(&mut self) -> bool {
-        match mem::replace(&mut self.state, State::Queued(0)) {
-            State::Failed(_) => true,
-            State::Waiting(turn) => {
-                let mut locked = self.link.lock();
-                let (state, wakes) = locked.parts();
-                state.queue.withdraw(turn, wakes)
-            }
-            State::Queued(_) => false,
-        }
-    }
-}
-
-impl Future for Sending {
-    type Output = Result<(), SendError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match mem::replace(&mut self.state, State::Queued(0)) {
-            State::Queued(0) => Poll::Ready(Ok(())),
-            State::Failed(error) => Poll::Ready(Err(error)),
-            State::Queued(yields) => {
-                self.state = State::Queued(yields - 1);
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            State::Waiting(turn) => {
-                let polled = {
-                    let mut locked = self.link.lock();
-                    let (state, wakes) = locked.parts();
-                    state.queue.poll_turn(turn, cx.waker(), wakes)
-                };
-                if polled.is_pending() {
-                    self.state = State::Waiting(turn);
-                }
-                polled
-            }
-        }
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        self.withdraw();
-    }
-}
-
-impl fmt::Debug for Sending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sending").finish_non_exhaustive()
     }
 }

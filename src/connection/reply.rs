@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::message::{Id, Request, Response};
 
-use super::peer::Sending;
+use super::sending::Sending;
 use super::{Lost, Peer, SendError};
 
 /// The place where a [`Reply`] waits for its response: the value that the drivers keep for each request.

@@ -1,27 +1,25 @@
 //! A connection over an asynchronous stream.
 
-use std::collections::VecDeque;
+mod limit;
+mod next;
+mod serve;
+
 use std::fmt;
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::marker::PhantomData;
 use std::mem;
-use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
 
-use serde::Serialize;
-
-use crate::connection::{
-    self, Call, Caller, Config, Event, Incident, Lost, Peer, Report, Ticket, Until, Writable, handler,
-    most_notifications,
-};
+use crate::connection::{self, Caller, Config, Event, Incident, Lost, Peer, Report, Until, Writable};
 use crate::encode::RpcError;
 use crate::message::Response;
 
 #[cfg(feature = "stdio")]
 use super::blocking::{BlockingReader, BlockingWriter};
-use super::handlers::Handlers;
 use super::traits::{Source, Target};
+use limit::Limit;
+use next::Next;
 
 /// How much is collected before it is written, while there are events to take.
 const WRITE: usize = 64 << 10;
@@ -119,30 +117,6 @@ pub struct Connection<R, W, T = Caller> {
     report: Box<Report>,
 }
 
-/// How long something may take.
-struct Limit {
-    start: Box<dyn FnMut() -> Timer + Send>,
-    timer: Option<Timer>,
-    is_over: bool,
-}
-
-impl Limit {
-    fn new<F: Future<Output = ()> + Send + 'static>(mut timer: impl FnMut() -> F + Send + 'static) -> Option<Self> {
-        Some(Self { start: Box::new(move || Box::pin(timer())), timer: None, is_over: false })
-    }
-
-    /// Ready when the time is over, which starts now if it isn't running.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.is_over {
-            ready!(self.timer.get_or_insert_with(&mut self.start).as_mut().poll(cx));
-            self.is_over = true;
-        }
-        Poll::Ready(())
-    }
-}
-
-type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 impl<R: Source, W: Target> Connection<R, W> {
     /// A connection that reads from `source` and writes to `target`, and a handle to its other side.
     ///
@@ -202,147 +176,6 @@ impl<R: Source, W: Target> Connection<R, W> {
             }
         }
         Ok(())
-    }
-
-    /// Answers requests with what `handler` returns, many at a time, until the stream has ended and everything is
-    /// answered and written.
-    ///
-    /// `handler` is also called for notifications; its return value is then dropped. If it panics, its request is
-    /// answered with an internal error. If its request is cancelled, its future is dropped. A time limit belongs in the
-    /// handler, for example as tokio's `timeout`.
-    ///
-    /// Handlers run in this task: they needn't be `Send` or `'static`, and one that blocks holds up all others. While
-    /// the handlers of 1024 notifications run or wait, nothing more is read.
-    ///
-    /// # Errors
-    ///
-    /// As for [`next`](Self::next).
-    pub async fn serve<H, F, T>(self, handler: H) -> io::Result<()>
-    where
-        H: FnMut(Call<'static>) -> F,
-        F: Future<Output = Result<T, RpcError>>,
-        T: Serialize,
-    {
-        self.serve_until(pending(), pending, handler).await
-    }
-
-    /// Answers requests as [`serve`](Self::serve) does, until `shutdown` is ready.
-    ///
-    /// From then on, further requests are refused, and those in flight have until the future of `grace` is ready. Then
-    /// the rest is answered with an error, and all handlers are dropped. Then the outgoing stream is closed, and the
-    /// connection ends with the peer's side, or with the grace period. `grace` also limits how long handlers may take
-    /// after the incoming stream has ended.
-    ///
-    /// ```no_run
-    /// # #[cfg(feature = "tokio")]
-    /// # async fn example<R: wireline::aio::Source, W: wireline::aio::Target>(
-    /// #     connection: wireline::aio::Connection<R, W>, signal: impl Future<Output = ()>,
-    /// # ) -> std::io::Result<()> {
-    /// # use wireline::RpcError;
-    /// use std::time::Duration;
-    ///
-    /// let grace = || tokio::time::sleep(Duration::from_secs(5));
-    /// connection.serve_until(signal, grace, async |_| Err::<(), _>(RpcError::method_not_found())).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`next`](Self::next).
-    pub async fn serve_until<H, F, T, G>(
-        mut self,
-        shutdown: impl Future<Output = ()>,
-        grace: impl FnOnce() -> G,
-        mut handler: H,
-    ) -> io::Result<()>
-    where
-        H: FnMut(Call<'static>) -> F,
-        F: Future<Output = Result<T, RpcError>>,
-        T: Serialize,
-        G: Future<Output = ()>,
-    {
-        let peer = self.peer();
-        let mut report = mem::replace(&mut self.report, Box::new(|_| {}));
-        let mut handlers: Handlers<F> = Handlers::new();
-        let mut waiting: VecDeque<(Call<'static>, Option<Ticket>)> = VecDeque::new();
-        let mut shutdown = pin!(shutdown);
-        let (mut begin_grace, mut in_grace) = (Some(grace), pin!(None::<G>));
-        // Closed for requests; closed for writing; out of time.
-        let (mut is_closing, mut is_leaving, mut is_over) = (false, false, false);
-        poll_fn(|cx| {
-            handlers.register(cx);
-            loop {
-                handlers.poll(&mut report);
-                while handlers.len() < self.concurrency
-                    && let Some((call, ticket)) = waiting.pop_front()
-                {
-                    start(&mut handlers, &mut handler, call, ticket, &mut report);
-                }
-                if !is_closing && (self.core.has_ended() || shutdown.as_mut().poll(cx).is_ready()) {
-                    is_closing = true;
-                    if !self.core.has_ended() {
-                        peer.close();
-                    }
-                    in_grace.as_mut().set(begin_grace.take().map(|begin| begin()));
-                }
-                if let Some(ended) = in_grace.as_mut().as_pin_mut()
-                    && ended.poll(cx).is_ready()
-                {
-                    in_grace.as_mut().set(None);
-                    is_over = true;
-                    peer.abort(&RpcError::shutting_down());
-                    waiting.clear();
-                    handlers.clear(&mut report);
-                }
-                if self.has_too_many(handlers.len() + waiting.len()) {
-                    // This task is woken by a handler that ends, or sends something.
-                    let _ = self.poll_write(cx);
-                    if self.write_error.is_some() && self.poll_last_response(cx).is_ready() {
-                        return Poll::Ready(self.write_error.take().map_or(Ok(()), Err));
-                    }
-                    return Poll::Pending;
-                }
-                let (call, ticket) = match self.poll_ready(cx) {
-                    Poll::Ready(Err(_)) if is_leaving => return Poll::Ready(Ok(())),
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Ready(Ok(true)) => match self.core.take_event(Caller::deliver) {
-                        Some(Event::Request(request, ticket)) => (Call::request(request, &peer), Some(ticket)),
-                        Some(Event::Notification(notification)) if !is_over && !is_leaving => {
-                            (Call::notification(notification, &peer), None)
-                        }
-                        Some(Event::Fault(fault)) => {
-                            report(Incident::Fault(&fault));
-                            continue;
-                        }
-                        _ => continue,
-                    },
-                    Poll::Ready(Ok(false)) if handlers.len() == 0 => return Poll::Ready(Ok(())),
-                    // It has just ended, and the grace period begins.
-                    _ if !is_closing && self.core.has_ended() => continue,
-                    // The peer may go on sending after a shutdown. What it sends is read and dropped, because closing a
-                    // socket with unread input would discard what the peer hasn't read yet.
-                    Poll::Pending if is_leaving && is_over && self.target.is_none() => return Poll::Ready(Ok(())),
-                    Poll::Pending
-                        if is_closing
-                            && !is_leaving
-                            && handlers.len() == 0
-                            && waiting.is_empty()
-                            && self.is_settled() =>
-                    {
-                        is_leaving = true;
-                        self.core.link().end();
-                        continue;
-                    }
-                    _ => return Poll::Pending,
-                };
-                match handlers.len() < self.concurrency && waiting.is_empty() {
-                    true => start(&mut handlers, &mut handler, call, ticket, &mut report),
-                    false => waiting.push_back((call, ticket)),
-                }
-            }
-        })
-        .await
     }
 }
 
@@ -526,18 +359,6 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         Next { connection: Some(self), is_incoming: false, settle: Some(settle), made: PhantomData }
     }
 
-    /// Whether so many of the calls that run or wait are notifications that nothing more should be read.
-    #[inline]
-    fn has_too_many(&self, calls: usize) -> bool {
-        calls >= most_notifications(false)
-            && calls.saturating_sub(self.core.in_flight()) >= most_notifications(self.core.may_be_waited_for())
-    }
-
-    /// Whether every request is answered and everything is written, apart from lines that weren't looked at.
-    fn is_settled(&self) -> bool {
-        !self.core.is_in_batch() && self.core.in_flight() == 0 && !self.core.wants_write() && !self.is_dirty
-    }
-
     /// Ready when there is an event to take (true), or everything is over (false).
     #[inline(always)]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
@@ -631,7 +452,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         match self.try_write(cx) {
             Poll::Pending => self.poll_stall(cx),
             Poll::Ready(Ok(())) => {
-                self.stall.iter_mut().for_each(|stall| stall.timer = None);
+                self.stall.iter_mut().for_each(Limit::reset);
                 Poll::Ready(())
             }
             Poll::Ready(Err(error)) => {
@@ -692,7 +513,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
                 Ok(written) => {
                     self.is_dirty = true;
                     self.core.advance_before_pending(written);
-                    self.stall.iter_mut().for_each(|stall| stall.timer = None);
+                    self.stall.iter_mut().for_each(Limit::reset);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Poll::Ready(Err(error)),
@@ -708,63 +529,6 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             self.core.link().has_closed();
         }
         Poll::Ready(())
-    }
-}
-
-/// Calls a handler and runs its future, or answers for it if it panics.
-fn start<H, F, T>(
-    handlers: &mut Handlers<F>,
-    handler: &mut H,
-    call: Call<'static>,
-    ticket: Option<Ticket>,
-    report: &mut Report,
-) where
-    H: FnMut(Call<'static>) -> F,
-    F: Future<Output = Result<T, RpcError>>,
-    T: Serialize,
-{
-    // Cancelled while it waited.
-    if ticket.as_ref().is_some_and(Ticket::is_cancelled) {
-        return;
-    }
-    let id = ticket.as_ref().map(Ticket::id);
-    if let Some(future) = handler::catch(id, report, || handler(call)) {
-        handlers.add(future, ticket, report);
-    }
-}
-
-/// Written by hand, so that an event is built where the caller wants it.
-struct Next<'c, R, W, T, S, U> {
-    /// `None` once it is ready.
-    connection: Option<&'c mut Connection<R, W, T>>,
-    /// Whether the end of the incoming stream ends it, too.
-    is_incoming: bool,
-    settle: Option<S>,
-    made: PhantomData<fn() -> U>,
-}
-
-impl<R, W, T, S, U> Unpin for Next<'_, R, W, T, S, U> {}
-
-impl<'c, R: Source, W: Target, T, S, U> Future for Next<'c, R, W, T, S, U>
-where
-    S: FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
-{
-    type Output = io::Result<Option<Event<'c, U>>>;
-
-    #[inline(always)]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { connection: Some(connection), is_incoming, .. } = &mut *self else {
-            return Poll::Ready(Err(io::Error::other("polled after it was ready")));
-        };
-        let is_event = match connection.poll_ready(cx) {
-            Poll::Ready(ready) => ready?,
-            Poll::Pending if *is_incoming && connection.core.is_drained() => false,
-            Poll::Pending => return Poll::Pending,
-        };
-        match (self.connection.take(), self.settle.take()) {
-            (Some(connection), Some(settle)) if is_event => Poll::Ready(Ok(connection.core.take_event(settle))),
-            _ => Poll::Ready(Ok(None)),
-        }
     }
 }
 

@@ -1,0 +1,194 @@
+//! Serving requests with handlers that run at the same time, until the stream ends or a shutdown.
+
+use std::collections::VecDeque;
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::mem;
+use std::pin::pin;
+use std::task::Poll;
+
+use serde::Serialize;
+
+use crate::aio::handlers::Handlers;
+use crate::aio::traits::{Source, Target};
+use crate::connection::{Call, Caller, Event, Incident, Report, Ticket, handler, most_notifications};
+use crate::encode::RpcError;
+
+use super::Connection;
+
+impl<R: Source, W: Target> Connection<R, W> {
+    /// Answers requests with what `handler` returns, many at a time, until the stream has ended and everything is
+    /// answered and written.
+    ///
+    /// `handler` is also called for notifications; its return value is then dropped. If it panics, its request is
+    /// answered with an internal error. If its request is cancelled, its future is dropped. A time limit belongs in the
+    /// handler, for example as tokio's `timeout`.
+    ///
+    /// Handlers run in this task: they needn't be `Send` or `'static`, and one that blocks holds up all others. While
+    /// the handlers of 1024 notifications run or wait, nothing more is read.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next).
+    pub async fn serve<H, F, T>(self, handler: H) -> io::Result<()>
+    where
+        H: FnMut(Call<'static>) -> F,
+        F: Future<Output = Result<T, RpcError>>,
+        T: Serialize,
+    {
+        self.serve_until(pending(), pending, handler).await
+    }
+
+    /// Answers requests as [`serve`](Self::serve) does, until `shutdown` is ready.
+    ///
+    /// From then on, further requests are refused, and those in flight have until the future of `grace` is ready. Then
+    /// the rest is answered with an error, and all handlers are dropped. Then the outgoing stream is closed, and the
+    /// connection ends with the peer's side, or with the grace period. `grace` also limits how long handlers may take
+    /// after the incoming stream has ended.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "tokio")]
+    /// # async fn example<R: wireline::aio::Source, W: wireline::aio::Target>(
+    /// #     connection: wireline::aio::Connection<R, W>, signal: impl Future<Output = ()>,
+    /// # ) -> std::io::Result<()> {
+    /// # use wireline::RpcError;
+    /// use std::time::Duration;
+    ///
+    /// let grace = || tokio::time::sleep(Duration::from_secs(5));
+    /// connection.serve_until(signal, grace, async |_| Err::<(), _>(RpcError::method_not_found())).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next).
+    pub async fn serve_until<H, F, T, G>(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+        grace: impl FnOnce() -> G,
+        mut handler: H,
+    ) -> io::Result<()>
+    where
+        H: FnMut(Call<'static>) -> F,
+        F: Future<Output = Result<T, RpcError>>,
+        T: Serialize,
+        G: Future<Output = ()>,
+    {
+        let peer = self.peer();
+        let mut report = mem::replace(&mut self.report, Box::new(|_| {}));
+        let mut handlers: Handlers<F> = Handlers::new();
+        let mut waiting: VecDeque<(Call<'static>, Option<Ticket>)> = VecDeque::new();
+        let mut shutdown = pin!(shutdown);
+        let (mut begin_grace, mut in_grace) = (Some(grace), pin!(None::<G>));
+        // Closed for requests; closed for writing; out of time.
+        let (mut is_closing, mut is_leaving, mut is_over) = (false, false, false);
+        poll_fn(|cx| {
+            handlers.register(cx);
+            loop {
+                handlers.poll(&mut report);
+                while handlers.len() < self.concurrency
+                    && let Some((call, ticket)) = waiting.pop_front()
+                {
+                    start(&mut handlers, &mut handler, call, ticket, &mut report);
+                }
+                if !is_closing && (self.core.has_ended() || shutdown.as_mut().poll(cx).is_ready()) {
+                    is_closing = true;
+                    if !self.core.has_ended() {
+                        peer.close();
+                    }
+                    in_grace.as_mut().set(begin_grace.take().map(|begin| begin()));
+                }
+                if let Some(ended) = in_grace.as_mut().as_pin_mut()
+                    && ended.poll(cx).is_ready()
+                {
+                    in_grace.as_mut().set(None);
+                    is_over = true;
+                    peer.abort(&RpcError::shutting_down());
+                    waiting.clear();
+                    handlers.clear(&mut report);
+                }
+                if self.has_too_many(handlers.len() + waiting.len()) {
+                    // This task is woken by a handler that ends, or sends something.
+                    let _ = self.poll_write(cx);
+                    if self.write_error.is_some() && self.poll_last_response(cx).is_ready() {
+                        return Poll::Ready(self.write_error.take().map_or(Ok(()), Err));
+                    }
+                    return Poll::Pending;
+                }
+                let (call, ticket) = match self.poll_ready(cx) {
+                    Poll::Ready(Err(_)) if is_leaving => return Poll::Ready(Ok(())),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Ready(Ok(true)) => match self.core.take_event(Caller::deliver) {
+                        Some(Event::Request(request, ticket)) => (Call::request(request, &peer), Some(ticket)),
+                        Some(Event::Notification(notification)) if !is_over && !is_leaving => {
+                            (Call::notification(notification, &peer), None)
+                        }
+                        Some(Event::Fault(fault)) => {
+                            report(Incident::Fault(&fault));
+                            continue;
+                        }
+                        _ => continue,
+                    },
+                    Poll::Ready(Ok(false)) if handlers.len() == 0 => return Poll::Ready(Ok(())),
+                    // It has just ended, and the grace period begins.
+                    _ if !is_closing && self.core.has_ended() => continue,
+                    // The peer may go on sending after a shutdown. What it sends is read and dropped, because closing a
+                    // socket with unread input would discard what the peer hasn't read yet.
+                    Poll::Pending if is_leaving && is_over && self.target.is_none() => return Poll::Ready(Ok(())),
+                    Poll::Pending
+                        if is_closing
+                            && !is_leaving
+                            && handlers.len() == 0
+                            && waiting.is_empty()
+                            && self.is_settled() =>
+                    {
+                        is_leaving = true;
+                        self.core.link().end();
+                        continue;
+                    }
+                    _ => return Poll::Pending,
+                };
+                match handlers.len() < self.concurrency && waiting.is_empty() {
+                    true => start(&mut handlers, &mut handler, call, ticket, &mut report),
+                    false => waiting.push_back((call, ticket)),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Whether so many of the calls that run or wait are notifications that nothing more should be read.
+    #[inline]
+    fn has_too_many(&self, calls: usize) -> bool {
+        calls >= most_notifications(false)
+            && calls.saturating_sub(self.core.in_flight()) >= most_notifications(self.core.may_be_waited_for())
+    }
+
+    /// Whether every request is answered and everything is written, apart from lines that weren't looked at.
+    fn is_settled(&self) -> bool {
+        !self.core.is_in_batch() && self.core.in_flight() == 0 && !self.core.wants_write() && !self.is_dirty
+    }
+}
+
+/// Calls a handler and runs its future, or answers for it if it panics.
+fn start<H, F, T>(
+    handlers: &mut Handlers<F>,
+    handler: &mut H,
+    call: Call<'static>,
+    ticket: Option<Ticket>,
+    report: &mut Report,
+) where
+    H: FnMut(Call<'static>) -> F,
+    F: Future<Output = Result<T, RpcError>>,
+    T: Serialize,
+{
+    // Cancelled while it waited.
+    if ticket.as_ref().is_some_and(Ticket::is_cancelled) {
+        return;
+    }
+    let id = ticket.as_ref().map(Ticket::id);
+    if let Some(future) = handler::catch(id, report, || handler(call)) {
+        handlers.add(future, ticket, report);
+    }
+}
