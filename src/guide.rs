@@ -8,6 +8,18 @@
 //! - [Framing a stream](framing_a_stream): turn chunks of bytes into messages, without a connection.
 //! - [Answering faults](answering_faults): decide whether to answer a bad line, and with which id.
 //! - [From C and C++](from_c_and_cpp): the same codec behind one header.
+//!
+//! Moving existing code to wireline:
+//!
+//! - [From a `read_line` loop](from_read_line)
+//! - [From `LinesCodec` and serde_json](from_lines_codec)
+//! - [From rmcp's stdio transport](https://docs.rs/wireline-rmcp/latest/wireline_rmcp/migrating/), in `wireline-rmcp`
+//!
+//! Reference:
+//!
+//! - [Comparison](comparison) with other libraries and the official MCP SDKs
+//! - [Speed](speed): figures, how to reproduce them, and what you can do
+//! - [Security](security): what a hostile peer can't do, what it can, and how that is checked
 
 #[allow(unused_imports, reason = "links in the chapters resolve from here")]
 use crate::*;
@@ -41,3 +53,19 @@ pub mod answering_faults {}
 
 #[doc = include_str!("../docs/from-c-and-cpp.md")]
 pub mod from_c_and_cpp {}
+
+#[doc = include_str!("../docs/from-read-line.md")]
+pub mod from_read_line {}
+
+#[cfg(feature = "tokio")]
+#[doc = include_str!("../docs/from-lines-codec.md")]
+pub mod from_lines_codec {}
+
+#[doc = include_str!("../docs/comparison.md")]
+pub mod comparison {}
+
+#[doc = include_str!("../docs/speed.md")]
+pub mod speed {}
+
+#[doc = include_str!("../SECURITY.md")]
+pub mod security {}
