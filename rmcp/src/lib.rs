@@ -38,7 +38,8 @@
 //! ```
 //!
 //! Lines are framed and validated by [`wireline`], which recovers the id of a malformed or oversized line, so that the
-//! error reaches the caller who waits for it. See [`LineTransport`] for what happens to which line.
+//! error reaches the caller who waits for it. See [`LineTransport`] for what happens to which line, and [`migrating`] if
+//! your program uses one of rmcp's own transports.
 //!
 //! # Crate features
 //!
@@ -55,6 +56,10 @@
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(any(doc, doctest))]
+#[doc = include_str!("../docs/migrating.md")]
+pub mod migrating {}
 
 #[cfg(feature = "child-process")]
 mod child_process;
