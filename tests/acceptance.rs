@@ -1,6 +1,6 @@
 //! Runs the acceptance table: every case under each dialect, on every kernel, at every split point.
 
-mod common;
+use crate::common;
 
 use common::{Dialect, cases, decode, describe, kernels};
 use wireline::{Decoder, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message};

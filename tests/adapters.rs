@@ -1,7 +1,7 @@
 //! Runs the same cases and splits through each adapter, which must give the same events and the same answers; and tests
 //! misbehaving streams.
 
-mod common;
+use crate::common;
 
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};

@@ -1,6 +1,6 @@
 //! Encoding: every encoded message decodes to the same message, and a refused one leaves the buffer unchanged.
 
-mod common;
+use crate::common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

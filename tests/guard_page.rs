@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(unsafe_code)]
 
-mod common;
+use crate::common;
 
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 

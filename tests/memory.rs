@@ -1,6 +1,6 @@
 //! Allocations and retained memory.
 
-mod common;
+use crate::common;
 
 use std::io::{self, Read};
 use std::pin::pin;

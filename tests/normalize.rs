@@ -1,7 +1,7 @@
 //! `Encoder::normalize` on careless texts: the result is accepted, and nothing changes except null params and line
 //! breaks.
 
-mod common;
+use crate::common;
 
 use common::Dialect;
 use quickcheck::{Arbitrary, Gen, QuickCheck};

@@ -1,5 +1,5 @@
 //! Child processes that ignore the end of their input, have children of their own, die, or flood stderr.
-#![cfg(unix)]
+#![cfg(all(feature = "process", unix))]
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};

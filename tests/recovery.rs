@@ -4,7 +4,7 @@
 //! lines out of known parts, so it knows the true id without reading the line, and hides false ids in syntax that isn't
 //! JSON.
 
-mod common;
+use crate::common;
 
 use common::Random;
 use wireline::{Decoder, Frame, Rules};

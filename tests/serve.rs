@@ -1,6 +1,6 @@
 //! `io::serve` answers everything it receives correctly.
 
-mod common;
+use crate::common;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Errors and `Debug` output name kinds and sizes, never contents supplied by the peer or the caller.
 
-mod common;
+use crate::common;
 
 use std::error::Error;
 use std::io;

@@ -1,6 +1,6 @@
 //! Decoding streams: line endings, limits, the end of the stream, and recovery after a bad line.
 
-mod common;
+use crate::common;
 
 use bytes::{BufMut, BytesMut};
 use common::{Dialect, decode, describe, kernels};

@@ -12,10 +12,7 @@ use wireline::{RpcError, Rules, aio, io};
 
 /// The message of a panic.
 fn panic_of(run: impl FnOnce()) -> String {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let payload = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-    std::panic::set_hook(hook);
     *payload.downcast::<String>().unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! The codec for tokio: the same frames, cancelled reads, many connections, slow readers.
 #![cfg(feature = "tokio")]
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -4,8 +4,6 @@
 mod asynchronous;
 mod batches;
 mod calls;
-#[path = "../common/mod.rs"]
-mod common;
 mod costs;
 mod events;
 #[cfg(feature = "tokio")]
@@ -13,6 +11,8 @@ mod fairness;
 #[cfg(feature = "tokio")]
 mod sessions;
 mod threads;
+
+use crate::common;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,12 +1,12 @@
 //! Combines every path ("door") that an answer can take with everything that can go wrong on it: each request must get
 //! exactly one response, unless the stream visibly breaks, or MCP's rules forbid a response because it was cancelled.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod script;
 mod streams;
 mod walks;
 mod ways;
+
+use crate::common;
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};

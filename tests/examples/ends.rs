@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::{PATIENCE, example, wait};
 use crate::common::Random;
-use crate::{PATIENCE, example, wait};
 
 pub(crate) fn times() -> usize {
     std::env::var("WIRELINE_ENDS").map_or(20, |count| count.parse().expect("a number"))

@@ -13,9 +13,9 @@ use wireline::Rules;
 use wireline::connection::{CallError, Caller, Config, Event, Peer, Reply, Ticket};
 use wireline::io::Connection;
 
+use super::ends::times;
+use super::{PATIENCE, example, wait};
 use crate::common::Random;
-use crate::ends::times;
-use crate::{PATIENCE, example, wait};
 
 const SERVERS: usize = 20;
 

@@ -1,13 +1,13 @@
 //! Runs the examples and checks their output.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod ends;
 #[cfg(all(target_os = "linux", feature = "stdio", feature = "tokio"))]
 mod gateway;
 mod pools;
 #[cfg(feature = "tokio")]
 mod proxy;
+
+use crate::common;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::{PATIENCE, common, example, wait};
+use super::{PATIENCE, common, example, wait};
 
 /// An example that serves one client: over TCP, or on its stdin and stdout.
 struct Server {

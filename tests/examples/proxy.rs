@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{PATIENCE, common, example, wait};
+use super::{PATIENCE, common, example, wait};
 
 /// The responses with each id, in order.
 fn by_id(responses: impl IntoIterator<Item = String>) -> BTreeMap<String, Vec<Value>> {

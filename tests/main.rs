@@ -1,0 +1,30 @@
+//! The integration tests, as one program: linking the library with each file on its own took minutes.
+//!
+//! ```console
+//! cargo test --all-features --test integration             # all of them
+//! cargo test --all-features --test integration encoder::   # one file
+//! ```
+
+mod acceptance;
+mod adapter_api;
+mod adapters;
+mod api;
+mod common;
+mod connection;
+mod doors;
+mod encoder;
+mod examples;
+mod glob_import;
+mod guard_page;
+mod layers;
+mod mcp_server;
+mod memory;
+mod normalize;
+mod process;
+mod recovery;
+mod serve;
+mod shown;
+mod stream;
+mod testing;
+mod tokio;
+mod tracing;
