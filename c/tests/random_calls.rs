@@ -1,6 +1,6 @@
 //! Calls the C functions in random order. `WIRELINE_CALLS` says how many steps, for a longer run.
 
-mod calls;
+use crate::calls;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

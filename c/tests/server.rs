@@ -5,8 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
+use crate::common;
 
 /// What a server writes for some input, once it has ended with success.
 fn answers(server: &str, rules: &str, input: &[u8]) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! `wireline check`.
 
-mod common;
+use crate::common;
 
 use std::io::{BufRead, BufReader, Write};
 use std::sync::mpsc;

@@ -1,6 +1,6 @@
 //! What `wireline check` and `wireline stats` take for input, and how they report it to programs.
 
-mod common;
+use crate::common;
 
 use std::path::PathBuf;
 

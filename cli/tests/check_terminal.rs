@@ -1,8 +1,8 @@
 //! `wireline check` on a terminal: the progress bar.
 #![cfg(target_os = "linux")]
 
-mod common;
-mod terminal;
+use crate::common;
+use crate::terminal;
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};

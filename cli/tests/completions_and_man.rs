@@ -1,6 +1,6 @@
 //! `wireline completions` and `wireline man`.
 
-mod common;
+use crate::common;
 
 use std::process::Command;
 

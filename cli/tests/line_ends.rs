@@ -1,8 +1,8 @@
 //! Missing line ends and CRLF, in `wireline check` and `wireline tap`.
 
-mod common;
+use crate::common;
 #[cfg(unix)]
-mod tapping;
+use crate::tapping;
 
 use common::{PING, file, run, run_with_input};
 use serde_json::json;

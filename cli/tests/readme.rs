@@ -1,7 +1,7 @@
 //! The READMEs show what the tool prints, apart from times.
 #![cfg(unix)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 use std::process::Command;

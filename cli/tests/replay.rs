@@ -1,7 +1,7 @@
 //! `wireline replay`, against servers that answer as recorded, differently, or badly.
 #![cfg(unix)]
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

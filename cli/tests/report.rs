@@ -1,6 +1,6 @@
 //! `wireline report`. What the page does is tested in a browser, by `.ci/report-page`.
 
-mod common;
+use crate::common;
 
 use common::{PING, file, new_file, run, run_with_input};
 use serde_json::{Value, json};

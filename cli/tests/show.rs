@@ -1,9 +1,9 @@
 //! `wireline show`, and the filters that `wireline tap` has as well.
 #![cfg(target_os = "linux")]
 
-mod common;
-mod tapping;
-mod terminal;
+use crate::common;
+use crate::tapping;
+use crate::terminal;
 
 use std::io::Write;
 use std::process::Stdio;

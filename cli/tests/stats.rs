@@ -1,6 +1,6 @@
 //! `wireline stats`.
 
-mod common;
+use crate::common;
 
 use common::{PING, file, run};
 

@@ -1,8 +1,8 @@
 //! `wireline tap`: what passes between clients and servers of all kinds, and how it ends.
 #![cfg(unix)]
 
-mod common;
-mod tapping;
+use crate::common;
+use crate::tapping;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};

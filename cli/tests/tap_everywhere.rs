@@ -1,7 +1,7 @@
 //! `wireline tap` on every system, Windows included.
 
-mod common;
-mod tapping;
+use crate::common;
+use crate::tapping;
 
 use common::{PING, new_file, run, run_with_input};
 use tapping::{server, session, text};

@@ -1,8 +1,8 @@
 //! What `wireline tap` and `wireline show` say of many faults.
 #![cfg(unix)]
 
-mod common;
-mod tapping;
+use crate::common;
+use crate::tapping;
 
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;

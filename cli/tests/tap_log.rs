@@ -1,8 +1,8 @@
 //! The log of `wireline tap`.
 #![cfg(unix)]
 
-mod common;
-mod tapping;
+use crate::common;
+use crate::tapping;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::thread;

@@ -1,9 +1,9 @@
 //! What `wireline tap` says of MCP sessions and of calls that hang, on terminals of 80 and of 200 columns.
 #![cfg(target_os = "linux")]
 
-mod common;
-mod tapping;
-mod terminal;
+use crate::common;
+use crate::tapping;
+use crate::terminal;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;

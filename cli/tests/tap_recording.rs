@@ -1,8 +1,8 @@
 //! `wireline tap --record`, and reading recordings.
 #![cfg(unix)]
 
-mod common;
-mod tapping;
+use crate::common;
+use crate::tapping;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

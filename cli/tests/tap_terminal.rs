@@ -1,8 +1,8 @@
 //! `wireline tap` and `wireline stats` on a terminal of 80 columns.
 #![cfg(target_os = "linux")]
 
-mod common;
-mod terminal;
+use crate::common;
+use crate::terminal;
 
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -2,8 +2,8 @@
 //! same words, never broken by the terminal, and in longer lines where there is room.
 #![cfg(target_os = "linux")]
 
-mod common;
-mod terminal;
+use crate::common;
+use crate::terminal;
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,6 +1,6 @@
 //! Servers that say what they shouldn't: no line ends the client, and every call that a bad line answers ends with an error.
 
-mod common;
+use crate::common;
 
 use common::{Server, call_error, connect, connect_with, reported};
 use jsonrpsee_core::client::{Client, ClientT, Error};

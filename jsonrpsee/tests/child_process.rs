@@ -1,7 +1,7 @@
 //! Children that print noise, die half-way, never read, or never exit.
-#![cfg(unix)]
+#![cfg(all(feature = "child-process", unix))]
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! What the client can do: many calls, batches, notifications, subscriptions.
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! How connections end: every call that is open ends with it, and says why.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! How bad lines are taken, over this transport and over rmcp's own.
 
-#[path = "../examples/support/mod.rs"]
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::{BAD_RESPONSES, Kind, Outcome, Probe, Seen, answered_with, bad_lines};

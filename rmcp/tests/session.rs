@@ -1,7 +1,6 @@
 //! Sessions of an rmcp client with an rmcp server over this transport.
 
-#[path = "../examples/support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

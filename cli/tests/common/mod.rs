@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::io::Write;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -60,9 +61,11 @@ pub(crate) fn finish(child: Child) -> Run {
     }
 }
 
-/// A path for a test's file, which does not exist yet. Names must differ between tests.
+/// A path for a test's file, which does not exist yet. Names must differ between the tests in a file.
+#[track_caller]
 pub(crate) fn new_file(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wireline-cli");
+    let test = Path::new(Location::caller().file()).file_stem().unwrap();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wireline-cli").join(test);
     std::fs::create_dir_all(&directory).unwrap();
     let path = directory.join(name);
     let _ = std::fs::remove_file(&path);
@@ -70,6 +73,7 @@ pub(crate) fn new_file(name: &str) -> PathBuf {
 }
 
 /// A file with this content.
+#[track_caller]
 pub(crate) fn file(name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = new_file(name);
     std::fs::write(&path, content).unwrap();

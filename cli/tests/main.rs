@@ -1,0 +1,24 @@
+//! The tool's integration tests, as one program. `cargo test -p wireline-cli --test integration check::` runs one file.
+
+mod check;
+mod check_inputs;
+mod check_terminal;
+mod common;
+mod completions_and_man;
+mod line_ends;
+mod readme;
+mod replay;
+mod report;
+mod show;
+mod stats;
+mod tap;
+mod tap_everywhere;
+mod tap_faults;
+mod tap_log;
+mod tap_mcp;
+mod tap_recording;
+mod tap_terminal;
+mod tapping;
+#[cfg(target_os = "linux")]
+mod terminal;
+mod widths;
