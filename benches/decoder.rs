@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use wireline::{Cpu, Decoder, Rules};
-use wireline_benches::{Corpus, decode, time_items};
+use wireline_corpus::{Corpus, decode, time_items};
 
 const STREAM: usize = 1 << 20;
 const CHUNK: usize = 64 << 10;

@@ -12,7 +12,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde::Deserialize;
 use simd_json::Buffers;
 use wireline::{Frame, Message, RawJson, Response, Rules};
-use wireline_benches::Random;
+use wireline_corpus::Random;
 
 const SIZES: [usize; 7] = [100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000];
 

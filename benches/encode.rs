@@ -14,7 +14,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde::Serialize;
 use serde_json::Value;
 use wireline::{Decoder, Encoder, Frame, Id, Message, Rules};
-use wireline_benches::{Corpus, time_items};
+use wireline_corpus::{Corpus, time_items};
 
 /// A typical tool result.
 #[derive(Serialize)]

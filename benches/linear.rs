@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use wireline::{Decoder, FaultKind, Rules};
-use wireline_benches::{Corpus, decode};
+use wireline_corpus::{Corpus, decode};
 
 const MIB: usize = 1 << 20;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use wireline::{Decoder, Frame, Rules};
-use wireline_benches::{Corpus, time_items};
+use wireline_corpus::{Corpus, time_items};
 
 /// The size of a typical read.
 const READ: usize = 64 << 10;

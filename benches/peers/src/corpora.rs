@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wireline_benches::Corpus as Generated;
+use wireline_corpus::Corpus as Generated;
 
 use crate::contenders::lines;
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use simd_json::Buffers;
 use wireline::RawJson;
-use wireline_benches::Corpus as Generated;
+use wireline_corpus::Corpus as Generated;
 
 use crate::comparison::{Comparison, Part, Row};
 use crate::contenders::lines;

@@ -30,7 +30,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use wireline_benches::Corpus as Generated;
+use wireline_corpus::Corpus as Generated;
 
 use crate::args::{Args, HELP, Options};
 use crate::beside::Ratios;

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use serde_json::value::RawValue;
 use sonic_rs::{JsonValueMutTrait, LazyValue};
 use wireline::{Decoder, Encoder, Frame, Id, Message, Rules};
-use wireline_benches::Corpus as Generated;
+use wireline_corpus::Corpus as Generated;
 
 use crate::comparison::{Comparison, Part, Row};
 use crate::contenders::{self, lines};

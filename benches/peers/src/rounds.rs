@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use wireline_benches::Random;
+use wireline_corpus::Random;
 
 use crate::progress::Progress;
 

@@ -63,7 +63,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 
 #[cfg(test)]
 mod tests {
-    use wireline_benches::Corpus;
+    use wireline_corpus::Corpus;
 
     use super::*;
     use crate::machine::cpus;

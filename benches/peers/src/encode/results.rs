@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wireline_benches::{Corpus, Random};
+use wireline_corpus::{Corpus, Random};
 
 /// The result of a tool that answers with text.
 #[derive(Serialize)]

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use wireline::{Decoder, Rules};
-//! use wireline_benches::{Corpus, decode};
+//! use wireline_corpus::{Corpus, decode};
 //!
 //! let lines = Corpus::Small.lines(10_000);
 //! let messages = decode(&mut Decoder::new(Rules::mcp()), &lines, 4096);

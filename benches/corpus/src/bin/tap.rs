@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use wireline_benches::Corpus;
+use wireline_corpus::Corpus;
 
 const HELP: &str = "\
 Usage: tap WIRELINE [ROUNDS]

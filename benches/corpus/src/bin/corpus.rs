@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use wireline_benches::Corpus;
+use wireline_corpus::Corpus;
 
 const HELP: &str = "\
 Usage: corpus NAME BYTES
