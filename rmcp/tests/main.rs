@@ -5,7 +5,6 @@ mod child_process;
 mod doors;
 mod memory;
 mod session;
-#[path = "../examples/support/mod.rs"]
 mod support;
 mod transport;
 mod typed;

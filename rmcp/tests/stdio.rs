@@ -1,6 +1,5 @@
 //! A server on standard input and output that also prints there. It has no test harness, which would print as well.
 
-#[path = "../examples/support/mod.rs"]
 mod support;
 
 use std::io::ErrorKind;

@@ -1,12 +1,13 @@
 //! Ten thousand damaged requests in one session, over rmcp's own transport and over this one.
 //!
 //! ```console
-//! cargo run --release -p wireline-rmcp --example torture
+//! cargo bench -p wireline-rmcp --bench torture
 //! ```
 //!
 //! Each is a call with an id of its own, in which a byte was changed, removed or inserted, a part doubled, or the end cut
 //! off. Both transports get the same.
 
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::collections::HashSet;

@@ -1,11 +1,12 @@
 //! How fast this transport is, side by side with rmcp's own.
 //!
 //! ```console
-//! cargo run --release --example throughput
+//! cargo bench -p wireline-rmcp --bench throughput
 //! ```
 //!
 //! Rounds of both alternate, and the best round of each counts. The number of rounds may be given as an argument.
 
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::fmt::Display;
@@ -31,7 +32,8 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let argument = std::env::args().nth(1);
+    // Cargo passes `--bench` too.
+    let argument = std::env::args().skip(1).find(|argument| argument != "--bench");
     match argument.as_deref() {
         Some("serve-wireline") => return serve(wireline_rmcp::stdio()?).await,
         Some("serve-stdio") => {

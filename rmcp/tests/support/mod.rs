@@ -1,4 +1,4 @@
-//! What tests and examples share: a server with tools, a client that sends any bytes, a server that answers badly.
+//! What tests and benchmarks share: a server with tools, a client that sends any bytes, a server that answers badly.
 
 // Each of them uses a part.
 #![allow(dead_code, unreachable_pub, unused_imports)]

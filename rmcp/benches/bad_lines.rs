@@ -1,9 +1,10 @@
 //! What bad lines do to a session, over rmcp's own transport and over this one.
 //!
 //! ```console
-//! cargo run --example bad_lines
+//! cargo bench -p wireline-rmcp --bench bad_lines
 //! ```
 
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::error::Error;
