@@ -1,5 +1,5 @@
 //! Checks the layers of `src`: each folder imports only from the layers below it. Also that CONTRIBUTING.md, which explains
-//! them, names files and items that exist.
+//! them, names files and items that exist, and that no file of tests is forgotten.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,4 +121,37 @@ fn places_to_change_exist() {
         assert!(items.is_empty(), "{change}: where is {items:?}?");
     }
     assert!(checked > 20, "checked only {checked} places");
+}
+
+/// The files and folders in a folder of modules that are neither declared in `declarations` nor programs of their own.
+fn undeclared(folder: &Path, declarations: &str, manifest: &str) -> Vec<PathBuf> {
+    let mut wrong = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let file = if path.is_dir() { path.join("mod.rs") } else { path.clone() };
+        let is_program = manifest.contains(&format!("path = \"tests/{name}.rs\""));
+        if !file.exists() || file.extension().is_none_or(|extension| extension != "rs") || is_program || name == "mod" {
+            continue;
+        }
+        if !declarations.lines().any(|line| line.strip_prefix("pub ").unwrap_or(line) == format!("mod {name};")) {
+            wrong.push(path);
+        } else if path.is_dir() {
+            wrong.extend(undeclared(&path, &fs::read_to_string(file).unwrap(), ""));
+        }
+    }
+    wrong
+}
+
+/// Cargo doesn't look for tests by itself here, so a file that isn't declared would never be compiled.
+#[test]
+fn every_file_of_tests_is_declared() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for package in ["", "c", "cli", "jsonrpsee", "rmcp"].map(|name| root.join(name)) {
+        if !package.exists() {
+            continue; // the published package contains the library alone
+        }
+        let read = |name| fs::read_to_string(package.join(name)).unwrap();
+        let wrong = undeclared(&package.join("tests"), &read("tests/main.rs"), &read("Cargo.toml"));
+        assert!(wrong.is_empty(), "not in tests/main.rs: {wrong:?}");
+    }
 }
