@@ -181,12 +181,6 @@ impl Buffer {
         let _ = self.tail.split_to(len);
     }
 
-    /// The bytes that have not been split off.
-    pub(super) fn into_tail(mut self) -> BytesMut {
-        self.absorb();
-        self.tail
-    }
-
     /// Makes room for `additional` bytes, unless there is room for half as many: so that a reader that gets little at a
     /// time doesn't need a new buffer each time.
     fn reserve_half(&mut self, additional: usize, longest: usize) {

@@ -120,17 +120,6 @@ impl Decoder {
     /// Sets how much of the buffer to keep between lines. The default is 64 KiB.
     ///
     /// With 0, a connection that waits for its next line owns no heap memory at all, and allocates when that arrives.
-    ///
-    /// ```
-    /// use wireline::{Decoder, Rules};
-    ///
-    /// let mut decoder = Decoder::new(Rules::mcp()).keep_capacity(0);
-    /// decoder.feed(b"{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n");
-    /// while let Some(frame) = decoder.next_frame() {
-    ///     assert!(frame.is_ok());
-    /// }
-    /// assert_eq!(decoder.into_buffer().capacity(), 0); // it has been given back
-    /// ```
     #[must_use]
     pub fn keep_capacity(mut self, bytes: usize) -> Self {
         self.buffer.keep(bytes);
@@ -336,14 +325,6 @@ impl Decoder {
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.lines.len() - self.cursor.next + self.buffer.len()
-    }
-
-    /// Returns what no frame or fault has been made of yet. A line that is being discarded is lost.
-    #[must_use]
-    pub fn into_buffer(self) -> BytesMut {
-        let mut buffer = BytesMut::from(&self.lines[self.cursor.next..]);
-        buffer.unsplit(self.buffer.into_tail());
-        buffer
     }
 
     /// Makes sure that there is something to [take](Self::take), skipping blank lines and discarding those beyond the

@@ -111,7 +111,7 @@ fn writers<T: Serialize + 'static>() -> Vec<Writer<T>> {
 
 /// [`Encoder::response`], which writes a whole line that passes the rules, or nothing.
 struct Encoding {
-    encoder: Encoder,
+    encoder: Encoder<'static>,
     id: Id<'static>,
 }
 
