@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
-use wireline::{Cpu, Decoder, Rules};
+use wireline::{Decoder, Rules};
 use wireline_corpus::{Corpus, decode, time_items};
+use wireline_json::Cpu;
 
 const STREAM: usize = 1 << 20;
 const CHUNK: usize = 64 << 10;

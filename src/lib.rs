@@ -134,8 +134,9 @@
 //! # Versions and platforms
 //!
 //! The minimum supported Rust version is 1.89. CPU features are detected at run time, so nothing depends on
-//! `target-cpu`. `unsafe` is confined to the CPU-specific files that scan and escape text, to the buffer that escaped
-//! text is written into, and to the two files that turn validated bytes into a `&str`.
+//! `target-cpu`. This crate forbids `unsafe`. Its JSON layer, `wireline-json`, has some: in the CPU-specific files
+//! that scan and escape text, in the buffer that escaped text is written into, and in the two files that turn validated
+//! bytes into a `&str`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The crate page links to modules that exist only with a feature.
@@ -166,7 +167,6 @@ pub mod connection;
 mod decode;
 mod encode;
 pub mod io;
-mod json;
 mod ledger;
 mod message;
 mod pipe;
@@ -186,9 +186,6 @@ pub use encode::error::{EncodeError, EncodeErrorKind};
 pub use encode::error_reply::ErrorReply;
 pub use encode::line::{Line, to_line};
 pub use encode::rpc_error::RpcError;
-#[cfg(feature = "__kernels")]
-#[doc(hidden)]
-pub use json::scan::Cpu;
 pub use message::dialect::AnswerWithoutId;
 pub use message::fault_kind::FaultKind;
 pub use message::frame::{Batch, Frame};

@@ -2,16 +2,16 @@
 
 use crate::common;
 
-use common::{Dialect, cases, decode, describe, kernels};
+use common::{Dialect, cases, decode, describe};
 use wireline::{Decoder, EncodeErrorKind, Encoder, FaultKind, Frame, Id, Message};
+use wireline_json::Cpu;
 
 /// Tests skip kernels that the CPU can't run. A job that emulates a CPU to test its kernels lists them in
 /// `WIRELINE_CPUS`, so that skipping one is an error.
-#[cfg(feature = "__kernels")]
 #[test]
 fn the_expected_kernels_run() {
     if let Ok(expected) = std::env::var("WIRELINE_CPUS") {
-        assert_eq!(kernels().map(|cpu| format!("{cpu:?}")).collect::<Vec<_>>().join(" "), expected);
+        assert_eq!(Cpu::available().map(|cpu| format!("{cpu:?}")).collect::<Vec<_>>().join(" "), expected);
     }
 }
 
@@ -19,7 +19,7 @@ fn the_expected_kernels_run() {
 fn each_line_alone() {
     for case in cases() {
         for dialect in Dialect::ALL {
-            for kernel in kernels() {
+            for kernel in Cpu::available() {
                 let (rules, expected) = (dialect.rules(), case.expected(dialect));
                 let line = String::from_utf8_lossy(&case.line);
                 let found = kernel.run(|| describe(&Frame::parse(&case.line, &rules)));
@@ -44,7 +44,7 @@ fn at_every_split_point() {
         let from = neighbour.len();
         for dialect in Dialect::ALL {
             let expected = [r#"request 0 "neighbour" -"#, case.expected(dialect), r#"request 0 "neighbour" -"#];
-            for kernel in kernels() {
+            for kernel in Cpu::available() {
                 let line = String::from_utf8_lossy(&case.line);
                 kernel.run(|| {
                     assert_eq!(decode(dialect.rules(), stream.chunks(1)), expected, "byte by byte: {line}");
@@ -125,7 +125,7 @@ fn in_one_long_stream() {
         for case in &cases {
             expected.extend([case.expected(dialect), r#"request "good" "m" -"#]);
         }
-        for kernel in kernels() {
+        for kernel in Cpu::available() {
             for size in [1, 2, 3, 5, 16, 63, 64, 65, 1000, 4096, usize::MAX] {
                 let found = kernel.run(|| decode(dialect.rules(), stream.chunks(size.min(stream.len()))));
                 for (found, expected) in found.iter().zip(&expected) {

@@ -9,6 +9,7 @@ use std::ptr::{null_mut, slice_from_raw_parts_mut};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wireline::{Frame, Rules};
+use wireline_json::Cpu;
 
 use common::{Case, describe};
 
@@ -52,7 +53,7 @@ impl Drop for Guarded {
 #[test]
 fn no_text_is_read_beyond_its_end() {
     let rules = Rules::json_rpc();
-    for kernel in common::kernels() {
+    for kernel in Cpu::available() {
         kernel.run(|| {
         let mut page = Guarded::new();
         // Strings, escapes, numbers, literals and brackets that end, or are cut off, at every position of a block.
@@ -77,7 +78,7 @@ fn no_text_is_read_beyond_its_end() {
 #[test]
 fn every_case_gives_the_same_result() {
     let rules = Rules::json_rpc();
-    for kernel in common::kernels() {
+    for kernel in Cpu::available() {
         kernel.run(|| {
             let mut page = Guarded::new();
             for Case { line, .. } in common::cases().iter().filter(|case| case.line.len() <= PAGE) {

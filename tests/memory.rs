@@ -16,6 +16,7 @@ use serde_json::json;
 use wireline::aio::{self, Source, Target};
 use wireline::connection::{Config, Connection, Event, Ticket};
 use wireline::{Decoder, Encoder, Frame, Id, Message, RawJson, RpcError, Rules};
+use wireline_json::Cpu;
 
 /// Ten messages of all kinds.
 fn mixed() -> Vec<u8> {
@@ -72,7 +73,7 @@ fn drain(decoder: &mut Decoder) -> usize {
 #[test]
 fn nothing_is_allocated_for_a_message() {
     let stream = mixed();
-    for kernel in common::kernels() {
+    for kernel in Cpu::available() {
         for piece in [1, 100, stream.len()] {
             let mut decoder = Decoder::new(Rules::json_rpc());
             let mut run = |rounds: usize| {

@@ -3,9 +3,10 @@
 use crate::common;
 
 use bytes::{BufMut, BytesMut};
-use common::{Dialect, decode, describe, kernels};
+use common::{Dialect, decode, describe};
 use quickcheck::{QuickCheck, TestResult};
 use wireline::{AnswerWithoutId, Decoder, FaultKind, Frame, Hint, Message, Rules};
+use wireline_json::Cpu;
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
 
@@ -692,7 +693,7 @@ fn integrity() {
             serde_json::to_writer(&mut stream, response).unwrap();
             stream.push(b'\n');
         }
-        for kernel in kernels() {
+        for kernel in Cpu::available() {
             kernel.run(|| {
                 let mut decoder = Decoder::new(Rules::mcp());
                 let mut sizes = sizes.iter().map(|&size| usize::from(size) + 1).chain([1, 100, 5000]).cycle();
@@ -735,7 +736,7 @@ fn chunking_changes_nothing() {
         }
         stream.pop();
         let whole = decode(Rules::json_rpc().max_line_len(150), [&stream[..]]);
-        for kernel in kernels() {
+        for kernel in Cpu::available() {
             let rules = Rules::json_rpc().max_line_len(150);
             let mut pieces = Vec::new();
             let mut rest = &stream[..];

@@ -4,8 +4,8 @@
 
 use bytes::{BufMut, BytesMut};
 use wireline::{Decoder, Fault, Frame, Id, Message};
+use wireline_json::Cpu;
 
-use super::common::kernels;
 use super::input::{Choices, Settings};
 use super::lines::{Line, lines};
 
@@ -42,7 +42,7 @@ pub fn run(data: &[u8]) {
         Run { way, settings: &settings, decoder, lines: &lines, expected: &expected, next: 0, kept: vec![] }
             .stream(stream, sizes);
     };
-    for kernel in kernels() {
+    for kernel in Cpu::available() {
         for way in [Way::Whole, Way::Bytes, Way::Pieces] {
             kernel.run(|| run(way));
         }

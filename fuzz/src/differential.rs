@@ -8,8 +8,8 @@ use std::fmt;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use wireline::{FaultKind, Frame, Message, RawJson, Rules};
+use wireline_json::Cpu;
 
-use super::common::kernels;
 use super::envelope::{deeper_than, members};
 
 /// The depth limit that no rules can exceed.
@@ -67,7 +67,7 @@ pub fn run(data: &[u8], witnesses: &[Witness]) {
     // The reference is serde_json skipping over the text, where it checks neither UTF-8 nor depth.
     let json = std::str::from_utf8(data).ok().filter(|_| serde_json::from_slice::<IgnoredAny>(data).is_ok());
     let too_deep = json.is_some_and(|json| deeper_than(json, DEEPEST).is_some());
-    for kernel in kernels() {
+    for kernel in Cpu::available() {
         let found = kernel.run(|| Frame::parse(data, &Rules::json_rpc().max_depth(usize::MAX)));
         let kind = found.err().map(|fault| fault.kind());
         let accepted = kind.is_none_or(|kind| kind.code() == -32600 && kind != FaultKind::TooDeep);
@@ -141,7 +141,7 @@ fn check_members(raw: &RawJson<'_>, members: &[(&str, &str)]) {
         let at = name.as_ptr() as usize - json.as_ptr() as usize;
         let body = json[at + name.len()..].strip_suffix('}').unwrap_or_default();
         let line = format!("{}\"result\"{body},\"jsonrpc\":\"2.0\",\"id\":1}}", &json[..at]);
-        for kernel in kernels() {
+        for kernel in Cpu::available() {
             let frame = kernel.run(|| Frame::parse(line.as_bytes(), &Rules::json_rpc().max_depth(usize::MAX)));
             let Ok(Frame::Message(Message::Response(response))) = &frame else {
                 panic!("{kernel:?}: {frame:?} on {line:?}");

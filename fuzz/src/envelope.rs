@@ -5,8 +5,9 @@
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use wireline::{AnswerWithoutId, Fault, FaultKind, Frame, Message};
+use wireline_json::Cpu;
 
-use super::common::{Dialect, kernels};
+use super::common::Dialect;
 use super::input::{Choices, Settings};
 use super::recovered;
 
@@ -16,7 +17,7 @@ pub fn run(data: &[u8]) {
     let settings = Settings::choose(&mut choices);
     let text = choices.rest();
     let verdict = verdict(text, &settings);
-    for kernel in kernels() {
+    for kernel in Cpu::available() {
         let found = kernel.run(|| Frame::parse(text, &settings.rules()));
         let context = || format!("{kernel:?} {settings:?} on {:?}", String::from_utf8_lossy(text));
         match (&found, &verdict) {

@@ -28,8 +28,8 @@ use std::io;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
+use wireline_json::Input;
 
-use crate::json::Input;
 use crate::message::{Envelope, Frame, Position, Rules, envelope};
 
 use super::buffer::Buffer;

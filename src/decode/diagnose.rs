@@ -1,6 +1,7 @@
 //! From a violation to a fault: what can still be read of the line, what the mistake may be, and whether to answer.
 
-use crate::json::walk;
+use wireline_json::walk;
+
 use crate::message::envelope::check_id;
 use crate::message::{AnswerWithoutId, FaultKind, Kind, Position, Rules, Violation};
 

@@ -1,5 +1,4 @@
-//! Bytes in, frames and faults out. Imports nothing of the crate but [`json`](crate::json) and
-//! [`message`](crate::message).
+//! Bytes in, frames and faults out. Imports nothing of the crate but [`message`](crate::message).
 //!
 //! | file | job |
 //! |---|---|

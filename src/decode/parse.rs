@@ -1,8 +1,8 @@
 //! From one text to a frame, and from a batch to its entries.
 
 use bytes::Bytes;
+use wireline_json::{Text, walk};
 
-use crate::json::{Text, walk};
 use crate::message::{Batch, Contents, Envelope, Frame, Message, Position, Rules, envelope};
 
 use super::diagnose;

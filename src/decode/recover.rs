@@ -30,10 +30,11 @@
 //!   After the end of the reading, brackets count wherever they are;
 //! - an object that follows it on the same line is complete.
 
+use wireline_json::{is_blank, string};
+
 mod brackets;
 mod mentions;
 
-use crate::json::{is_blank, string};
 use crate::message::Id;
 
 use brackets::Brackets;

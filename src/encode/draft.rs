@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 use serde::Serialize;
+use wireline_json::escape::append_spliced;
+use wireline_json::{is_blank, pointer};
 
-use crate::json::escape::append_spliced;
-use crate::json::{is_blank, pointer};
 use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
 
 use super::error::{EncodeError, EncodeErrorKind};

@@ -42,7 +42,7 @@ impl Line {
     /// Each call revalidates UTF-8, to avoid `unsafe`; [`into_message`](Self::into_message) doesn't.
     #[must_use]
     pub fn text(&self) -> &str {
-        simdutf8::basic::from_utf8(&self.bytes[..self.bytes.len() - 1]).unwrap_or_default()
+        std::str::from_utf8(&self.bytes[..self.bytes.len() - 1]).unwrap_or_default()
     }
 
     /// The line with its line feed, as a buffer.

@@ -1,5 +1,5 @@
-//! Messages in, whole lines out. Imports nothing of the crate but [`json`](crate::json), [`message`](crate::message)
-//! and [`decode`](crate::decode).
+//! Messages in, whole lines out. Imports nothing of the crate but [`message`](crate::message) and
+//! [`decode`](crate::decode).
 //!
 //! | file | job |
 //! |---|---|

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use bytes::BytesMut;
-
-use crate::json::{string, walk};
+use wireline_json::{string, walk};
 
 /// Removes null params from the message or batch at `start`, which has passed the rules.
 pub(super) fn remove(out: &mut BytesMut, start: usize) {

@@ -6,8 +6,8 @@ use std::fmt;
 use bytes::BytesMut;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use wireline_json::DEEPEST;
 
-use crate::json::DEEPEST;
 use crate::message::{ErrorObject, Notification, RawJson, Request, code};
 
 use super::error::EncodeError;

@@ -7,9 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Unexpected, Visitor};
-
-use crate::json::collect::{FirstKey, Floats, StringSeed, collect, is_json_number};
-use crate::json::fragment::RAW_VALUE;
+use wireline_json::collect::{FirstKey, Floats, StringSeed, collect, is_json_number};
+use wireline_json::fragment::RAW_VALUE;
 
 use super::id::Id;
 use super::raw::RawJson;
@@ -175,9 +174,9 @@ mod tests {
         U64Deserializer, U128Deserializer, UnitDeserializer,
     };
     use serde_json::Value;
+    use wireline_json::{string, walk};
 
     use super::*;
-    use crate::json::{string, walk};
 
     /// A type that is read, as text, from a JSON text around it.
     trait Read: DeserializeOwned + Debug {
@@ -405,6 +404,15 @@ mod tests {
             true
         }
         QuickCheck::new().tests(2000).max_tests(2000).quickcheck(property as fn(_) -> _);
+    }
+
+    #[test]
+    fn ids_are_keys_of_maps() {
+        let text = r#"{"":1,"a\n":"b","7":null}"#;
+        let json = RawJson::parse(text.as_bytes()).unwrap();
+        let ours = json.deserialize::<HashMap<Id<'static>, Id<'static>>>().unwrap();
+        assert_eq!(ours, serde_json::from_str(text).unwrap());
+        assert_eq!((ours.len(), &ours[&Id::from("7")]), (3, &Id::parse("null").unwrap()));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use crate::json::{self, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk};
+use wireline_json::{
+    self as json, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk,
+};
 
 use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::json::Flaw;
+use wireline_json::Flaw;
 
 use super::code::{INVALID_REQUEST, PARSE_ERROR};
 

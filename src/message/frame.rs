@@ -3,8 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-
-use crate::json::Text;
+use wireline_json::Text;
 
 use super::message::{Message, Position};
 use super::rules::Rules;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::json::{self, Decimal, ShortText, string};
+use wireline_json::{self as json, Decimal, ShortText, string};
 
 /// The id that ties a response to its request: a string, a number or null.
 ///

@@ -5,8 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
-
-use crate::json::{Span, Text, string, walk};
+use wireline_json::{Span, Text, string, walk};
 
 use super::dialect::Kind;
 use super::envelope::Envelope;

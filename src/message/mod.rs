@@ -1,4 +1,4 @@
-//! Interprets lines by the rules of a dialect. Imports nothing of the crate but [`json`](crate::json).
+//! Interprets lines by the rules of a dialect. The lowest layer of the crate, above [`wireline_json`].
 //!
 //! | file | what it holds |
 //! |---|---|

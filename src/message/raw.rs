@@ -6,8 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
 use serde::de::Deserialize;
-
-use crate::json::{self, DEEPEST, Text, pointer, string, walk};
+use wireline_json::{self as json, DEEPEST, Text, pointer, string, walk};
 
 use super::fault_kind::FaultKind;
 use super::typed::from_checked;

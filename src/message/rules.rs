@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::json::DEEPEST;
+use wireline_json::DEEPEST;
 
 use super::dialect::{self, AnswerWithoutId, Dialect, Permits};
 

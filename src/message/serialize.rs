@@ -4,8 +4,8 @@
 //! values.
 
 use serde::ser::{Serialize, Serializer};
-
-use crate::json::{self, RAW_FRAGMENT, fragment};
+use wireline_json as json;
+use wireline_json::fragment::{self, RAW_FRAGMENT};
 
 use super::id::Id;
 use super::raw::RawJson;

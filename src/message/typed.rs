@@ -2,7 +2,7 @@
 
 use serde::de::Deserialize;
 
-use crate::json;
+use wireline_json as json;
 
 /// The value of `json`, a JSON text, or serde_json's error.
 #[inline]

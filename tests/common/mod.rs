@@ -170,27 +170,6 @@ pub fn check_hostile(answers: &[u8], expected: impl Fn(&serde_json::Value) -> bo
     }
 }
 
-/// The scanner's kernels that this CPU can run.
-#[cfg(feature = "__kernels")]
-pub fn kernels() -> impl Iterator<Item = wireline::Cpu> {
-    wireline::Cpu::available()
-}
-
-/// The kernel that the library selects; without the feature no other can be chosen.
-#[cfg(not(feature = "__kernels"))]
-pub fn kernels() -> impl Iterator<Item = Best> {
-    std::iter::once(Best)
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Best;
-
-impl Best {
-    pub fn run<T>(self, run: impl FnOnce() -> T) -> T {
-        run()
-    }
-}
-
 /// Decodes a stream fed in these pieces, and describes every result.
 pub fn decode<'a>(rules: Rules, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut decoder = Decoder::new(rules);

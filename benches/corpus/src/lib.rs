@@ -123,7 +123,8 @@ pub fn time_items(wanted: u64, items: u64, mut pass: impl FnMut()) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use wireline::{Cpu, Rules};
+    use wireline::Rules;
+    use wireline_json::Cpu;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::prelude::*;
-use wireline::Cpu;
+use wireline_json::Cpu;
 
 use crate::machine::{cpu_name, cpus};
 

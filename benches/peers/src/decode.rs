@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wireline::Cpu;
+use wireline_json::Cpu;
 
 use crate::agreement::{self, Disagreement};
 use crate::comparison::{Comparison, Row};

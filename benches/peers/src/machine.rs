@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use wireline::Cpu;
+use wireline_json::Cpu;
 
 /// The CPU's model name.
 pub(crate) fn model() -> String {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use wireline::Cpu;
+use wireline_json::Cpu;
 
 use crate::beside::Ratios;
 use crate::comparison::{Comparison, bytes, summary};

@@ -3,10 +3,10 @@
 use serde::ser::{Impossible, Serialize, Serializer};
 use serde_json::Error;
 
+use wireline_json::fragment::{NUMBER, RAW_VALUE};
+use wireline_json::{Accepted, DEEPEST, Defect, Flaw, accept, explain};
+
 use super::{Cause, Done, Writer};
-use crate::json::explain::{Defect, Flaw, explain};
-use crate::json::fragment::{NUMBER, RAW_VALUE};
-use crate::json::{DEEPEST, kernel};
 
 /// Implements methods of a serializer by calling `self.refuse()`.
 macro_rules! refuse_all {
@@ -115,7 +115,7 @@ impl Writer<'_> {
             return Err(self.fail(Cause::TooLong, "longer than the limit"));
         }
         let depth = self.depth.min(DEEPEST);
-        let Some(scanned) = kernel::current().scan(bytes.into(), depth, &mut ()) else {
+        let Some(Accepted { scanned, .. }) = accept(bytes.into(), depth, &mut ()) else {
             let defect = explain(bytes, depth).unwrap_or(Defect { flaw: Flaw::UnexpectedByte, at: 0 });
             return Err(self.fail_at(defect.at, Cause::Rule(defect.flaw.into()), "expected a raw value to be JSON"));
         };

@@ -5,11 +5,11 @@ use std::fmt::Display;
 use serde::ser::{Impossible, Serialize, Serializer};
 use serde_json::Error;
 use serde_json::ser::{CompactFormatter, Formatter};
+use wireline_json::spelling;
 
 use super::fragment::refuse_all;
 use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
-use crate::json::spelling;
 
 /// Writes a key, with the bracket or comma before it and the colon after it.
 pub(super) struct Key<'w, 'b> {

@@ -13,6 +13,8 @@
 //!
 //! The error type is serde_json's, so that custom errors keep their text.
 
+use wireline_json::escape::{Cursor, Full};
+
 mod compound;
 mod fragment;
 mod integer;
@@ -36,7 +38,6 @@ use serde::ser::Error as _;
 use serde_json::Error;
 
 use crate::encode::error::{EncodeError, EncodeErrorKind};
-use crate::json::escape::{Cursor, Full};
 use crate::message::FaultKind;
 use value::Place;
 

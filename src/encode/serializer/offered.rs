@@ -4,11 +4,11 @@ use std::fmt::Display;
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::Error;
+use wireline_json::fragment::{self, Received};
 
 use super::fragment::Claim;
 use super::value::Place;
 use super::{Cause, Done};
-use crate::json::fragment::{self, Received};
 
 /// Implements methods of a serializer by calling those of `self.inner()`. Wide numbers are those of 64 bits and more.
 macro_rules! pass_on {

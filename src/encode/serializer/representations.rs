@@ -11,10 +11,10 @@ use bytes::BytesMut;
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
+use wireline_json::{is_number, string, walk};
 
 use super::{Bounds, append};
 use crate::encode::error::EncodeError;
-use crate::json::{is_number, string, walk};
 use crate::message::{Id, RawJson};
 
 /// How many cases to try: `WIRELINE_CASES`, or some thousands.

@@ -1,13 +1,13 @@
-//! Numbers that come with the [characters](crate::json::spelling) they are spelled with.
+//! Numbers that come with the [characters](wireline_json::spelling) they are spelled with.
 
 use std::fmt::Display;
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::Error;
+use wireline_json::spelling::{self, Clue, Number, Spelling};
 
 use super::Done;
 use super::offered::pass_on;
-use crate::json::spelling::{self, Clue, Number, Spelling};
 
 /// Where a number goes: a value or a key.
 pub(super) trait Destination: Serializer<Ok = (), Error = Error> {

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use quickcheck::QuickCheck;
 use serde::ser::{SerializeMap, SerializeSeq, SerializeStruct, SerializeTupleVariant, Serializer};
 use serde_json::value::RawValue;
+use wireline_json::DEEPEST;
+use wireline_json::escape::Escaper;
+use wireline_json::fragment::{self, NUMBER, RAW_FRAGMENT, RAW_VALUE};
 
 use super::model::Model;
 use super::*;
-use crate::json::escape::Escaper;
-use crate::json::fragment::{self, NUMBER, RAW_FRAGMENT, RAW_VALUE};
-use crate::json::scan::DEEPEST;
 
 const UNBOUNDED: Bounds = Bounds { start: 0, end: usize::MAX, depth: u32::MAX, line_feed: false };
 

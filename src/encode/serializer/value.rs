@@ -6,14 +6,15 @@ use std::{io, mem};
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Error;
 use serde_json::ser::{CompactFormatter, Formatter};
+use wireline_json::escape::{Cursor, Full};
+use wireline_json::fragment::{self, RAW_FRAGMENT};
+use wireline_json::spelling;
 
 use super::compound::{Fields, Map, Seq, VariantFields, VariantSeq};
 use super::fragment::Claim;
 use super::offered::Offered;
 use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
-use crate::json::escape::{Cursor, Full};
-use crate::json::{RAW_FRAGMENT, fragment, spelling};
 
 /// Where a value goes: at the end of the output, after a comma if one is due.
 ///

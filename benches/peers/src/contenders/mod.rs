@@ -10,8 +10,8 @@ mod simd_json;
 pub(crate) mod sonic_rs;
 mod wireline;
 
-use ::wireline::Cpu;
 use serde::{Deserialize, Deserializer};
+use wireline_json::Cpu;
 
 use crate::comparison::Part;
 use crate::members::{Members, Tally};

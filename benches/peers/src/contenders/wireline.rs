@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use wireline::{Cpu, Decoder, Frame, Message, Rules};
+use wireline::{Decoder, Frame, Message, Rules};
+use wireline_json::Cpu;
 
 use super::{Contender, lines};
 use crate::comparison::Part;

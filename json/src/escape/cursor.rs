@@ -1,0 +1,387 @@
+//! An output cursor over the spare capacity of a buffer.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+use std::slice;
+
+use bytes::BytesMut;
+
+use super::{BLOCK, Blank, Escaper, room_for_some};
+
+/// Writes after the contents of a buffer, up to a limit. [`commit`](Self::commit) makes the output part of the
+/// contents; otherwise the buffer stays as it was.
+///
+/// ```text
+/// buffer   │ contents │ output │ room │     │
+///          0          before   at     end   capacity
+/// ```
+///
+/// Every method checks that there is room and makes more if there is not. The position is a pointer, so in the common
+/// case a write costs one comparison and a few stores.
+pub struct Cursor<'b> {
+    /// The next byte to write.
+    ///
+    /// Invariant: `at..end` lies within the spare capacity of `buffer`, and all bytes between the buffer's contents and
+    /// `at` are initialized.
+    at: *mut u8,
+    end: *mut u8,
+    escaper: &'static Escaper,
+    buffer: &'b mut BytesMut,
+    /// How long the buffer may become, apart from a line feed.
+    limit: usize,
+    /// What the buffer is truncated to when the cursor is dropped.
+    before: usize,
+}
+
+/// The output is longer than the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// How far the room may extend past the limit.
+///
+/// Methods ask for more room than they use, since whole vectors are written, but never for this much more. With that
+/// slack, a single comparison checks both room and limit; output that ends within it is refused by [`Cursor::commit`],
+/// unless it has been taken back by then.
+const SLACK: usize = 512;
+
+/// How much the buffer grows at least.
+const SOME: usize = 128;
+
+impl<'b> Cursor<'b> {
+    /// Appends to `buffer`, which may become `limit` bytes long, and a line feed longer.
+    #[inline]
+    pub fn new(buffer: &'b mut BytesMut, limit: usize) -> Self {
+        let before = buffer.len();
+        let mut cursor = Self {
+            at: std::ptr::null_mut(),
+            end: std::ptr::null_mut(),
+            escaper: Escaper::best(),
+            buffer,
+            limit,
+            before,
+        };
+        cursor.enter();
+        cursor
+    }
+
+    /// The length of the buffer, output included.
+    #[inline(always)]
+    pub fn position(&self) -> usize {
+        self.at.addr() - self.buffer.as_ptr().addr()
+    }
+
+    /// The output from `start` on, a position.
+    #[inline(always)]
+    pub fn since(&mut self, start: usize) -> &[u8] {
+        self.advance_buffer();
+        &self.buffer[start..]
+    }
+
+    /// Removes the last `len` bytes of the output, or all of it if it is shorter.
+    #[inline(always)]
+    pub fn take_back(&mut self, len: usize) {
+        let position = self.position();
+        self.advance_buffer();
+        self.buffer.truncate(position.saturating_sub(len).max(self.before));
+        self.enter();
+    }
+
+    /// Where in memory the output ends: the same as before as long as nothing is written.
+    #[inline(always)]
+    pub fn address(&self) -> usize {
+        self.at.addr()
+    }
+
+    /// Makes the output part of the buffer's contents, unless it is too long. A line feed after it, if asked for,
+    /// doesn't count towards the limit.
+    ///
+    /// By reference: moving a cursor that was just written to would have to wait for that.
+    #[inline]
+    pub fn commit(&mut self, line_feed: bool) -> Result<(), Full> {
+        if self.position() > self.limit {
+            return Err(Full);
+        }
+        self.reserve(1)?;
+        // SAFETY: there is room for a byte, and `at` passes it only if it is to stay.
+        unsafe {
+            self.at.write(b'\n');
+            self.at = self.at.add(usize::from(line_feed));
+        }
+        self.before = self.position();
+        self.advance_buffer();
+        Ok(())
+    }
+
+    /// Writes `pieces`, one after the other.
+    #[inline(always)]
+    pub fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Result<(), Full> {
+        self.reserve(pieces.iter().fold(0, |len, piece| len.saturating_add(piece.len())))?;
+        // In a local variable: for all the compiler knows, a write through it might change `self.at`.
+        let mut at = self.at;
+        for piece in pieces {
+            // SAFETY: there is room for all the pieces. They cannot overlap it, since `self.buffer` is borrowed
+            // mutably.
+            unsafe {
+                at.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+                at = at.add(piece.len());
+            }
+        }
+        self.at = at;
+        Ok(())
+    }
+
+    /// Writes a comma if one is due, and the first `len` bytes of `word`.
+    #[inline(always)]
+    pub fn put_word<const N: usize>(&mut self, comma: bool, word: [u8; N], len: usize) -> Result<(), Full> {
+        self.reserve(1 + N)?;
+        // SAFETY: there is room for a comma and the word, all of it is written, and `at` advances no further.
+        unsafe {
+            let at = self.after_comma(comma);
+            at.cast::<[u8; N]>().write_unaligned(word);
+            self.at = at.add(len.min(N));
+        }
+        Ok(())
+    }
+
+    /// Writes a comma if one is due, and `bytes`: fast for up to 32 of them.
+    #[inline(always)]
+    pub fn put_few(&mut self, comma: bool, bytes: &[u8]) -> Result<(), Full> {
+        self.reserve(1 + room_for_few(bytes))?;
+        // SAFETY: there is room for a comma and the bytes.
+        unsafe {
+            let at = self.after_comma(comma);
+            self.at = put_few_at(at, bytes);
+        }
+        Ok(())
+    }
+
+    /// Writes `before`, `middle` and `after`: fast for up to 32 bytes in the middle.
+    #[inline(always)]
+    pub fn put_around<const B: usize, const A: usize>(
+        &mut self,
+        before: &[u8; B],
+        middle: &[u8],
+        after: &[u8; A],
+    ) -> Result<(), Full> {
+        self.reserve(B + room_for_few(middle) + A)?;
+        // SAFETY: there is room for all three, and each starts where the one before it ends.
+        unsafe {
+            self.at.cast::<[u8; B]>().write_unaligned(*before);
+            let at = put_few_at(self.at.add(B), middle);
+            at.cast::<[u8; A]>().write_unaligned(*after);
+            self.at = at.add(A);
+        }
+        Ok(())
+    }
+
+    /// Writes a comma if one is due, a minus sign if the number is negative, all but the last `unused` bytes of `lead`,
+    /// and all of `rest`.
+    #[inline(always)]
+    pub fn put_number<const L: usize, const N: usize>(
+        &mut self,
+        comma: bool,
+        is_negative: bool,
+        (lead, unused): ([u8; L], usize),
+        rest: [[u8; 8]; N],
+    ) -> Result<(), Full> {
+        self.reserve(2 + L + 8 * N)?;
+        // SAFETY: there is room for a comma, a sign and all the words, and `at` passes only bytes that have been written.
+        unsafe {
+            let mut at = self.after_comma(comma);
+            at.write(b'-');
+            at = at.add(usize::from(is_negative));
+            at.cast::<[u8; L]>().write_unaligned(lead);
+            at = at.add(L - unused.min(L));
+            at.cast::<[[u8; 8]; N]>().write_unaligned(rest);
+            self.at = at.add(8 * N);
+        }
+        Ok(())
+    }
+
+    /// Writes a comma if one is due, `before`, the escaped `text`, and `after`.
+    #[inline(always)]
+    pub fn put_string<const B: usize, const A: usize>(
+        &mut self,
+        comma: bool,
+        before: &[u8; B],
+        text: &str,
+        after: &[u8; A],
+    ) -> Result<(), Full> {
+        // Enough for most strings.
+        self.reserve(1 + B + BLOCK + A)?;
+        // SAFETY: there is room for a comma and for `before`. Nobody else has access to `at..end` while `self.buffer` is borrowed
+        // mutably. An escaper initializes as many bytes of its room as it reports, and `after` is written only if there
+        // is room left.
+        unsafe {
+            let at = self.after_comma(comma);
+            at.cast::<[u8; B]>().write_unaligned(*before);
+            let at = at.add(B);
+            let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.end.addr() - at.addr());
+            let (consumed, written) = self.escaper.escape(text.as_bytes(), room);
+            let left = room.len() - written;
+            let at = at.add(written);
+            if consumed < text.len() || left < A {
+                self.at = at;
+                return self.put_rest(&text.as_bytes()[consumed..], after);
+            }
+            at.cast::<[u8; A]>().write_unaligned(*after);
+            self.at = at.add(A);
+        }
+        Ok(())
+    }
+
+    /// Writes the escaped `text`, a part of a string.
+    #[inline(always)]
+    pub fn put_escaped(&mut self, text: &str) -> Result<(), Full> {
+        self.put_string(false, b"", text, b"")
+    }
+
+    /// Writes what [`put_string`](Self::put_string) had no room for.
+    #[cold]
+    #[inline(never)]
+    fn put_rest(&mut self, mut text: &[u8], after: &[u8]) -> Result<(), Full> {
+        while !text.is_empty() {
+            self.reserve(room_for_some(text))?;
+            let at = self.at;
+            // SAFETY: as in `put_string`.
+            unsafe {
+                let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.room());
+                let (consumed, written) = self.escaper.escape(text, room);
+                self.at = at.add(written);
+                text = &text[consumed..];
+            }
+        }
+        self.put([after])
+    }
+
+    /// Writes a comma, and returns the position after it, or before it if none is due.
+    ///
+    /// # Safety
+    ///
+    /// There must be room for a byte.
+    #[inline(always)]
+    unsafe fn after_comma(&mut self, comma: bool) -> *mut u8 {
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            self.at.write(b',');
+            self.at.add(usize::from(comma))
+        }
+    }
+
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.end.addr() - self.at.addr()
+    }
+
+    /// Makes room for `len` bytes, of which up to [`SLACK`] may stay unused.
+    #[inline(always)]
+    fn reserve(&mut self, len: usize) -> Result<(), Full> {
+        if len <= self.room() { Ok(()) } else { self.grow(len) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, len: usize) -> Result<(), Full> {
+        if len > self.limit.saturating_add(SLACK).saturating_sub(self.position()) {
+            return Err(Full);
+        }
+        self.advance_buffer();
+        self.buffer.reserve(len.max(SOME));
+        self.enter();
+        Ok(())
+    }
+
+    /// Makes the output part of the buffer's contents, until the cursor is dropped.
+    #[inline(always)]
+    fn advance_buffer(&mut self) {
+        let position = self.position();
+        // SAFETY: the bytes before `at` are initialized, and it lies within the capacity.
+        unsafe { self.buffer.set_len(position) };
+    }
+
+    /// Sets `at` and `end` to the spare capacity after the buffer's contents.
+    #[inline(always)]
+    fn enter(&mut self) {
+        let most = self.limit.saturating_add(SLACK).saturating_sub(self.buffer.len());
+        let room = self.buffer.spare_capacity_mut();
+        let len = room.len().min(most);
+        self.at = room.as_mut_ptr().cast();
+        // SAFETY: `len` is at most the length of the room.
+        self.end = unsafe { self.at.add(len) };
+    }
+}
+
+/// Appends `text` with `instead` in place of the bytes in `range`, and a line feed if asked for: fast if `instead` is
+/// short and close to the start.
+#[inline(always)]
+pub fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, instead: &[u8], line_feed: bool) {
+    let (before, after) = (&text[..range.start], &text[range.end..]);
+    let len = before.len() + instead.len() + after.len();
+    // The start is written as 32 bytes, whatever the length.
+    buffer.reserve((before.len() + room_for_few(instead) + after.len()).max(32));
+    let at = buffer.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+    // SAFETY: there is room for 32 bytes, and for all three and a few more. Each starts where the one before it ends, and the new
+    // length covers nothing else.
+    unsafe {
+        match text.first_chunk::<32>() {
+            Some(start) if before.len() <= 32 => at.cast::<[u8; 32]>().write_unaligned(*start),
+            _ => at.copy_from_nonoverlapping(before.as_ptr(), before.len()),
+        }
+        let at = put_few_at(at.add(before.len()), instead);
+        at.copy_from_nonoverlapping(after.as_ptr(), after.len());
+        at.add(after.len()).write(b'\n');
+        buffer.set_len(buffer.len() + len + usize::from(line_feed));
+    }
+}
+
+/// How much room [`put_few_at`] takes.
+#[inline(always)]
+const fn room_for_few(bytes: &[u8]) -> usize {
+    bytes.len() + 8
+}
+
+/// Writes `bytes`, and returns where they end: fast for up to 32 of them.
+///
+/// # Safety
+///
+/// There must be [`room_for_few`] bytes, which they don't overlap.
+#[inline(always)]
+unsafe fn put_few_at(at: *mut u8, bytes: &[u8]) -> *mut u8 {
+    /// Writes the first and the last `N` of `len` bytes, which may overlap.
+    ///
+    /// # Safety
+    ///
+    /// There must be room for `len` bytes, `N` at least.
+    #[inline(always)]
+    unsafe fn put_ends<const N: usize>(at: *mut u8, first: [u8; N], last: [u8; N], len: usize) {
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            at.cast::<[u8; N]>().write_unaligned(first);
+            at.add(len - N).cast::<[u8; N]>().write_unaligned(last);
+        }
+    }
+
+    let len = bytes.len();
+    // SAFETY: the caller vouches for the room. Both ends, or the eight bytes, cover all bytes that are passed.
+    unsafe {
+        if let (Some(first), Some(last), ..=32) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>(), len) {
+            put_ends(at, *first, *last, len);
+        } else if let (Some(first), Some(last), ..16) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>(), len) {
+            put_ends(at, *first, *last, len);
+        } else if let (Some(first), Some(last), ..8) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), len) {
+            put_ends(at, *first, *last, len);
+        } else if let 1..4 = len {
+            at.cast::<[u8; 8]>().write_unaligned([bytes[0], bytes[len / 2], bytes[len - 1], 0, 0, 0, 0, 0]);
+        } else if len > 32 {
+            at.copy_from_nonoverlapping(bytes.as_ptr(), len);
+        }
+        at.add(len)
+    }
+}
+
+impl Drop for Cursor<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.buffer.truncate(self.before);
+    }
+}

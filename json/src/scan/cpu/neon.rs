@@ -1,0 +1,342 @@
+//! The masks with NEON: four vectors of 16 bytes a block.
+#![allow(unsafe_code)]
+
+use std::arch::aarch64::*;
+use std::arch::is_aarch64_feature_detected;
+
+use super::super::group::single::Single;
+use super::super::pass::{self, Rejected};
+use super::super::{Input, Members, Scanned};
+use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
+
+/// Proof that NEON is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Neon(());
+
+impl Neon {
+    pub(in crate::scan) fn detect() -> Option<Self> {
+        is_aarch64_feature_detected!("neon").then_some(Self(()))
+    }
+
+    #[inline]
+    pub(in crate::scan) fn scan<M: Members>(
+        self,
+        input: Input<'_>,
+        max_depth: u32,
+        members: &mut M,
+    ) -> Result<Scanned, Rejected> {
+        // Not inlined, as for the other CPUs it cannot be.
+        #[inline(never)]
+        #[target_feature(enable = "neon")]
+        fn scan<M: Members>(cpu: Neon, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
+            pass::scan::<_, Single, _>(cpu, input, max_depth, members)
+        }
+        // SAFETY: `self` exists only if the CPU has NEON.
+        unsafe { scan(self, input, max_depth, members) }
+    }
+
+    pub(in crate::scan) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        #[target_feature(enable = "neon")]
+        fn string_marks(cpu: Neon, blocks: &[Block], marks: &mut [u64]) {
+            super::string_marks(cpu, blocks, marks);
+        }
+        // SAFETY: `self` exists only if the CPU has NEON.
+        unsafe { string_marks(self, blocks, marks) }
+    }
+}
+
+/// A block.
+type Vectors = [uint8x16_t; 4];
+
+/// Runs `$body`, intrinsics of the feature that [`Neon`] proves.
+macro_rules! with_neon {
+    ($body:expr) => {
+        // SAFETY: a `self` of type `Neon` is at hand, which exists only if the CPU has the feature; and memory is read
+        // only through `load` and `table`, within the block and the table.
+        unsafe { $body }
+    };
+}
+
+/// `$result` of each vector `$v` of a block.
+macro_rules! each {
+    ($v:ident of $vectors:expr => $result:expr) => {{
+        let [first, second, third, fourth] = $vectors;
+        [
+            {
+                let $v = first;
+                $result
+            },
+            {
+                let $v = second;
+                $result
+            },
+            {
+                let $v = third;
+                $result
+            },
+            {
+                let $v = fourth;
+                $result
+            },
+        ]
+    }};
+}
+
+impl Masks for Neon {
+    const EXPENSIVE: bool = true;
+
+    #[inline(always)]
+    fn strings(self, block: &Block) -> StringMasks {
+        with_neon!({
+            let block = load(block);
+            StringMasks {
+                quote: equal(block, b'"'),
+                backslash: equal(block, b'\\'),
+                // As signed numbers, bytes beyond ASCII are below zero.
+                odd: join(each!(v of block => vcltq_s8(vreinterpretq_s8_u8(v), vdupq_n_s8(0x20)))),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn high(self, block: &Block) -> u64 {
+        with_neon!(join(each!(v of load(block) => vcltzq_s8(vreinterpretq_s8_u8(v)))))
+    }
+
+    #[inline(always)]
+    fn line_feeds(self, block: &Block) -> u64 {
+        with_neon!(equal(load(block), b'\n'))
+    }
+
+    #[inline(always)]
+    fn spaces(self, block: &Block) -> u64 {
+        with_neon!(equal(load(block), b' '))
+    }
+
+    #[inline(always)]
+    fn white(self, block: &Block) -> u64 {
+        with_neon!({
+            // Indexed by the low nibble, the blank that has it. A byte with another low nibble than zero is not zero.
+            let white = table(*b" \0\0\0\0\0\0\0\0\t\n\0\0\r\0\0");
+            join(each!(v of load(block) => vceqq_u8(vqtbl1q_u8(white, low_nibbles(v)), v)))
+        })
+    }
+
+    #[inline(always)]
+    fn structure(self, block: &Block) -> StructureMasks {
+        with_neon!({
+            let block = load(block);
+            let folded = fold(block);
+            StructureMasks {
+                open: equal(folded, b'{'),
+                close: equal(folded, b'}'),
+                curly: has_bit(block, 0x20),
+                colon: equal(block, b':'),
+                comma: equal(block, b','),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn digits(self, block: &Block) -> DigitMasks {
+        with_neon!({
+            let block = load(block);
+            DigitMasks { digit: join(each!(v of block => within(v, b'0', 10))), zero: equal(block, b'0') }
+        })
+    }
+
+    #[inline(always)]
+    fn decimals(self, block: &Block) -> DecimalMasks {
+        with_neon!({
+            let block = load(block);
+            DecimalMasks { minus: equal(block, b'-'), dot: equal(block, b'.') }
+        })
+    }
+
+    #[inline(always)]
+    fn exponents(self, block: &Block) -> ExponentMasks {
+        with_neon!({
+            let block = load(block);
+            ExponentMasks { plus: equal(block, b'+'), exponent: equal(fold(block), b'e') }
+        })
+    }
+
+    #[inline(always)]
+    fn alpha(self, block: &Block) -> u64 {
+        with_neon!(has_bit(load(block), 0x40))
+    }
+
+    #[inline(always)]
+    fn escapable(self, block: &Block) -> u64 {
+        with_neon!({
+            // Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles
+            // that it may come with.
+            let by_low = table([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
+            let by_high = table([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
+            join(each!(v of load(block) => vtstq_u8(
+                vqtbl1q_u8(by_low, low_nibbles(v)),
+                vqtbl1q_u8(by_high, vshrq_n_u8::<4>(v)),
+            )))
+        })
+    }
+
+    #[inline(always)]
+    fn unicode(self, block: &Block) -> u64 {
+        with_neon!(equal(load(block), b'u'))
+    }
+
+    #[inline(always)]
+    fn hex(self, block: &Block) -> u64 {
+        with_neon!(join(each!(v of load(block) => {
+            vorrq_u8(within(v, b'0', 10), within(vorrq_u8(v, vdupq_n_u8(0x20)), b'a', 6))
+        })))
+    }
+
+    #[inline(always)]
+    fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool) {
+        let mut at = from;
+        with_neon!({
+            let mut all = vdupq_n_u8(0);
+            for block in text.get(from..).unwrap_or_default().as_chunks().0 {
+                let block = load(block);
+                if any_bit(union(each!(v of block => special(v)))) {
+                    break;
+                }
+                all = vorrq_u8(all, union(block));
+                at += BLOCK;
+            }
+            (at, any_bit(vandq_u8(all, vdupq_n_u8(0x80))))
+        })
+    }
+
+    // Six instructions, as the shift is part of an exclusive or. Not every CPU has a carry-less multiplication.
+    #[inline(always)]
+    fn prefix_xor(self, mut bits: u64) -> u64 {
+        for distance in [1, 2, 4, 8, 16, 32] {
+            bits ^= bits << distance;
+        }
+        bits
+    }
+}
+
+// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the feature. For the
+// same reason there are no closures here, which would not have it.
+
+/// # Safety
+///
+/// The CPU must have NEON, as below.
+#[inline(always)]
+unsafe fn load(block: &Block) -> Vectors {
+    let start = block.as_ptr();
+    // SAFETY: a block is 64 bytes, four vectors' worth, and these loads need no alignment.
+    unsafe { [vld1q_u8(start), vld1q_u8(start.add(16)), vld1q_u8(start.add(32)), vld1q_u8(start.add(48))] }
+}
+
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn table(table: [u8; 16]) -> uint8x16_t {
+    // SAFETY: the caller vouches for NEON; the table is 16 bytes and the load needs no alignment.
+    unsafe { vld1q_u8(table.as_ptr()) }
+}
+
+/// A bit for each of 64 bytes, which must be all ones or zero.
+///
+/// In each byte its own bit is kept. To add neighbours then brings two bits together in a byte, four, and eight.
+///
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn join(block: Vectors) -> u64 {
+    // SAFETY: the caller vouches for NEON.
+    unsafe {
+        let bits = table([1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128]);
+        let [first, second, third, fourth] = each!(v of block => vandq_u8(v, bits));
+        let fours = vpaddq_u8(vpaddq_u8(first, second), vpaddq_u8(third, fourth));
+        vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(fours, fours)))
+    }
+}
+
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn equal(block: Vectors, byte: u8) -> u64 {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { join(each!(v of block => vceqq_u8(v, vdupq_n_u8(byte)))) }
+}
+
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn has_bit(block: Vectors, bit: u8) -> u64 {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { join(each!(v of block => vtstq_u8(v, vdupq_n_u8(bit)))) }
+}
+
+/// With bit 5 set, which makes capitals small, and `[]` the same as `{}`.
+///
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn fold(block: Vectors) -> Vectors {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { each!(v of block => vorrq_u8(v, vdupq_n_u8(0x20))) }
+}
+
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn low_nibbles(v: uint8x16_t) -> uint8x16_t {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { vandq_u8(v, vdupq_n_u8(0x0f)) }
+}
+
+/// All ones in each byte that is `first` or one of the `count - 1` values after it.
+///
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn within(v: uint8x16_t, first: u8, count: u8) -> uint8x16_t {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { vcltq_u8(vsubq_u8(v, vdupq_n_u8(first)), vdupq_n_u8(count)) }
+}
+
+/// All ones in each byte that is a quote, a backslash or a control character.
+///
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn special(v: uint8x16_t) -> uint8x16_t {
+    // SAFETY: the caller vouches for NEON.
+    unsafe {
+        // With bit 1 flipped, the quote stands right above the control characters.
+        let flipped = veorq_u8(v, vdupq_n_u8(2));
+        vorrq_u8(vceqq_u8(v, vdupq_n_u8(b'\\')), vcleq_u8(flipped, vdupq_n_u8(0x20)))
+    }
+}
+
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn union([first, second, third, fourth]: Vectors) -> uint8x16_t {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { vorrq_u8(vorrq_u8(first, second), vorrq_u8(third, fourth)) }
+}
+
+/// # Safety
+///
+/// The CPU must have NEON.
+#[inline(always)]
+unsafe fn any_bit(v: uint8x16_t) -> bool {
+    // SAFETY: the caller vouches for NEON.
+    unsafe { vmaxvq_u32(vreinterpretq_u32_u8(v)) != 0 }
+}

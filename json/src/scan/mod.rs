@@ -1,0 +1,299 @@
+//! One pass over one text: is it JSON (RFC 8259, in UTF-8), and where are the members of its outermost object?
+//!
+//! [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain`](super::explain()) walks a rejected text byte
+//! by byte and says what is wrong with it. The two are written independently, and tests compare them with each other and
+//! with serde_json.
+
+use std::fmt;
+use std::ops::Range;
+
+mod carry;
+mod cpu;
+mod grammar;
+mod group;
+mod member;
+pub(super) mod nesting;
+mod numbers;
+mod opening;
+mod outermost;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
+mod pass;
+mod strings;
+mod text;
+
+pub(crate) use cpu::{BLOCK, Block};
+pub use member::Member;
+pub use nesting::DEEPEST;
+pub use opening::Opening;
+
+#[cfg(test)]
+mod tests;
+
+/// A range of bytes in a text of at most 4 GiB.
+///
+/// No JSON value is empty, so the empty span stands for none.
+///
+/// One word, because it is read right after it is written: a load that spans several stores stalls until all of them are
+/// done.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span(u64);
+
+impl Span {
+    /// The bytes from `start` to `end`, which is excluded.
+    #[inline(always)]
+    pub fn new(start: usize, end: usize) -> Self {
+        debug_assert!(start <= end && u32::try_from(end).is_ok());
+        Self(start as u64 | (end as u64) << 32)
+    }
+
+    /// Whether it has no bytes.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.start() == self.end()
+    }
+
+    /// The first byte.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the lower half of the word")]
+    pub fn start(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Just after the last byte.
+    #[inline(always)]
+    pub fn end(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    /// These bytes of `text`.
+    #[inline(always)]
+    pub fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.range()]
+    }
+
+    /// These bytes of `text`, which must start and end at character boundaries.
+    #[inline(always)]
+    pub fn in_str(self, text: &str) -> &str {
+        &text[self.range()]
+    }
+
+    /// The same as a range.
+    #[inline(always)]
+    pub fn range(self) -> Range<usize> {
+        self.start()..self.end()
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.range().fmt(f)
+    }
+}
+
+/// Receives the members of the outermost object while a text is scanned.
+pub trait Members {
+    /// A member, from the bracket or comma before it to the comma or bracket after it. If the text turns out not to be JSON
+    /// further on, it means nothing.
+    ///
+    /// Receivers that know how a key is spelled also know where its value starts. Others ask
+    /// [`key_and_value`](Member::key_and_value).
+    fn member(&mut self, text: &[u8], member: Member);
+
+    /// Reads the start of an object by itself: nothing, or a `{` and perhaps some members, each with the comma after it.
+    /// These are neither scanned nor reported.
+    ///
+    /// The scan starts after them, and can't start before it is known where that is. So unless scanning is `expensive`, only
+    /// members should be read whose end is found without a search.
+    #[inline(always)]
+    fn opening<'a>(&mut self, opening: Opening<'a>, _expensive: bool) -> Opening<'a> {
+        opening
+    }
+}
+
+/// Ignores them: for callers who only ask whether a text is JSON.
+impl Members for () {
+    fn member(&mut self, _: &[u8], _: Member) {}
+}
+
+/// A text, and what follows it in memory. That is ignored, but reading past the end is faster than copying.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    buffer: &'a [u8],
+    ends_at_line_feed: bool,
+    /// Whether the receiver of members may read some of them [ahead](Members::opening).
+    reads_ahead: bool,
+}
+
+/// All of it, line breaks included.
+impl<'a> From<&'a [u8]> for Input<'a> {
+    #[inline(always)]
+    fn from(text: &'a [u8]) -> Self {
+        Self { buffer: text, ends_at_line_feed: false, reads_ahead: false }
+    }
+}
+
+impl<'a> Input<'a> {
+    /// The text up to the first line feed in a buffer, or all of it if there is none.
+    #[inline(always)]
+    pub fn first_line(buffer: &'a [u8]) -> Self {
+        Self { buffer, ends_at_line_feed: true, reads_ahead: false }
+    }
+
+    /// The same, for a receiver that reads members [ahead](Members::opening).
+    #[inline(always)]
+    pub fn reading_ahead(self) -> Self {
+        Self { reads_ahead: true, ..self }
+    }
+
+    /// The text, given how long it is.
+    #[inline(always)]
+    pub(crate) fn first_bytes(self, len: usize) -> &'a [u8] {
+        &self.buffer[..len]
+    }
+}
+
+/// The type of a JSON text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Root {
+    /// A string, a number, `true`, `false` or `null`.
+    #[default]
+    Scalar,
+    /// An object.
+    Object,
+    /// An array.
+    Array {
+        /// How many elements it has.
+        len: usize,
+    },
+}
+
+/// What the scanner knows about a valid text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scanned {
+    /// How long it is.
+    pub len: usize,
+    /// Its type.
+    pub root: Root,
+    /// What is out of the ordinary about it.
+    pub traits: Traits,
+}
+
+/// What is out of the ordinary about a valid text, if anything.
+///
+/// One word rather than several `bool`s, for the same reason as [`Span`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits(usize);
+
+impl Traits {
+    const ESCAPES: usize = 1;
+    const CONTROLS: usize = 2;
+
+    #[inline(always)]
+    fn new(has_escapes: bool, has_controls: bool) -> Self {
+        Self((usize::from(has_escapes) * Self::ESCAPES) | (usize::from(has_controls) * Self::CONTROLS))
+    }
+
+    /// Whether there is an escape in one of its strings.
+    #[inline(always)]
+    pub fn has_escapes(self) -> bool {
+        self.0 & Self::ESCAPES != 0
+    }
+
+    /// Whether there is a tab, a line feed or a carriage return between its tokens.
+    #[inline(always)]
+    pub fn has_controls(self) -> bool {
+        self.0 & Self::CONTROLS != 0
+    }
+}
+
+/// The scanner's kernels, by the instructions they need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "kernels"), allow(unreachable_pub))]
+pub enum Cpu {
+    /// AVX-512: F, BW and VBMI2.
+    Avx512,
+    /// AVX2.
+    Avx2,
+    /// NEON, little-endian.
+    Neon,
+    /// No special instructions.
+    Portable,
+}
+
+#[cfg_attr(not(feature = "kernels"), allow(unreachable_pub))]
+impl Cpu {
+    /// All kernels, the best first.
+    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
+}
+
+/// A kernel that runs on this CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scanner {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(cpu::avx512::Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(cpu::avx2::Avx2<true>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2WithoutGather(cpu::avx2::Avx2<false>),
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Neon(cpu::neon::Neon),
+    Portable(cpu::portable::Portable),
+}
+
+impl Scanner {
+    /// The kernel for `cpu`, if it runs here.
+    pub(crate) fn new(cpu: Cpu) -> Option<Self> {
+        match cpu {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx512 => cpu::avx512::Avx512::detect().map(Self::Avx512),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 if cpu::avx2::gathers_quickly() => cpu::avx2::Avx2::detect().map(Self::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 => cpu::avx2::Avx2::detect().map(Self::Avx2WithoutGather),
+            #[cfg(not(target_arch = "x86_64"))]
+            Cpu::Avx512 | Cpu::Avx2 => None,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Cpu::Neon => cpu::neon::Neon::detect().map(Self::Neon),
+            #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+            Cpu::Neon => None,
+            Cpu::Portable => Some(Self::PORTABLE),
+        }
+    }
+
+    pub(crate) const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
+
+    /// Scans `input`, which is at most 4 GiB long, and reports each member of the outermost object to `members`. `None` if
+    /// it isn't JSON, or is nested deeper than `max_depth`, which is at most [`DEEPEST`].
+    #[inline]
+    pub(crate) fn scan<M: Members>(self, input: Input<'_>, max_depth: u32, members: &mut M) -> Option<Scanned> {
+        debug_assert!(max_depth <= DEEPEST);
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.scan(input, max_depth, members),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.scan(input, max_depth, members),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2WithoutGather(avx2) => avx2.scan(input, max_depth, members),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Self::Neon(neon) => neon.scan(input, max_depth, members),
+            Self::Portable(portable) => portable.scan(input, max_depth, members),
+        }
+        .ok()
+    }
+
+    /// Where quotes and backslashes are: a mask for each of `blocks`, as far as there are `marks`.
+    pub(crate) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.string_marks(blocks, marks),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.string_marks(blocks, marks),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2WithoutGather(avx2) => avx2.string_marks(blocks, marks),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Self::Neon(neon) => neon.string_marks(blocks, marks),
+            Self::Portable(portable) => portable.string_marks(blocks, marks),
+        }
+    }
+}

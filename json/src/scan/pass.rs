@@ -1,0 +1,133 @@
+//! The pass over a text: 64 bytes at a time become tokens, and up to 64 tokens at a time are checked.
+//!
+//! There is no loop over tokens. Each step asks one question of a whole block of bytes, or of a whole group of tokens, with
+//! a handful of operations on masks.
+//!
+//! First, [`opening`](super::opening): does the text start as most do, and how much of it needs no scanning?
+//!
+//! For every block of bytes:
+//!
+//! 1. [`text`](super::text): where is the block, and does the text end in it?
+//! 2. [`strings`](super::strings): which bytes are inside strings, and are the escapes valid?
+//! 3. [`text`](super::text): are the bytes between tokens white space?
+//! 4. [`numbers`](super::numbers): are numbers and literals valid?
+//! 5. [`group`](super::group): append the tokens to the group. A string, number or literal counts as one token.
+//!
+//! For every group of tokens, which may span several blocks:
+//!
+//! 6. [`grammar`]: may each token follow the one before?
+//! 7. [`pairs`](super::pairs): which bracket closes which?
+//! 8. [`grammar`]: does each token stand in the right kind of container?
+//! 9. [`outermost`](super::outermost): where are the members of the outermost object?
+//!
+//! ```text
+//! bytes    { "id" : 17, "params": {"names": ["a", "bc"], "deep": true} }
+//! tokens   {":1,":{":[","],":t}}
+//! ```
+//!
+//! The verdict is yes or no. [`explain`](crate::explain()) finds out why and where a text was rejected.
+
+use super::cpu::Masks;
+use super::grammar;
+use super::group::{Found, Group};
+use super::nesting::Nesting;
+use super::numbers::Numbers;
+use super::outermost::Outermost;
+use super::strings::Strings;
+use super::text::Text;
+use super::{Input, Members, Opening, Scanned, Traits};
+
+/// The text is not JSON, or too deep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rejected;
+
+/// Checks `input`, which is at most 4 GiB long, and passes each member of the outermost object to `members`.
+///
+/// This is inlined, with nearly all that it calls, into one function per CPU that enables the CPU's features. State stays in
+/// registers only if no reference to it escapes to a function that is not inlined: hence several small structs rather than
+/// one large one.
+#[inline(always)]
+pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
+    cpu: C,
+    input: Input<'_>,
+    max_depth: u32,
+    members: &mut M,
+) -> Result<Scanned, Rejected> {
+    let known = if input.reads_ahead { members.opening(Opening::of(input.buffer), C::EXPENSIVE).known() } else { &[] };
+    let mut text = Text::new(input, known.len());
+    let mut strings = Strings::default();
+    let mut numbers = Numbers::default();
+    let mut origins = G::Origins::default();
+    let mut nesting = Nesting::default();
+    let mut outermost = Outermost::default();
+    let mut padded = None;
+    // At its beginning a text has a value, as after a colon.
+    let mut previous = b':';
+    if let Some(&last) = known.last() {
+        previous = last;
+        outermost.open(known.len() - 1, true, &mut nesting, max_depth)?;
+    }
+    let mut group = G::new(cpu, previous);
+
+    'text: loop {
+        while let Some(block) = text.block(&mut padded) {
+            let masks = text.string_masks(cpu, block);
+            let quote = strings.quotes(cpu, block, masks)?;
+            if strings.fill_block(quote) {
+                strings.skip(cpu, masks, &mut text)?;
+                continue;
+            }
+            let inside = strings.inside(cpu, quote);
+            let outside = text.outside(cpu, block, masks, inside, quote)?;
+            let (structural, shapes) = G::structure(cpu, block);
+            let others = outside & !structural;
+            let (mut blank, mut scalar) = (0, 0);
+            if others | numbers.continue_here() != 0 {
+                blank = text.blanks(cpu, block, masks, others);
+                scalar = numbers.starts(cpu, block, others ^ blank, &text)?;
+            }
+            let string = quote & inside;
+            let tokens = (structural & outside) | string | scalar;
+            let found = Found { tokens, string, scalar, inside, blank };
+            if group.append(cpu, block, shapes, found, text.step(), &mut origins) {
+                break;
+            }
+        }
+        if group.is_empty() && !text.has_more() {
+            break;
+        }
+
+        loop {
+            let tokens = group.tokens(cpu);
+            let claims = group.read(tokens)?;
+            let places = |tokens| group.places(cpu, tokens, &origins);
+            let entered = outermost.enter(tokens, places, &mut nesting, max_depth)?;
+            let brackets = claims.brackets(tokens, entered);
+            let in_object = nesting.in_object();
+            let levels = match nesting.may_be_deep(brackets, max_depth) {
+                false => G::nest(cpu, brackets, &mut nesting)?,
+                true => nesting.walk(brackets, max_depth)?,
+            };
+            grammar::check_containers(cpu, tokens, claims, brackets, levels, in_object)?;
+            outermost.deliver(tokens, claims, levels, places, &text, members)?;
+            if group.all_fit() && !text.has_more() {
+                break 'text;
+            }
+            group.restart(cpu, &mut origins);
+            // The tokens that did not fit may fill the next group.
+            if !group.is_full() {
+                break;
+            }
+        }
+    }
+
+    if strings.is_inside() || numbers.await_more() || nesting.depth() > 0 || !outermost.has_begun() {
+        return Err(Rejected);
+    }
+    text.check_utf8(cpu)?;
+    Ok(Scanned {
+        len: text.as_bytes().len(),
+        root: outermost.root,
+        traits: Traits::new(strings.has_escapes, text.has_controls()),
+    })
+}

@@ -1,0 +1,303 @@
+//! What strings say.
+
+use crate::scan::{BLOCK, Scanner};
+use crate::walk::Cursor;
+use crate::{kernel, string};
+
+use super::Unread;
+
+/// The characters of a string.
+pub(super) enum Text<'de, 's> {
+    /// A part of the text.
+    Borrowed(&'de str),
+    /// Decoded, since there were escapes.
+    Decoded(&'s str),
+}
+
+/// Reads the string of which the opening quote has been read.
+#[inline]
+pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) -> Result<Text<'de, 's>, Unread> {
+    let start = cursor.at;
+    cursor.at += plain_len(&cursor.text.as_bytes()[start..]);
+    if cursor.peek() == Some(b'"') {
+        let text = &cursor.text[start..cursor.at];
+        cursor.at += 1;
+        return Ok(Text::Borrowed(text));
+    }
+    decode(cursor, start, scratch).map(Text::Decoded)
+}
+
+/// Decodes a string from `start` on. The cursor is at its first escape.
+fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -> Result<&'s str, Unread> {
+    let mut decoding = Decoding::new(cursor.text, start, scratch);
+    let end = decoding.run(kernel::current(), cursor.at)?;
+    cursor.at = end + 1;
+    let len = decoding.to;
+    // It is UTF-8, since it consists of whole characters. This is for the compiler, and fast.
+    simdutf8::basic::from_utf8(&scratch[..len]).map_err(|_| Unread)
+}
+
+/// A string that is being decoded, from one mark to the next: backslashes that begin an escape, and the closing quote.
+///
+/// ```text
+///           from        mark                          to
+///           |           |                             |
+/// text  ... plain text\nmore plain text    out  ...
+/// ```
+struct Decoding<'a> {
+    /// All of the payload, which may go on long after the string.
+    text: &'a str,
+    /// What comes before has been written.
+    from: usize,
+    out: &'a mut Vec<u8>,
+    /// Where to write next.
+    to: usize,
+}
+
+impl<'a> Decoding<'a> {
+    /// So many marks are searched for one by one: most strings have few, for which blocks don't pay off.
+    const FEW: usize = 8;
+
+    /// How many blocks are looked at together at most.
+    const BLOCKS: usize = 16;
+
+    fn new(text: &'a str, start: usize, out: &'a mut Vec<u8>) -> Self {
+        Self { text, from: start, out, to: 0 }
+    }
+
+    /// Writes what the string says, and returns where its closing quote is. The first mark is at `mark`.
+    fn run(&mut self, scanner: Scanner, mut mark: usize) -> Result<usize, Unread> {
+        for _ in 0..Self::FEW {
+            if self.take(mark)? {
+                return Ok(mark);
+            }
+            mark = self.from + plain_len(&self.text.as_bytes()[self.from..]);
+        }
+        self.blocks(scanner, mark)
+    }
+
+    /// The same block by block, from `start` on.
+    fn blocks(&mut self, scanner: Scanner, mut start: usize) -> Result<usize, Unread> {
+        let bytes = self.text.as_bytes();
+        let mut marks = [0; Self::BLOCKS];
+        // Not many at first, since the string may end soon.
+        let mut count = 2;
+        loop {
+            let (blocks, rest) = bytes.get(start..).ok_or(Unread)?.as_chunks();
+            let blocks = &blocks[..blocks.len().min(count)];
+            if blocks.is_empty() {
+                let mut padded = [0; BLOCK];
+                padded[..rest.len()].copy_from_slice(rest);
+                scanner.string_marks(&[padded], &mut marks);
+                return self.block(start, marks[0])?.ok_or(Unread);
+            }
+            scanner.string_marks(blocks, &mut marks);
+            for &marks in &marks[..blocks.len()] {
+                if let Some(end) = self.block(start, marks)? {
+                    return Ok(end);
+                }
+                start += BLOCK;
+            }
+            count = (2 * count).min(Self::BLOCKS);
+        }
+    }
+
+    /// Takes the marks of the block at `start`, given its quotes and backslashes. Returns where the string ends, if it does.
+    #[inline]
+    fn block(&mut self, start: usize, quotes_and_backslashes: u64) -> Result<Option<usize>, Unread> {
+        let mut marks = quotes_and_backslashes;
+        loop {
+            // The others belong to escapes that have been written.
+            let written = self.from.saturating_sub(start);
+            marks &= if written < BLOCK { !0 << written } else { 0 };
+            if marks == 0 {
+                return Ok(None);
+            }
+            let mark = start + marks.trailing_zeros() as usize;
+            if self.take(mark)? {
+                return Ok(Some(mark));
+            }
+        }
+    }
+
+    /// Writes what comes before `mark`, and what the escape there says. True if it is the closing quote.
+    #[inline]
+    fn take(&mut self, mark: usize) -> Result<bool, Unread> {
+        self.copy(mark);
+        let (byte, after) = match self.text.as_bytes()[mark..] {
+            [b'"', ..] => return Ok(true),
+            [b'\\', escaped, ..] => (ESCAPED[usize::from(escaped)], mark + 2),
+            _ => return Err(Unread),
+        };
+        if byte != 0 {
+            self.out[self.to] = byte;
+            (self.from, self.to) = (after, self.to + 1);
+        } else {
+            // Half a character is left to serde_json, which refuses it.
+            let (character, len) = string::escape(&self.text[mark..]).ok_or(Unread)?;
+            self.to += character.encode_utf8(&mut self.out[self.to..]).len();
+            self.from = mark + len;
+        }
+        Ok(false)
+    }
+
+    /// Writes what comes before `mark`, and leaves room for a character after it.
+    #[inline]
+    fn copy(&mut self, mark: usize) {
+        let bytes = self.text.as_bytes();
+        let len = mark - self.from;
+        // A whole block is copied faster than just as many bytes as are wanted. What is too much is overwritten.
+        match (bytes[self.from..].first_chunk::<BLOCK>(), self.out.get_mut(self.to..self.to + BLOCK)) {
+            (Some(block), Some(room)) if len <= BLOCK - LONGEST => room.copy_from_slice(block),
+            _ => {
+                let end = self.to + len;
+                if self.out.len() < end + BLOCK {
+                    self.grow(end + BLOCK);
+                }
+                self.out[self.to..end].copy_from_slice(&bytes[self.from..mark]);
+            }
+        }
+        self.to += len;
+    }
+
+    /// Makes room for `len` bytes in all.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, len: usize) {
+        // The rest of the payload says no more than it has bytes. But the string may end long before, so up to 1 KB at
+        // first, for which allocators are fastest, and then four times as much.
+        let enough = self.to + self.text.len() - self.from + BLOCK;
+        let more = self.out.len().saturating_mul(4).max(1000);
+        self.out.resize(enough.min(more).max(len), 0);
+    }
+}
+
+/// How many bytes a character has at most.
+const LONGEST: usize = 4;
+
+/// What a backslash with this byte after it says, if that is one byte.
+const ESCAPED: [u8; 256] = {
+    let mut escaped = [0; 256];
+    escaped[b'"' as usize] = b'"';
+    escaped[b'\\' as usize] = b'\\';
+    escaped[b'/' as usize] = b'/';
+    escaped[b'b' as usize] = 0x08;
+    escaped[b'f' as usize] = 0x0c;
+    escaped[b'n' as usize] = b'\n';
+    escaped[b'r' as usize] = b'\r';
+    escaped[b't' as usize] = b'\t';
+    escaped
+};
+
+/// How many bytes come before the next quote or backslash.
+#[inline]
+fn plain_len(bytes: &[u8]) -> usize {
+    // Most strings are short.
+    const WORDS: usize = 8;
+    let words = bytes.as_chunks().0;
+    for (at, word) in words.iter().take(WORDS).enumerate() {
+        let found = specials(u64::from_le_bytes(*word));
+        if found != 0 {
+            return 8 * at + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let rest = 8 * words.len().min(WORDS);
+    rest + memchr::memchr2(b'"', b'\\', &bytes[rest..]).unwrap_or(bytes.len() - rest)
+}
+
+/// The highest bit of each byte that is a quote or a backslash. Above the first such byte there may be others set.
+#[inline]
+fn specials(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    zeros(word ^ u64::from_ne_bytes([b'"'; 8])) | zeros(word ^ u64::from_ne_bytes([b'\\'; 8]))
+}
+
+#[cfg(test)]
+mod tests {
+    use quickcheck::{Arbitrary, Gen, QuickCheck};
+
+    use crate::scan::Cpu;
+
+    use super::*;
+
+    /// What the string at the start of `text` says, on each CPU, must be what serde_json says. Lone surrogates say nothing.
+    fn check(text: &str) {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
+        let expected = values.next().unwrap().ok();
+        let end = values.byte_offset();
+        let first = 1 + plain_len(&text.as_bytes()[1..]);
+        for scanner in Cpu::ALL.into_iter().filter_map(Scanner::new) {
+            for in_blocks in [false, true] {
+                let mut out = Vec::new();
+                let mut decoding = Decoding::new(text, 1, &mut out);
+                let found = if in_blocks { decoding.blocks(scanner, 1) } else { decoding.run(scanner, first) };
+                let len = decoding.to;
+                assert_eq!(found.is_ok(), expected.is_some(), "{scanner:?}: {text}");
+                if let Ok(quote) = found {
+                    let said = str::from_utf8(&out[..len]).unwrap();
+                    assert_eq!(said, expected.as_deref().unwrap(), "{scanner:?}: {text}");
+                    assert_eq!(quote + 1, end, "{scanner:?}: {text}");
+                }
+            }
+        }
+    }
+
+    const ESCAPES: [&str; 12] =
+        [r"\n", r#"\""#, r"\\", r"\/", r"\b", r"\f", r"\r", r"\t", r"\u0000", r"\u00e9", r"\ud83d\ude00", r"\ud800"];
+
+    #[test]
+    fn every_escape_at_every_place() {
+        for escape in ESCAPES {
+            for before in 0..140 {
+                for (between, after, rest) in [(0, 0, 0), (1, 70, 0), (63, 1, 200), (64, 64, 10), (130, 5, 64)] {
+                    let [before, between, after, rest] = [before, between, after, rest].map(|len| "x".repeat(len));
+                    check(&format!("\"{before}{escape}{between}{escape}{escape}{after}\"{rest}"));
+                }
+            }
+        }
+    }
+
+    /// The longest character at the very end of the room, which is of 1000 bytes at first.
+    #[test]
+    fn room_for_a_character() {
+        for escapes in 925..1000 {
+            for plain in 55..70 {
+                let [escapes, plain] = ["\\n".repeat(escapes), "x".repeat(plain)];
+                check(&format!("\"{escapes}{plain}\\ud83d\\ude00{}\"", "y".repeat(2000)));
+            }
+        }
+    }
+
+    /// Longer than the room at the start: with many escapes, and with a single one.
+    #[test]
+    fn long_strings() {
+        for len in [900, 3000, 5000, 30_000, 70_000, 600_000] {
+            check(&format!("\"{}\"", "plain text and\\n".repeat(len / 16)));
+            check(&format!("\"\\n{}\"", "x".repeat(len)));
+            check(&format!("\"\\n{}\\t\\u00e9{}\"", "x".repeat(len), "y".repeat(len)));
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    struct Piece(String);
+
+    impl Arbitrary for Piece {
+        fn arbitrary(g: &mut Gen) -> Self {
+            let plain = ["x", "plain", "é", "😀", "words, and more words between two escapes, more than in a block"];
+            // Not the last one: with a lone surrogate, the rest would not matter.
+            let escapes = &ESCAPES[..ESCAPES.len() - 1];
+            Self((*if bool::arbitrary(g) { g.choose(&plain) } else { g.choose(escapes) }.unwrap()).to_owned())
+        }
+    }
+
+    #[test]
+    fn random_strings() {
+        fn property(pieces: Vec<Piece>, rest: u8) -> bool {
+            let body: String = pieces.into_iter().map(|Piece(text)| text).collect();
+            check(&format!("\"{body}\"{}", " ".repeat(usize::from(rest))));
+            true
+        }
+        QuickCheck::new().tests(2000).quickcheck(property as fn(_, _) -> _);
+    }
+}
