@@ -57,6 +57,7 @@ impl<'a> Decimal<'a> {
 
     /// Whether the value has no fraction.
     #[allow(clippy::cast_possible_wrap, reason = "no slice is that long")]
+    #[inline]
     pub fn is_integer(&self) -> bool {
         match self.exponent {
             (_, b"") => self.point >= self.len() as i64,
@@ -65,6 +66,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// The value, if it is an integer of at most 38 digits.
+    #[inline]
     pub fn to_integer(self) -> Option<i128> {
         if !self.is_integer() || !self.exponent.1.is_empty() || self.point > 38 {
             return None;

@@ -22,6 +22,7 @@ pub(crate) fn decode_lossy(literal: &str) -> Cow<'_, str> {
 }
 
 /// Whether [`decode`] succeeds.
+#[inline]
 pub fn is_decodable(literal: &str) -> bool {
     memchr::memchr(b'\\', literal.as_bytes()).is_none()
         || body(literal).is_some_and(|body| Characters { rest: body }.all(|character| character.is_some()))

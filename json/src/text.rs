@@ -71,6 +71,7 @@ impl<'a> Text<'a> {
     }
 
     /// The characters of the text, if it is a string literal without lone surrogates.
+    #[inline]
     pub fn decoded(&self) -> Option<Cow<'a, str>> {
         match &self.repr {
             Repr::Borrowed { text, .. } => string::decode(text),
@@ -97,6 +98,7 @@ impl<'a> Text<'a> {
     }
 
     /// The bytes, shared where possible.
+    #[inline]
     pub fn to_bytes(&self) -> Bytes {
         match &self.repr {
             Repr::Borrowed { text, buffer: Some(buffer) } => buffer.slice_ref(text.as_bytes()),
@@ -196,6 +198,7 @@ impl<'a> ShortText<'a> {
     }
 
     /// The same text without borrowing: copied if it was borrowed.
+    #[inline]
     pub fn into_owned(self) -> ShortText<'static> {
         match self.repr {
             ShortRepr::Borrowed(text) => ShortText::copy_of(text),

@@ -8,11 +8,13 @@ use std::ops::Range;
 use super::{is_blank, swar};
 
 /// The members of an object: each key, as a string literal, and the text of its value.
+#[inline]
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     placed_members(object).map(|(_, key, value)| (key, value))
 }
 
 /// The same, with where each member is: from its key to the end of its value.
+#[inline]
 pub fn placed_members(object: &str) -> impl Iterator<Item = (Range<usize>, &str, &str)> {
     let mut cursor = Cursor { text: object, at: 0 };
     cursor.skip_to_inside();
@@ -28,6 +30,7 @@ pub fn placed_members(object: &str) -> impl Iterator<Item = (Range<usize>, &str,
 }
 
 /// The elements of an array: where each starts, and its text.
+#[inline]
 pub fn elements(array: &str) -> Elements<'_> {
     let mut cursor = Cursor { text: array, at: 0 };
     cursor.skip_to_inside();
@@ -55,6 +58,7 @@ impl<'a> Elements<'a> {
 impl<'a> Iterator for Elements<'a> {
     type Item = (usize, &'a str);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.cursor.skip_blanks();
         let start = self.cursor.at;
