@@ -53,7 +53,8 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     max_depth: u32,
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
-    let known = if input.reads_ahead { members.opening(Opening::of(input.buffer), C::EXPENSIVE).known() } else { &[] };
+    let opening = Opening::of(input.buffer);
+    let known = if input.reads_ahead { opening.extended(members.opening(opening, C::EXPENSIVE)).known() } else { &[] };
     let mut text = Text::new(input, known.len());
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();

@@ -644,3 +644,26 @@ fn one_implementation_runs_anywhere() {
     assert!(available.iter().all(|&cpu| scanners().any(|scanner| Scanner::new(cpu) == Some(scanner))));
     assert_eq!(Scanner::new(available[0]), Some(kernel::current()));
 }
+
+/// Claims that every text starts as another one does.
+struct Elsewhere;
+
+impl Members for Elsewhere {
+    fn member(&mut self, _: &[u8], _: Member) {}
+
+    fn opening<'a>(&mut self, _: Opening<'a>, _: bool) -> Opening<'a> {
+        Opening::of(br#"{"a":"b","#).literal(r#"{"a":"b","#).unwrap()
+    }
+}
+
+#[test]
+fn the_opening_of_another_text_is_ignored() {
+    for scanner in scanners() {
+        for (text, is_json) in
+            [(&b"{\"a\":\"\xff\",\"c\":1}"[..], false), (b"[[[[[[[[[\"c\":1}", false), (b"[1,2,3,4,5,6]", true)]
+        {
+            let found = scanner.scan(Input::from(text).reading_ahead(), DEEPEST, &mut Elsewhere);
+            assert_eq!(found.is_some(), is_json, "{scanner:?} on {}", text.escape_ascii());
+        }
+    }
+}
