@@ -138,6 +138,7 @@
 //! that scan and escape text, in the buffer that escaped text is written into, and in the two files that turn validated
 //! bytes into a `&str`.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The crate page links to modules that exist only with a feature.
 #![cfg_attr(
