@@ -135,7 +135,7 @@
 //!
 //! The minimum supported Rust version is 1.89. CPU features are detected at run time, so nothing depends on
 //! `target-cpu`. This crate forbids `unsafe`. Its JSON layer, `wireline-json`, has some: in the CPU-specific files
-//! that scan and escape text, in the buffer that escaped text is written into, and in the two files that turn validated
+//! that scan and escape text, in the buffer that escaped text is written into, and in the three files that turn validated
 //! bytes into a `&str`.
 
 #![forbid(unsafe_code)]

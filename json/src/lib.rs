@@ -16,7 +16,8 @@
 //! | `kernel` | which CPU-specific implementation runs? |
 //! | `pointer` | where is the value that a JSON pointer leads to? |
 //! | `swar` | the same for a few bytes, eight at a time: where does a short string or number end? |
-//! | `text` | who owns a valid text: a line, a buffer, or the value itself? |
+//! | `text` | who owns a valid text: a line, or a buffer? |
+//! | `short_text` | where is a text kept that is probably short: in the value itself? |
 //! | `typed/` | what is a valid text worth, as a value of some type? |
 //! | `walk` | where are the members and elements of a valid text? |
 //! | `string`, `number` | what does a string say, what is a number worth? |
@@ -38,6 +39,7 @@ mod kernel;
 mod number;
 pub mod pointer;
 mod scan;
+mod short_text;
 pub mod spelling;
 pub mod string;
 pub mod swar;
@@ -52,7 +54,8 @@ pub use number::Decimal;
 #[cfg(feature = "kernels")]
 pub use scan::Cpu;
 pub use scan::{DEEPEST, Input, Member, Members, Opening, Root, Scanned, Span, Traits};
-pub use text::{ShortText, Text};
+pub use short_text::ShortText;
+pub use text::Text;
 pub use transcode::{transcode, transcode_exactly};
 
 /// Space, tab, line feed and carriage return: what JSON allows between tokens.
