@@ -125,6 +125,7 @@
 //! - **`futures-io`**: [`aio`] for streams with the traits of futures-io. Depends on futures-io.
 //! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.
 //!   Depends on tokio-util, and on tokio without its runtime.
+//! - **`simd-json`**: [`dom`], dynamic payloads as simd-json's tape or value. Depends on simd-json.
 //! - **`testing`**: [`testing`], a scripted peer in memory, for tests of programs that use a connection.
 //! - **`tracing`**: events for faulty lines and refused messages, without any of the peer's bytes.
 //!
@@ -142,7 +143,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The crate page links to modules that exist only with a feature.
 #![cfg_attr(
-    not(all(feature = "process", feature = "stdio", feature = "testing", feature = "tokio")),
+    not(all(feature = "process", feature = "simd-json", feature = "stdio", feature = "testing", feature = "tokio")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
@@ -166,6 +167,8 @@ pub mod aio;
 pub mod codec;
 pub mod connection;
 mod decode;
+#[cfg(feature = "simd-json")]
+pub mod dom;
 mod encode;
 pub mod io;
 mod ledger;
