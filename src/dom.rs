@@ -56,8 +56,8 @@ use std::{fmt, mem};
 pub use simd_json;
 use simd_json::value::lazy;
 use simd_json::{BorrowedValue, Buffers, INPUT_PADDING, Node, StaticNode, Tape, fill_tape_padded, tape};
+use wireline_json::{DEEPEST, is_number, string};
 
-use crate::json::{DEEPEST, is_number, string};
 use crate::message::raw::RawJson;
 
 /// Parses texts one after another, and reuses its buffers.

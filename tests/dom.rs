@@ -1,14 +1,14 @@
 //! Dynamic payloads: what simd-json's tape and value say, compared with serde_json's `Value`.
 #![cfg(feature = "simd-json")]
 
-mod common;
-
 use allocation_counter::measure;
 use serde_json::Value;
 use wireline::dom::Parser;
 use wireline::dom::simd_json::prelude::*;
 use wireline::dom::simd_json::{BorrowedValue, StaticNode, ValueType, tape};
 use wireline::{Encoder, Id, RawJson, Rules};
+
+use crate::common;
 
 /// What a number is: an integer, or the bits of a float.
 #[derive(Debug, PartialEq)]

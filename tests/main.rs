@@ -11,6 +11,7 @@ mod adapters;
 mod api;
 mod common;
 mod connection;
+mod dom;
 mod doors;
 mod encoder;
 mod examples;

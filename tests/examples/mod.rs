@@ -1,5 +1,7 @@
 //! Runs the examples and checks their output.
 
+#[cfg(feature = "simd-json")]
+mod dynamic;
 mod ends;
 #[cfg(all(target_os = "linux", feature = "stdio", feature = "tokio"))]
 mod gateway;
