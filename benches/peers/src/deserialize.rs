@@ -1,16 +1,19 @@
-//! Decoding payloads into types: params and results of several sizes, from text that has been checked.
+//! Decoding payloads into types and into dynamic values: params and results of several sizes, from text that has been
+//! checked.
 //!
 //! wireline and serde_json get a `&str`, as a handler has it. simd-json needs a copy that it may change, and sonic-rs
 //! takes bytes; both validate as they go.
 
 use std::hint::black_box;
+use std::mem;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use simd_json::Buffers;
+use simd_json::{Buffers, INPUT_PADDING, Tape};
 use wireline::RawJson;
+use wireline::dom::Parser;
 use wireline_corpus::Corpus as Generated;
 
 use crate::comparison::{Comparison, Part, Row};
@@ -42,6 +45,14 @@ pub(crate) fn compare(time: Duration) -> Vec<Comparison> {
         compare_payload::<ToolList>("a tool list of structs", &tools, time),
         compare_payload::<Value>("a tool list as a Value", &tools, time),
         compare_payload::<Value>("numbers as a Value", &numbers, time),
+        compare_dynamic(
+            "params of a call, dynamic",
+            r#"{"name":"search","arguments":{"query":"wire","limit":10}}"#,
+            time,
+        ),
+        compare_dynamic("a result of text, dynamic", &result(2_000), time),
+        compare_dynamic("a tool list, dynamic", &tools, time),
+        compare_dynamic("numbers, dynamic", &numbers, time),
     ]
 }
 
@@ -100,7 +111,7 @@ fn compare_payload<T: DeserializeOwned>(title: &str, json: &str, time: Duration)
     let raw = RawJson::parse(json.as_bytes()).expect("it is JSON");
     let (mut copy, mut buffers) = (Vec::new(), Buffers::default());
     let times = PASS.div_ceil(json.len());
-    let mut runners: Vec<(&str, Part, Runner<'_>)> = vec![
+    let runners: Vec<(&str, Part, Runner<'_>)> = vec![
         ("wireline", Part::Subject, repeat(times, || raw.deserialize::<T>().expect(VALID))),
         ("serde_json", Part::Peer, repeat(times, || serde_json::from_str::<T>(black_box(json)).expect(VALID))),
         (
@@ -114,6 +125,80 @@ fn compare_payload<T: DeserializeOwned>(title: &str, json: &str, time: Duration)
         ),
         ("sonic-rs", Part::Peer, repeat(times, || sonic_rs::from_str::<T>(black_box(json)).expect(VALID))),
     ];
+    compare_runners(title, json, times, time, runners)
+}
+
+/// Everybody's values for texts of unknown types. simd-json by hand has the same buffers as `Parser`, but not its
+/// corrections.
+fn compare_dynamic(title: &str, json: &str, time: Duration) -> Comparison {
+    let raw = RawJson::parse(json.as_bytes()).expect("it is JSON");
+    let (mut parser, mut tree_parser) = (Parser::new(), Parser::new());
+    let (mut copy, mut buffers, mut tape) = (Vec::new(), Buffers::default(), Tape::null());
+    let (mut tree_copy, mut tree_buffers) = (Vec::new(), Buffers::default());
+    let times = PASS.div_ceil(json.len());
+    let runners: Vec<(&str, Part, Runner<'_>)> = vec![
+        (
+            "wireline, tape",
+            Part::Subject,
+            Box::new(|_| (0..times).for_each(|_| drop(black_box(parser.parse(&raw).expect(VALID))))),
+        ),
+        (
+            "wireline, BorrowedValue",
+            Part::Variant,
+            Box::new(|_| {
+                let mut parse = || drop(black_box(tree_parser.parse(&raw).expect(VALID).to_borrowed_value()));
+                (0..times).for_each(|_| parse());
+            }),
+        ),
+        ("wireline, serde_json's Value", Part::Variant, repeat(times, || raw.deserialize::<Value>().expect(VALID))),
+        (
+            "simd-json, tape",
+            Part::Peer,
+            Box::new(|_| {
+                for _ in 0..times {
+                    copy.clear();
+                    copy.extend_from_slice(json.as_bytes());
+                    copy.resize(json.len() + INPUT_PADDING, b' ');
+                    let mut filled = mem::replace(&mut tape, Tape(Vec::new())).reset();
+                    simd_json::fill_tape_padded(&mut copy, json.len(), &mut buffers, &mut filled).expect(VALID);
+                    black_box(&filled);
+                    tape = filled.reset();
+                }
+            }),
+        ),
+        (
+            "simd-json, BorrowedValue",
+            Part::Peer,
+            Box::new(|_| {
+                for _ in 0..times {
+                    tree_copy.clear();
+                    tree_copy.extend_from_slice(json.as_bytes());
+                    let value = simd_json::to_borrowed_value_with_buffers(&mut tree_copy, &mut tree_buffers);
+                    drop(black_box(value.expect(VALID)));
+                }
+            }),
+        ),
+        (
+            "serde_json, Value",
+            Part::Peer,
+            repeat(times, || serde_json::from_str::<Value>(black_box(json)).expect(VALID)),
+        ),
+        (
+            "sonic-rs, Value",
+            Part::Peer,
+            repeat(times, || sonic_rs::from_str::<sonic_rs::Value>(black_box(json)).expect(VALID)),
+        ),
+    ];
+    compare_runners(title, json, times, time, runners)
+}
+
+fn compare_runners(
+    title: &str,
+    json: &str,
+    times: usize,
+    time: Duration,
+    mut runners: Vec<(&str, Part, Runner<'_>)>,
+) -> Comparison {
     let names: Vec<_> = runners.iter().map(|(name, part, _)| (*name, *part)).collect();
     let mut runners: Vec<Runner<'_>> = runners.drain(..).map(|(_, _, runner)| runner).collect();
     let Best { times: best, rounds } = rounds::best(&mut runners, 1, time, &Progress::of(&format!("decoding {title}")));
@@ -143,7 +228,8 @@ mod tests {
     #[test]
     fn everybody_takes_part() {
         for comparison in compare(Duration::ZERO) {
-            assert_eq!(comparison.rows.iter().filter(|row| row.time.is_some()).count(), 4);
+            let expected = if comparison.title.ends_with("dynamic") { 7 } else { 4 };
+            assert_eq!(comparison.rows.iter().filter(|row| row.time.is_some()).count(), expected);
             assert!(comparison.bytes >= PASS as u64);
         }
     }
