@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use clap::builder::styling::Style;
-use wireline::{Fault, FaultKind, Frame, Id, Message};
+use wireline::{Fault, FaultKind, Id};
 
 use super::{Layout, Report};
 use crate::check::assembly::Assembly;
@@ -66,22 +66,6 @@ impl Report for Human {
 
     fn set_sender(&mut self, sender: Option<Side>) {
         self.sender = sender;
-    }
-
-    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn batch<'a>(
-        &self,
-        frame: &Frame<'_>,
-        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
-        text: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        for fault in entries.filter_map(Result::err) {
-            self.fault(&fault, frame.as_bytes(), text)?;
-        }
-        Ok(())
     }
 
     fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {

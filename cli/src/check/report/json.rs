@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use serde_json::json;
-use wireline::{Fault, Frame, Message};
+use wireline::Fault;
 
 use super::Report;
 use super::ndjson::write_fault;
@@ -37,19 +37,6 @@ pub(crate) struct Json {
     files: Vec<String>,
 }
 
-impl Json {
-    fn write_fault(&self, fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
-        text.write_all(SEPARATOR)?;
-        write!(text, "{{\"file\":{}", self.file)?;
-        if let Some(sender) = self.sender {
-            write!(text, r#","from":"{}""#, sender.name())?;
-        }
-        write!(text, r#","line":{},"offset":{},"len":{},"#, fault.line(), fault.offset(), fault.line_len())?;
-        write_fault(fault, text)?;
-        text.write_all(b"}")
-    }
-}
-
 impl Report for Json {
     const HAS_FRAME: bool = true;
 
@@ -61,25 +48,15 @@ impl Report for Json {
         self.sender = sender;
     }
 
-    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn batch<'a>(
-        &self,
-        _: &Frame<'_>,
-        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
-        text: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        entries.filter_map(Result::err).try_for_each(|fault| self.write_fault(&fault, text))
-    }
-
     fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        self.write_fault(fault, text).map(|()| 0..0)
-    }
-
-    fn unterminated(&self, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
+        text.write_all(SEPARATOR)?;
+        write!(text, "{{\"file\":{}", self.file)?;
+        if let Some(sender) = self.sender {
+            write!(text, r#","from":"{}""#, sender.name())?;
+        }
+        write!(text, r#","line":{},"offset":{},"len":{},"#, fault.line(), fault.offset(), fault.line_len())?;
+        write_fault(fault, text)?;
+        text.write_all(b"}").map(|()| 0..0)
     }
 
     fn end_source(&mut self, counts: &Counts, unread: Option<&str>, _: &mut Vec<u8>) -> io::Result<()> {

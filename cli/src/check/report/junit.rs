@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use wireline::{Fault, Frame, Message};
+use wireline::Fault;
 
 use super::Report;
 use crate::check::assembly::{Assembly, MAX_LISTED, Suite};
 use crate::check::counts::Counts;
-use crate::check::summary::Summary;
 use crate::input::Source;
 use crate::line_ends::UNTERMINATED_HINT;
 use crate::session::Side;
@@ -19,21 +18,6 @@ use crate::terminal::escape;
 pub(crate) struct Junit {
     file: String,
     sender: Option<Side>,
-}
-
-impl Junit {
-    fn write_fault(&self, fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
-        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
-        let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
-        let reason = attribute(&fault.reason().to_string());
-        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!("hint: {hint}")));
-        let file = &self.file;
-        writeln!(
-            text,
-            "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\" file=\"{file}\" \
-             line=\"{line}\"><failure type=\"{kind}\" message=\"{reason}\">{hint}</failure></testcase>"
-        )
-    }
 }
 
 impl Report for Junit {
@@ -48,21 +32,18 @@ impl Report for Junit {
         self.sender = sender;
     }
 
-    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn batch<'a>(
-        &self,
-        _: &Frame<'_>,
-        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
-        text: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        entries.filter_map(Result::err).try_for_each(|fault| self.write_fault(&fault, text))
-    }
-
     fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        self.write_fault(fault, text).map(|()| 0..0)
+        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
+        let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
+        let reason = attribute(&fault.reason().to_string());
+        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!("hint: {hint}")));
+        let file = &self.file;
+        writeln!(
+            text,
+            "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\" file=\"{file}\" \
+             line=\"{line}\"><failure type=\"{kind}\" message=\"{reason}\">{hint}</failure></testcase>"
+        )?;
+        Ok(0..0)
     }
 
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
@@ -86,10 +67,6 @@ impl Report for Junit {
         } else if counts.findings() == 0 {
             writeln!(text, "    <testcase classname=\"{file}\" name=\"every line\" file=\"{file}\"/>")?;
         }
-        Ok(())
-    }
-
-    fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
         Ok(())
     }
 

@@ -63,8 +63,11 @@ pub(crate) trait Report: Sync {
         None
     }
 
-    /// Reports a line that is one message.
-    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()>;
+    /// Reports a line that is one message. Most formats list only faults.
+    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        let _ = (frame, message, text);
+        Ok(())
+    }
 
     /// Reports a line that is a batch. Must consume all entries, because the iterator counts them.
     fn batch<'a>(
@@ -72,7 +75,12 @@ pub(crate) trait Report: Sync {
         frame: &Frame<'_>,
         entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
         text: &mut Vec<u8>,
-    ) -> io::Result<()>;
+    ) -> io::Result<()> {
+        for fault in entries.filter_map(Result::err) {
+            self.fault(&fault, frame.as_bytes(), text)?;
+        }
+        Ok(())
+    }
 
     /// Reports a faulty line. `line` is empty if the decoder did not keep it.
     ///
@@ -80,7 +88,10 @@ pub(crate) trait Report: Sync {
     fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>>;
 
     /// Reports that the line before has no line end.
-    fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()>;
+    fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
+        let _ = text;
+        Ok(())
+    }
 
     /// Ends the report about a source. `unread` says why it could not be read to its end.
     fn end_source(&mut self, counts: &Counts, unread: Option<&str>, text: &mut Vec<u8>) -> io::Result<()> {
@@ -89,7 +100,10 @@ pub(crate) trait Report: Sync {
     }
 
     /// Ends the report.
-    fn summary(&self, summary: &Summary<'_>, text: &mut Vec<u8>) -> io::Result<()>;
+    fn summary(&self, summary: &Summary<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        let _ = (summary, text);
+        Ok(())
+    }
 }
 
 /// Reports nothing.
@@ -100,29 +114,7 @@ impl Report for Quiet {
 
     fn set_sender(&mut self, _: Option<Side>) {}
 
-    fn message(&self, _: &Frame<'_>, _: &Message<'_>, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn batch<'a>(
-        &self,
-        _: &Frame<'_>,
-        entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
-        _: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        entries.for_each(drop);
-        Ok(())
-    }
-
     fn fault(&self, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<Range<usize>> {
         Ok(0..0)
-    }
-
-    fn unterminated(&self, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use wireline::{Fault, Frame, Id, Message};
 
 use super::Report;
-use crate::check::summary::Summary;
 use crate::input::Source;
 use crate::message_kind::MessageKind;
 use crate::session::Side;
@@ -103,10 +102,6 @@ impl Report for Ndjson {
             text.truncate(text.len() - END.len());
             text.write_all(b",\"unterminated\":true}\n")?;
         }
-        Ok(())
-    }
-
-    fn summary(&self, _: &Summary<'_>, _: &mut Vec<u8>) -> io::Result<()> {
         Ok(())
     }
 }
