@@ -27,10 +27,12 @@
 //! # Tape or value?
 //!
 //! A tape is one flat array, in the order of the text. Nothing is allocated for it once the parser's buffers have grown,
-//! but looking up a member takes a walk over those before it. A `BorrowedValue` is a tree that allocates for each array
-//! and object. Its strings are borrowed as well, and it can be changed. For texts of a few members, serde_json's `Value` is
-//! about as fast as either: see `docs/speed.md`. If you need one value, [`RawJson::pointer`] finds it without decoding
-//! anything, and if you know the type, [`RawJson::deserialize`] reads it directly.
+//! but looking up a member takes a walk over those before it. A `BorrowedValue` is a tree with two allocations for each
+//! array and object. Its strings are borrowed as well, and it can be changed. `docs/speed.md` has figures. If you need one
+//! value, [`RawJson::pointer`] finds it without decoding anything, and if you know the type, [`RawJson::deserialize`] reads
+//! it directly.
+//!
+//! simd-json validates UTF-8 once more, as part of its first pass: it has no way to skip that.
 //!
 //! # Differences from serde_json's `Value`
 //!
@@ -51,7 +53,7 @@
 //! `128bit`, integers of up to 128 bits stay integers, and `approx-number-parsing` makes floats inexact.
 
 use std::collections::HashMap;
-use std::{fmt, mem};
+use std::{fmt, iter, mem};
 
 pub use simd_json;
 use simd_json::value::lazy;
@@ -272,34 +274,29 @@ fn key<'p>(nodes: &[Node<'p>], at: usize) -> &'p str {
     }
 }
 
-/// Whether two members of the object at `object`, which has `len`, have the same name.
+/// Whether two of the `len` members of the object at `object` have the same name.
 fn repeats_a_key(nodes: &[Node<'_>], object: usize, len: usize, keys: &mut Vec<usize>) -> bool {
-    /// As many keys as are compared with each other. More are sorted.
+    /// As many keys as are compared with each other.
     const FEW: usize = 16;
-    let mut at = object + 1;
-    if len > FEW {
-        keys.clear();
-        for _ in 0..len {
-            keys.push(at);
+    let first = object + 1;
+    if len <= FEW {
+        // Most keys differ in their length, or in their first or last byte.
+        let (mut marks, mut at) = ([0; FEW], first);
+        let has_equal_marks = (0..len).any(|i| {
+            let key = key(nodes, at).as_bytes();
+            let ends = key.first().zip(key.last()).map_or([0, 0], |(first, last)| [*first, *last]);
+            marks[i] = (key.len() << 16) | usize::from(u16::from_le_bytes(ends));
             at = after(nodes, at + 1);
+            marks[..i].contains(&marks[i])
+        });
+        if !has_equal_marks {
+            return false;
         }
-        keys.sort_unstable_by_key(|&at| key(nodes, at));
-        return keys.windows(2).any(|pair| key(nodes, pair[0]) == key(nodes, pair[1]));
     }
-    // Most keys differ in their length, or in their first or last byte.
-    let (mut seen, mut marks) = ([""; FEW], [0; FEW]);
-    for i in 0..len {
-        let key = key(nodes, at);
-        let bytes = key.as_bytes();
-        let ends = bytes.first().zip(bytes.last()).map_or([0, 0], |(first, last)| [*first, *last]);
-        let mark = (bytes.len() << 16) | usize::from(u16::from_le_bytes(ends));
-        if (0..i).any(|other| marks[other] == mark && seen[other] == key) {
-            return true;
-        }
-        (seen[i], marks[i]) = (key, mark);
-        at = after(nodes, at + 1);
-    }
-    false
+    keys.clear();
+    keys.extend(iter::successors(Some(first), |&at| Some(after(nodes, at + 1))).take(len));
+    keys.sort_unstable_by_key(|&at| key(nodes, at));
+    keys.windows(2).any(|pair| key(nodes, pair[0]) == key(nodes, pair[1]))
 }
 
 /// Copies the value at `at`, with only the last of several members of the same name, and returns where the next value is.
