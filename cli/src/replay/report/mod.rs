@@ -1,42 +1,40 @@
 //! What is different between a recording and its replay, for people and for programs.
 
+mod json;
+mod problem;
+mod text;
+
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, IsTerminal};
 use std::process::ExitStatus;
 
 use clap::builder::styling::Style;
 use serde::Serialize;
-use wireline::{Fault, FaultKind, Id, Request};
+use wireline::Fault;
 
 use super::args::{Args, Format};
 use super::player::Stopped;
 use super::server_process::ServerEnd;
 use crate::exit;
-use crate::json::{Change, ChangeKind, Comparison, kind};
+use crate::json::Comparison;
 use crate::output::{print, report_error};
-use crate::protocol::Protocols;
-use crate::session::{Side, displayed_id};
-use crate::terminal::{Styles, columns, escape_start, printable_json, terminal_columns, wrap};
+use crate::terminal::{Styles, columns, printable_json, terminal_columns};
 use crate::units::counted;
+
+use json::{JsonProblem, JsonReport, JsonServer};
+pub(super) use problem::{Problem, Subject};
+use text::end_text;
 
 /// How many differences of one message are printed for people.
 const MAX_PRINTED: usize = 20;
 
-/// How many problems are kept for programs.
-const MAX_PROBLEMS: usize = 10_000;
+/// The width that a subject and a path are cut to.
+const MAX_COLUMNS: usize = 300;
 
 /// How many faults of a session are described.
 const MAX_FAULTS: usize = 5;
 
-/// The width that a subject and a path are cut to.
-const MAX_COLUMNS: usize = 300;
-
-/// How much of a value is shown to programs, in bytes.
-const MAX_VALUE_LEN: usize = 4096;
-
-const INDENT: usize = 13;
-
-/// Counts, and prints for people as it goes. Writing to its string cannot fail, so results of `write!` are ignored.
+/// Counts, and prints for people as it goes.
 pub(super) struct Report {
     format: Format,
     show: bool,
@@ -57,30 +55,6 @@ pub(super) struct Report {
     problems: Vec<JsonProblem>,
     servers: Vec<JsonServer>,
     write_error: Option<io::Error>,
-}
-
-/// The message that a problem is about.
-pub(super) struct Subject {
-    /// Who sent the request.
-    from: Side,
-    method: Option<String>,
-    target: Option<String>,
-    id: Option<Id<'static>>,
-}
-
-pub(super) enum Problem {
-    /// The answer did not come in time, or before the replay ended.
-    NeverCame { stopped: Option<Stopped> },
-    /// The answer is faulty, and was not so in the recording.
-    Faulty(FaultKind),
-    /// The answer was faulty in this way in the recording, and is a message now.
-    NoLongerFaulty(FaultKind),
-    /// An answer to a request that was never answered in the recording.
-    ExtraAnswer,
-    /// A request of the server did not come in time.
-    RequestNeverCame { stopped: Option<Stopped> },
-    /// A request of the server that is not in the recording.
-    ExtraRequest,
 }
 
 #[derive(Default, Serialize)]
@@ -104,122 +78,6 @@ struct Counts {
     notifications: u64,
     /// Servers that did not exit as in the recording.
     failed_servers: u64,
-}
-
-#[derive(Serialize)]
-struct JsonProblem {
-    session: u64,
-    problem: &'static str,
-    from: &'static str,
-    method: Option<String>,
-    target: Option<String>,
-    id: Option<serde_json::Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<JsonChange>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    more_changes: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct JsonChange {
-    change: &'static str,
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recorded: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replayed: Option<String>,
-}
-
-#[derive(Serialize)]
-struct JsonServer {
-    session: u64,
-    code: Option<i32>,
-    signal: Option<i32>,
-    recorded_code: Option<i32>,
-    terminated: bool,
-    stopped: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    is_same: bool,
-    #[serde(flatten)]
-    counts: &'a Counts,
-    problems: &'a [JsonProblem],
-    servers: &'a [JsonServer],
-}
-
-impl Subject {
-    /// A request that the client sent.
-    pub(super) fn of_call(request: &Request<'_>, protocols: Protocols) -> Self {
-        Self { from: Side::Client, ..Self::of_request(request, protocols) }
-    }
-
-    /// A request of the server.
-    pub(super) fn of_request(request: &Request<'_>, protocols: Protocols) -> Self {
-        let method = request.method().into_owned();
-        let target = protocols.subject(&method, request.params().as_ref());
-        Self { from: Side::Server, method: Some(method), target, id: Some(request.id().clone().into_owned()) }
-    }
-
-    /// A faulty line that the client sent.
-    pub(super) fn of_fault(id: Option<&Id<'_>>) -> Self {
-        Self { from: Side::Client, method: None, target: None, id: id.map(|id| id.clone().into_owned()) }
-    }
-
-    /// The name for people, escaped.
-    fn text(&self) -> String {
-        let mut text = self.method.clone().unwrap_or_else(|| "(faulty line)".to_owned());
-        if let Some(target) = &self.target {
-            text.push(' ');
-            text.push_str(target);
-        }
-        let id = displayed_id(self.id.as_ref());
-        let space = if id.is_empty() { "" } else { " " };
-        format!("{} {}{space}{id}", self.from.arrow(), escape_start(text.as_bytes(), MAX_COLUMNS))
-    }
-}
-
-impl Problem {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::NeverCame { .. } => "never-answered",
-            Self::Faulty(_) => "faulty-answer",
-            Self::NoLongerFaulty(_) => "no-longer-faulty",
-            Self::ExtraAnswer => "extra-answer",
-            Self::RequestNeverCame { .. } => "missing-request",
-            Self::ExtraRequest => "extra-request",
-        }
-    }
-
-    fn text(&self) -> String {
-        let before = |stopped: &Option<Stopped>| match stopped {
-            None => " in time",
-            Some(Stopped::Exited) => " before the server's output ended",
-            Some(Stopped::NotReading) => " before the server stopped reading",
-            Some(Stopped::Silent) => "",
-        };
-        match self {
-            Self::NeverCame { stopped } => format!("never answered{}", before(stopped)),
-            Self::Faulty(kind) => format!("the answer is faulty [{}]", kind.name()),
-            Self::NoLongerFaulty(kind) => format!("the recorded answer was faulty [{}]", kind.name()),
-            Self::ExtraAnswer => "answered, but never in the recording".to_owned(),
-            Self::RequestNeverCame { stopped } => format!("the server never sent this request{}", before(stopped)),
-            Self::ExtraRequest => "the recorded server did not send this request".to_owned(),
-        }
-    }
-}
-
-impl Stopped {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Exited => "exited",
-            Self::NotReading => "not-reading",
-            Self::Silent => "silent",
-        }
-    }
 }
 
 impl Report {
@@ -419,134 +277,6 @@ impl Report {
         [different, never_came, unreached, extra, unmatched, faults, failed_servers]
             .into_iter()
             .all(|count| *count == 0)
-    }
-
-    fn write_summary(&mut self, is_same: bool) {
-        let Styles { good, bad, dim, .. } = self.styles;
-        let Counts { sent, compared, different, ignored, never_came, unreached, extra, .. } = self.counts;
-        let mut text = String::new();
-        if !is_same {
-            text.push('\n');
-        }
-        let lines = counted(sent, "message sent", "messages sent");
-        let answers = counted(compared, "answer compared", "answers compared");
-        let (style, verdict) = match (is_same, different) {
-            (true, _) => (good, "all as recorded".to_owned()),
-            (false, 0) => (Style::new(), "none differ".to_owned()),
-            (false, different) => (bad, counted(different, "differs", "differ")),
-        };
-        let counts = format!("{lines}, {answers}:");
-        if columns(&counts) + 1 + columns(&verdict) < self.line_columns {
-            let _ = writeln!(text, "{counts} {style}{verdict}{style:#}");
-        } else {
-            text.push_str(&(self.lines(&counts, 0, Style::new()) + &self.lines(&verdict, 4, style)));
-        }
-        for (count, words) in [
-            (never_came, counted(never_came, "answer or request never came", "answers or requests never came")),
-            (unreached, counted(unreached, "recorded answer was not reached", "recorded answers were not reached")),
-            (extra, counted(extra, "answer or request is extra", "answers or requests are extra")),
-        ] {
-            if count > 0 {
-                let _ = writeln!(text, "{bad}{words}{bad:#}");
-            }
-        }
-        if ignored > 0 {
-            let differences = counted(ignored, "difference was ignored", "differences were ignored");
-            let _ = writeln!(text, "{dim}{differences}{dim:#}");
-        }
-        self.is_session_named = true;
-        self.write(&text);
-    }
-
-    fn write_change(&self, text: &mut String, change: &Change<'_>) {
-        let Styles { bad, good, dim, .. } = self.styles;
-        let style = match change.kind {
-            ChangeKind::Added => good,
-            ChangeKind::Missing => bad,
-            ChangeKind::Changed => self.styles.accent,
-        };
-        let path = escape_start(change.path.as_bytes(), MAX_COLUMNS);
-        let path = if path.is_empty() { "(the whole message)" } else { &path };
-        let _ = write!(text, "    {style}{:<8}{style:#} {path}", change.kind.name());
-        if let (Some(before), Some(after)) = (change.before, change.after)
-            && kind(before) != kind(after)
-        {
-            let _ = write!(text, " {dim}({} → {}){dim:#}", kind(before).name(), kind(after).name());
-        }
-        text.push('\n');
-        if self.show {
-            for (mark, style, value) in [('-', bad, change.before), ('+', good, change.after)] {
-                if let Some(value) = value {
-                    let value = escape_start(value.as_bytes(), self.columns.saturating_sub(INDENT + 3).max(20));
-                    let _ = writeln!(text, "{:INDENT$}{style}{mark} {value}{style:#}", "");
-                }
-            }
-        }
-    }
-
-    fn json_change(&self, change: &Change<'_>) -> JsonChange {
-        let value = |value: Option<&str>| {
-            let value = value.filter(|_| self.show)?;
-            let end = (0..=MAX_VALUE_LEN.min(value.len())).rev().find(|end| value.is_char_boundary(*end))?;
-            Some(value[..end].to_owned())
-        };
-        JsonChange {
-            change: change.kind.name(),
-            path: change.path.clone(),
-            recorded: value(change.before),
-            replayed: value(change.after),
-        }
-    }
-
-    fn keep(
-        &mut self,
-        subject: &Subject,
-        problem: &'static str,
-        fault: Option<&'static str>,
-        changes: Vec<JsonChange>,
-        more_changes: Option<u64>,
-    ) {
-        if self.format != Format::Json || self.problems.len() >= MAX_PROBLEMS {
-            return;
-        }
-        self.problems.push(JsonProblem {
-            session: self.session,
-            problem,
-            from: subject.from.name(),
-            method: subject.method.clone(),
-            target: subject.target.clone(),
-            id: subject.id.as_ref().and_then(|id| serde_json::to_value(id).ok()),
-            fault,
-            changes,
-            more_changes,
-        });
-    }
-
-    /// Text in lines that fit the terminal.
-    fn lines(&self, text: &str, indent: usize, style: Style) -> String {
-        let lines = wrap(text, self.line_columns.saturating_sub(indent + 1));
-        lines.map(|line| format!("{:indent$}{style}{line}{style:#}\n", "")).collect()
-    }
-
-    /// Prints text for people.
-    fn write(&mut self, text: &str) {
-        if self.format != Format::Human || self.write_error.is_some() {
-            return;
-        }
-        let mut stdout = io::stdout().lock();
-        let heading = if self.is_session_named { String::new() } else { format!("session {}:\n", self.session) };
-        self.is_session_named = true;
-        let written = stdout.write_all(heading.as_bytes()).and_then(|()| stdout.write_all(text.as_bytes()));
-        self.write_error = written.and_then(|()| stdout.flush()).err();
-    }
-}
-
-fn end_text(code: Option<i32>, signal: Option<i32>, is_terminated: bool) -> String {
-    match (code, signal) {
-        _ if is_terminated => "had to be terminated".to_owned(),
-        (Some(code), _) => format!("exited with code {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => "exited".to_owned(),
     }
 }
 
