@@ -12,16 +12,15 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[cfg(target_os = "linux")]
 use tokio::net::unix::pipe;
+use wireline::aio::{BlockingReader, BlockingWriter, Source, Target};
 use wireline::stdio::claim;
 
 use crate::LineTransport;
-
-mod thread;
 
 /// Creates a transport on the process's standard input and output.
 ///
@@ -66,7 +65,7 @@ pub struct Stdin(StdinKind);
 enum StdinKind {
     #[cfg(target_os = "linux")]
     Pipe(pipe::Receiver),
-    Thread(thread::Reader),
+    Thread(BlockingReader),
 }
 
 impl Stdin {
@@ -81,7 +80,7 @@ impl Stdin {
         if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
             return Ok(Self(StdinKind::Pipe(pipe)));
         }
-        Ok(Self(StdinKind::Thread(thread::Reader::new(|| io::stdin().lock())?)))
+        Ok(Self(StdinKind::Thread(BlockingReader::new(io::stdin())?)))
     }
 }
 
@@ -91,7 +90,7 @@ pub struct Stdout(StdoutKind);
 enum StdoutKind {
     #[cfg(target_os = "linux")]
     Pipe(pipe::Sender),
-    Thread(thread::Writer),
+    Thread(BlockingWriter),
 }
 
 impl Stdout {
@@ -101,7 +100,7 @@ impl Stdout {
         if let Ok(pipe) = reopen(&stdout) {
             return Ok(Self(StdoutKind::Pipe(pipe)));
         }
-        Ok(Self(StdoutKind::Thread(thread::Writer::new(stdout)?)))
+        Ok(Self(StdoutKind::Thread(BlockingWriter::new(stdout)?)))
     }
 }
 
@@ -113,40 +112,43 @@ fn reopen(stdout: &wireline::stdio::Stdout) -> io::Result<pipe::Sender> {
     pipe::OpenOptions::new().open_sender(format!("/proc/self/fd/{descriptor}"))
 }
 
-/// Calls a method of the stream inside.
-macro_rules! inner {
-    ($kind:ident($stream:ident) in $this:expr => $call:expr) => {
-        match &mut $this.get_mut().0 {
-            #[cfg(target_os = "linux")]
-            $kind::Pipe(stream) => {
-                let $stream = Pin::new(stream);
-                $call
-            }
-            $kind::Thread(stream) => {
-                let $stream = Pin::new(stream);
-                $call
-            }
-        }
-    };
-}
-
 impl AsyncRead for Stdin {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        inner!(StdinKind(stdin) in self => stdin.poll_read(cx, buf))
+        match &mut self.get_mut().0 {
+            #[cfg(target_os = "linux")]
+            StdinKind::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buf),
+            StdinKind::Thread(reader) => {
+                let len = ready!(reader.poll_read(cx, buf.initialize_unfilled()))?;
+                buf.advance(len);
+                Poll::Ready(Ok(()))
+            }
+        }
     }
 }
 
 impl AsyncWrite for Stdout {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        inner!(StdoutKind(stdout) in self => stdout.poll_write(cx, bytes))
+        match &mut self.get_mut().0 {
+            #[cfg(target_os = "linux")]
+            StdoutKind::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+            StdoutKind::Thread(writer) => writer.poll_write(cx, bytes),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        inner!(StdoutKind(stdout) in self => stdout.poll_flush(cx))
+        match &mut self.get_mut().0 {
+            #[cfg(target_os = "linux")]
+            StdoutKind::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
+            StdoutKind::Thread(writer) => writer.poll_flush(cx),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        inner!(StdoutKind(stdout) in self => stdout.poll_shutdown(cx))
+        match &mut self.get_mut().0 {
+            #[cfg(target_os = "linux")]
+            StdoutKind::Pipe(pipe) => Pin::new(pipe).poll_shutdown(cx),
+            StdoutKind::Thread(writer) => writer.poll_close(cx),
+        }
     }
 }
 
