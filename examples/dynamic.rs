@@ -87,7 +87,7 @@ fn print(
 ) -> io::Result<()> {
     let len = path.len();
     if let Some(members) = value.as_object() {
-        for (key, member) in members.iter() {
+        for (key, member) in &members {
             path.push('/');
             path.push_str(&key.replace('~', "~0").replace('/', "~1"));
             if key == name {
