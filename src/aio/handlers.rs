@@ -136,7 +136,9 @@ where
             for at in slots {
                 // Its place may be gone.
                 if let Some(slot) = self.slots.get(at) {
-                    slot.state.is_queued.store(false, Ordering::Release);
+                    // A swap, not a store, which would let the poll miss what another thread did before it woke the
+                    // handler again.
+                    slot.state.is_queued.swap(false, Ordering::AcqRel);
                     self.poll_slot(at, report);
                 }
             }
