@@ -178,6 +178,7 @@ mod pipe;
 pub mod process;
 #[cfg(feature = "stdio")]
 pub mod stdio;
+mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;
 

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// A pipe that holds at most `capacity` bytes.
 pub(crate) fn pipe(capacity: usize) -> (PipeWriter, PipeReader) {
@@ -166,5 +168,51 @@ impl PipeReader {
 impl Drop for PipeReader {
     fn drop(&mut self) {
         self.fail(ErrorKind::BrokenPipe);
+    }
+}
+
+#[cfg(all(test, wireline_loom))]
+mod models {
+    use std::future::poll_fn;
+
+    use loom::future::block_on;
+
+    use super::*;
+    use crate::sync::{check, spawn};
+
+    #[test]
+    fn every_byte_arrives() {
+        check("a writer that waits for room, flushes and ends", 2, || {
+            let (mut writer, mut reader) = pipe(1);
+            let writing = spawn(move || {
+                for byte in [1, 2] {
+                    assert_eq!(block_on(poll_fn(|cx| writer.poll_write(cx, &[byte]))).unwrap(), 1);
+                }
+                block_on(poll_fn(|cx| writer.poll_flush(cx))).unwrap();
+            });
+            let (mut bytes, mut room) = (Vec::new(), [0; 4]);
+            loop {
+                match block_on(poll_fn(|cx| reader.poll_read(cx, &mut room))).unwrap() {
+                    0 => break,
+                    len => bytes.extend_from_slice(&room[..len]),
+                }
+            }
+            assert_eq!(bytes, [1, 2]);
+            writing.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_writer_notices_that_its_reader_is_gone() {
+        check("a reader that leaves", 2, || {
+            let (mut writer, reader) = pipe(1);
+            let reading = spawn(move || drop(reader));
+            let written = block_on(poll_fn(|cx| writer.poll_write(cx, &[1])));
+            match written {
+                Ok(_) => assert!(block_on(poll_fn(|cx| writer.poll_write(cx, &[2]))).is_err()),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::BrokenPipe),
+            }
+            reading.join().unwrap();
+        });
     }
 }

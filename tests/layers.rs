@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first. Each may import itself and those before it.
-const LAYERS: [&str; 6] = ["pipe", "message", "decode", "encode", "ledger", "connection"];
+const LAYERS: [&str; 7] = ["sync", "pipe", "message", "decode", "encode", "ledger", "connection"];
 /// The adapters may import every layer, but not each other.
 const ADAPTERS: [&str; 7] = ["io", "aio", "codec", "dom", "process", "stdio", "testing"];
 /// The exceptions: connections over a claimed stdout, and a stream for tests that works with `aio`.

@@ -5,14 +5,15 @@ use std::future::Future;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use serde::Serialize;
 
 use crate::connection::{Report, Ticket, handler};
 use crate::encode::RpcError;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// When no handler is left, the places of this many are kept.
 const KEPT: usize = 64;
@@ -200,5 +201,54 @@ impl<F> Drop for Handlers<F> {
             let future = mem::replace(&mut slot.future, Box::pin(None));
             let _ = catch_unwind(AssertUnwindSafe(|| drop(future)));
         }
+    }
+}
+
+#[cfg(all(test, wireline_loom))]
+mod models {
+    use std::future::poll_fn;
+
+    use loom::future::block_on;
+
+    use super::*;
+    use crate::connection::Incident;
+    use crate::sync::{check, spawn};
+
+    /// A handler that shares nothing but a flag with the thread that wakes it.
+    #[test]
+    fn a_wake_up_shows_what_came_before_it() {
+        check("a handler that is woken twice", 2, || {
+            let shared = Arc::new((AtomicBool::new(false), Mutex::new(None)));
+            let handler = poll_fn({
+                let shared = Arc::clone(&shared);
+                let mut is_first = true;
+                move |cx| {
+                    if mem::take(&mut is_first) {
+                        *shared.1.lock().unwrap() = Some(cx.waker().clone());
+                    }
+                    match shared.0.load(Ordering::Acquire) {
+                        true => Poll::Ready(Ok(())),
+                        false => Poll::Pending,
+                    }
+                }
+            });
+            let (mut handlers, mut report) = (Handlers::new(), |_: Incident<'_>| {});
+            handlers.add(handler, None, &mut report);
+            let waker = shared.1.lock().unwrap().take().unwrap();
+            let other = spawn(move || {
+                waker.wake_by_ref();
+                shared.0.store(true, Ordering::Release);
+                waker.wake();
+            });
+            block_on(poll_fn(|cx| {
+                handlers.register(cx);
+                handlers.poll(&mut report);
+                match handlers.len() {
+                    0 => Poll::Ready(()),
+                    _ => Poll::Pending,
+                }
+            }));
+            other.join().unwrap();
+        });
     }
 }

@@ -4,8 +4,7 @@
 //! flight finds every answer in the queue.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use bytes::BytesMut;
@@ -13,6 +12,8 @@ use bytes::BytesMut;
 use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::ledger::{InFlight, Number, Refusal, Settled};
 use crate::message::{Id, Rules};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 use super::Config;
 use super::batches::{Batches, Limits};

@@ -59,6 +59,8 @@ mod event;
 pub(crate) mod handler;
 mod incident;
 mod link;
+#[cfg(all(test, wireline_loom))]
+mod models;
 mod peer;
 mod queue;
 mod reply;
@@ -69,8 +71,7 @@ mod ticket;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -81,6 +82,8 @@ use crate::decode::{Decoder, Fault, Input, Ready};
 use crate::encode::RpcError;
 use crate::ledger::Outbound;
 use crate::message::{Frame, Id, Message, Notification, Response, Rules};
+use crate::sync::atomic::Ordering;
+use crate::sync::{Mutex, MutexGuard};
 
 pub use crate::ledger::{Refusal, Stray};
 pub use call::Call;

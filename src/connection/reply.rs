@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::message::{Id, Request, Response};
+use crate::sync::{Mutex, MutexGuard};
 
 use super::sending::Sending;
 use super::{Lost, Peer, SendError};

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
@@ -12,6 +11,7 @@ use serde::Serialize;
 use crate::encode::{EncodeError, Encoder, RpcError};
 use crate::ledger::Number;
 use crate::message::{Id, Response, Rules, code};
+use crate::sync::atomic::AtomicU64;
 
 use super::link::Link;
 
