@@ -1,4 +1,4 @@
-//! Answers to the entries of batches, which leave together as one array.
+//! Collects the answers to a batch, which are sent as one array.
 
 use std::mem;
 
@@ -12,7 +12,7 @@ use super::queue::Queue;
 pub(super) struct Batches {
     batches: Vec<Option<Batch>>,
     free: Vec<u32>,
-    /// How many bytes of answers wait in all of them.
+    /// How many bytes of answers are held back, in all batches together.
     held: usize,
 }
 
@@ -23,7 +23,7 @@ struct Batch {
     outstanding: usize,
 }
 
-/// The limits on an array, and on what may wait for one to be complete.
+/// Limits on an array, and on the bytes of answers held back until their batch is complete.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) line: usize,
@@ -58,7 +58,7 @@ impl Batches {
 
     /// Adds an answer, a line that fits an array. Nothing is added if it is empty.
     ///
-    /// If too much is waiting, or the array is full, what there is leaves as an array of its own.
+    /// If too many bytes are held back, or the array is full, the answers so far are sent as an array of their own.
     pub(super) fn add(&mut self, key: u32, line: &[u8], limits: Limits, queue: &mut Queue) {
         let Some(batch) = self.batch(key).filter(|_| !line.is_empty()) else { return };
         if batch.answers.entries() == limits.entries || batch.answers.len_with(line) > limits.line {
@@ -73,7 +73,7 @@ impl Batches {
         }
     }
 
-    /// One answer fewer is expected; after the last, the array leaves.
+    /// Expects one answer fewer. After the last, the array is queued.
     pub(super) fn complete_one(&mut self, key: u32, queue: &mut Queue) {
         let Some(batch) = self.batch(key) else { return };
         batch.outstanding -= 1;

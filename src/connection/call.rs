@@ -17,7 +17,7 @@ pub struct Call<'a> {
     /// The method, if it was spelled with escapes.
     decoded_method: Option<String>,
     peer: Peer<Caller>,
-    /// For handlers in threads, which can't be dropped.
+    /// Lets a handler in a thread ask whether it is cancelled; an asynchronous one is dropped instead.
     pub(crate) ticket: Option<Ticket>,
 }
 
@@ -91,7 +91,7 @@ impl Call<'static> {
     }
 }
 
-/// Shows only positions and lengths. The contents are the peer's.
+/// Shows only positions and lengths, none of the peer's bytes.
 impl fmt::Debug for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").field("message", &self.message).finish_non_exhaustive()

@@ -4,7 +4,7 @@ use crate::message::Rules;
 
 /// The dialect and the limits of a connection.
 ///
-/// [`Rules`] alone will do where a `Config` is wanted; the limits are then the defaults.
+/// Wherever a `Config` is expected, you can pass [`Rules`] alone to use the default limits.
 ///
 /// ```
 /// use wireline::Rules;
@@ -31,10 +31,10 @@ impl Config {
     /// The most requests of the peer that may be in flight. Further ones are refused with error -32000, "too many
     /// requests in flight".
     ///
-    /// Requests that wait for a handler, because [`serve`](crate::aio::Connection::serve) runs
-    /// [fewer at a time](crate::aio::Connection::concurrency) or all threads are busy, count as well.
+    /// This includes requests that wait for a handler because [`serve`](crate::aio::Connection::serve) runs [fewer at a
+    /// time](crate::aio::Connection::concurrency) or all threads are busy.
     ///
-    /// The entries of a batch count one by one, so a batch that is longer than this has its last entries refused.
+    /// Each request in a batch counts, so if a batch has more requests than this, the last ones are refused.
     #[must_use]
     pub fn in_flight(mut self, requests: usize) -> Self {
         self.in_flight = requests;
@@ -50,12 +50,12 @@ impl Config {
 
     /// How many bytes may wait to be written.
     ///
-    /// Above this, new requests and notifications wait. Answers are always queued, but if those alone exceed it,
-    /// nothing more is read from the peer. So memory is bounded by twice the backlog, one message of each sender, and
-    /// one answer for each request in flight.
+    /// Above this, new requests and notifications wait. Answers are always queued, but if answers alone exceed the
+    /// backlog, nothing more is read from the peer. So memory is bounded by twice the backlog, one message of each
+    /// sender, and one answer for each request in flight.
     ///
-    /// While a request to the peer is in flight, reading goes on until 64 times the backlog (and at least 1 MiB) is
-    /// kept: otherwise two peers, each waiting for the other to read, would wait forever.
+    /// While a request to the peer is in flight, reading continues until 64 times the backlog (and at least 1 MiB) is
+    /// buffered. Otherwise two peers, each waiting for the other to read, would wait forever.
     #[must_use]
     pub fn backlog(mut self, bytes: usize) -> Self {
         self.backlog = bytes;

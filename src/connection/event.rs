@@ -1,4 +1,4 @@
-//! What happens on a connection.
+//! The events of a connection.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::message::{Id, Notification, Request, Response};
 
 use super::ticket::Ticket;
 
-/// What the peer has sent, or what became of a request to it.
+/// Something the peer has sent, or the outcome of a request to it.
 ///
 /// Every line, and every entry of a batch, is exactly one event. Events may be added, so a `match` needs a wildcard
 /// arm: `_ => {}` is safe, because a request that isn't handled is answered when its ticket is dropped.
@@ -19,10 +19,10 @@ pub enum Event<'a, T> {
     Request(Request<'a>, Ticket),
     /// A notification.
     Notification(Notification<'a>),
-    /// The response to a request, and the value that was kept for it.
+    /// The response to a request, and the value kept for that request.
     Response(Response<'a>, T),
     /// The dialect's notification that cancels a request, the id of that request, and whether it was in flight. Its
-    /// ticket knows already.
+    /// ticket is already cancelled.
     Cancelled(Notification<'a>, Id<'static>, bool),
     /// No response will come to the request with this id.
     Lost(Id<'static>, T, Lost),

@@ -16,7 +16,7 @@ pub(crate) type Report = dyn FnMut(Incident<'_>) + Send;
 
 /// How many notifications may wait for a handler before reading pauses.
 ///
-/// More while handlers may wait for the peer, which may in turn wait until something is read.
+/// More are allowed while handlers may be waiting for the peer, because the peer may be waiting for this side to read.
 pub(crate) fn most_notifications(is_peer_waited_for: bool) -> usize {
     if is_peer_waited_for { 64 << 10 } else { 1 << 10 }
 }
@@ -39,14 +39,16 @@ pub(crate) fn catch<R>(
     }
 }
 
-/// Answers with a handler's outcome, and reports what goes wrong with that. `None` is a notification's ticket.
+/// Answers with a handler's outcome, and reports a panic or an answer that can't be encoded. A notification has no
+/// ticket.
 pub(crate) fn settle<T: Serialize>(
     ticket: Option<Ticket>,
     outcome: Result<T, RpcError>,
     report: &mut (impl FnMut(Incident<'_>) + ?Sized),
 ) {
     let id = ticket.as_ref().map(|ticket| ticket.id().clone());
-    // The result may panic when it is encoded: then the ticket answers. Or when it is dropped: then it is answered.
+    // If the result panics while it is encoded, dropping the ticket answers. If it panics while it is dropped, the
+    // answer is already queued.
     let replaced = catch(id.as_ref(), report, || match ticket {
         Some(ticket) => ticket.settle_or_replace(&outcome).err(),
         None => None,

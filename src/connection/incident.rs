@@ -1,4 +1,4 @@
-//! Problems that a server handles by itself, and reports.
+//! Problems that a server handles and reports.
 
 use std::fmt;
 #[cfg(not(feature = "tracing"))]
@@ -8,7 +8,7 @@ use crate::decode::Fault;
 use crate::encode::EncodeError;
 use crate::message::Id;
 
-/// A problem that a server has handled by itself, and reports.
+/// A problem that a server has handled and reports.
 ///
 /// Its text contains none of the peer's bytes, unless a handler's panic message does. Incidents may be added, so a
 /// `match` needs a wildcard arm.
@@ -43,7 +43,7 @@ impl Incident<'_> {
             Self::Fault(_) | Self::Replaced { .. } => {}
             Self::Panic { id, message } => tracing::error!(has_id = id.is_some(), message, "handler panicked"),
         }
-        // If stderr is gone, there is nowhere to write to.
+        // If stderr is closed, there is nowhere to report to.
         #[cfg(not(feature = "tracing"))]
         let _ = writeln!(io::stderr().lock(), "wireline: {self}");
     }

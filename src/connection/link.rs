@@ -1,7 +1,7 @@
-//! What a connection shares with its tickets and handles: the peer's requests in flight and the outgoing queue.
+//! State shared by a connection, its tickets and its handles: the peer's requests in flight and the outgoing queue.
 //!
-//! Both are under one lock, so that a request is settled and its answer queued in one step: whoever finds nothing in
-//! flight finds every answer in the queue.
+//! Both are under one lock, so a request is settled and its answer queued in one step: once nothing is in flight, every
+//! answer is in the queue.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -20,22 +20,22 @@ use super::batches::{Batches, Limits};
 use super::queue::Queue;
 use super::ticket::{Body, encode_answer};
 
-/// The least that may be queued before reading pauses although a response is awaited.
+/// The lowest ceiling: while a response is awaited, at least this many bytes may be buffered before reading pauses.
 const LEAST_CEILING: usize = 1 << 20;
 
-/// Few enough bytes are kept to go on reading.
+/// Reading may continue.
 const GO_ON: u8 = 0;
-/// The peer doesn't read its answers. Reading goes on only while a response is awaited: otherwise two peers, each with
-/// answers for the other, would wait forever.
+/// The peer doesn't read its answers. Reading continues only while a response is awaited; if it paused then too, two
+/// peers, each with answers for the other, would wait forever.
 const UNLESS_AWAITING: u8 = 1;
-/// So many bytes are kept that reading pauses in any case.
+/// So many bytes are buffered that reading pauses in any case.
 const PAUSE: u8 = 2;
 
-/// The memory that bodies of settled requests may keep for the next ones.
+/// The most memory that the spare bodies of settled requests may keep allocated.
 const SPARE_BYTES: usize = 128 << 10;
 
 pub(crate) struct Link {
-    /// For answers: with room for an error, whatever the limits.
+    /// The rules for answers, which leave room for an error whatever the limits.
     pub(super) rules: Rules,
     pub(super) backlog: usize,
     ceiling: usize,
@@ -44,11 +44,12 @@ pub(crate) struct Link {
     level: AtomicUsize,
     /// Whether to pause reading, readable without the lock: one of [`GO_ON`], [`UNLESS_AWAITING`] and [`PAUSE`].
     pause: AtomicU8,
-    /// Counts what may have stopped a request, so that a ticket needn't look it up each time it is asked.
+    /// Counts the events that may have stopped a request, so that a ticket looks up its own request only after one of
+    /// them.
     stops: AtomicU64,
-    /// Counts writes, to notice a peer that has stopped reading.
+    /// Counts writes, to detect a peer that has stopped reading.
     progress: AtomicU64,
-    /// The requests to the peer that are in flight.
+    /// How many requests to the peer are in flight.
     pub(super) calls: AtomicUsize,
     /// Whether the connection is gone, readable without the lock.
     is_broken: AtomicBool,
@@ -64,21 +65,21 @@ pub(super) struct State {
     #[allow(clippy::vec_box, reason = "they are moved to tickets and back")]
     spares: Vec<Box<Body>>,
     spare_bytes: usize,
-    /// Woken when there is something to write, or nothing will be any more.
+    /// Woken when there is something to write, or when there never will be again.
     writer: Option<Waker>,
     reader: Option<(Until, Waker)>,
 }
 
-/// What a reader waits for, apart from a broken connection.
+/// What a reader waits for. A broken connection ends the wait too, unless noted.
 #[derive(Clone, Copy)]
 pub(crate) enum Until {
-    /// Few enough bytes are queued to go on reading.
+    /// Few enough bytes are buffered to continue reading.
     Room,
     /// No request of the peer is in flight.
     Idle,
     /// The outgoing stream is closed.
     Closed,
-    /// No request to the peer is in flight. This is for a broken connection.
+    /// No request to the peer is in flight. Used after the connection has broken.
     Unawaited,
 }
 
@@ -96,8 +97,8 @@ impl Drop for Wakes {
     }
 }
 
-/// The state under its lock. When it is released, whatever the change made possible happens: lines whose turn it is are
-/// queued, and the writer, the reader and senders are woken.
+/// A guard of the locked state. Dropping it carries out what the change made possible: it queues lines whose turn it
+/// is, and wakes the writer, the reader and senders.
 pub(super) struct Locked<'l> {
     link: &'l Link,
     state: MutexGuard<'l, State>,
@@ -150,7 +151,7 @@ impl State {
         self.queue.has_lines() || self.queue.is_broken() || self.is_ended()
     }
 
-    /// Whether all is written that ever will be: the stream can be closed.
+    /// Whether everything that will ever be sent has been written, so that the stream can be closed.
     pub(super) fn is_ended(&self) -> bool {
         self.queue.is_ending() && self.is_quiet()
     }
@@ -163,7 +164,7 @@ impl State {
 
 impl Link {
     pub(super) fn new(config: &Config) -> Self {
-        // Null always fits, however short ids must be.
+        // A null id always fits, however low the limit on ids.
         let rules = config.rules.for_answers();
         let rules = rules.max_id_len(rules.limits.max_id_len.max("null".len()));
         Self {
@@ -202,7 +203,7 @@ impl Link {
         self.level.load(Ordering::Relaxed)
     }
 
-    /// Whether so much is queued that nothing more should be read.
+    /// Whether too much is buffered to read more.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         let pause = self.pause.load(Ordering::Relaxed);
@@ -214,8 +215,8 @@ impl Link {
         pause == PAUSE || self.calls.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether reading should pause. What senders have queued doesn't count below the ceiling: they wait when there is
-    /// no room, and if reading waited as well, two peers that send to each other would wait forever.
+    /// Whether reading should pause. Below the ceiling, only answers count: senders wait when there is no room, and if
+    /// reading paused as well, two peers that send to each other would wait forever.
     #[inline]
     fn pause_of(&self, queue: &Queue) -> u8 {
         match () {
@@ -243,7 +244,7 @@ impl Link {
     #[inline]
     pub(super) fn admit(&self, id: &Id<'_>, batch: Option<u32>) -> Result<Box<Body>, Refusal> {
         let id = &id.shareable();
-        // A bare lock: this makes nothing possible that anyone waits for.
+        // Locks without the guard: no waiter can be waiting for a request to be admitted.
         let mut locked = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *locked;
         let number = state.in_flight.admit(id, batch)?;
@@ -257,7 +258,7 @@ impl Link {
             }
             None => Box::default(),
         };
-        // Under the lock: what stops the request from now on has to be noticed.
+        // Must happen under the lock, so that no later stop of this request is missed.
         *body.seen.get_mut() = self.stops.load(Ordering::Relaxed);
         drop(locked);
         id.copy_to(&mut body.id);
@@ -265,7 +266,7 @@ impl Link {
         Ok(body)
     }
 
-    /// Settles a request with the answer in its body, or without one if that is empty.
+    /// Settles a request with the answer in its body, or without an answer if that line is empty.
     #[inline]
     pub(super) fn settle(&self, mut body: Box<Body>) {
         let mut locked = self.lock();
@@ -281,7 +282,7 @@ impl Link {
                 batches.complete_one(key, queue);
             }
         }
-        // Kept for the next request, unless that keeps too much memory.
+        // Keep the body for the next request, unless the spares already hold too much memory.
         body.line.clear();
         body.is_alone = false;
         if state.spare_bytes + body.line.capacity() <= SPARE_BYTES && state.spares.len() < 1024 {
@@ -290,7 +291,7 @@ impl Link {
         }
     }
 
-    /// Queues the answer to a line or an entry that has no ticket.
+    /// Queues the answer to a line, or to an entry of a batch, that has no ticket.
     pub(super) fn answer(&self, batch: Option<u32>, write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>) {
         let mut line = BytesMut::new();
         let is_alone = encode_answer(&mut line, self.rules, batch.is_some(), write);
@@ -300,7 +301,7 @@ impl Link {
         self.put_answer(batch, &mut line, is_alone.unwrap_or(true), batches, queue);
     }
 
-    /// All entries of a batch have been handed out.
+    /// Notes that all entries of a batch have been handed out.
     pub(super) fn seal_batch(&self, key: u32) {
         let mut locked = self.lock();
         let state = &mut *locked;
@@ -317,7 +318,7 @@ impl Link {
         is_found
     }
 
-    /// Whether work on a request can stop. Takes the lock only if a request was stopped since it was last asked.
+    /// Whether work on a request can stop. Takes the lock only if some request was stopped since the last call.
     #[inline]
     pub(super) fn is_stopped(&self, body: &Body) -> bool {
         let stops = self.stops.load(Ordering::Acquire);
@@ -352,7 +353,7 @@ impl Link {
         self.lock().in_flight.close();
     }
 
-    /// Answers all requests in flight with `error`, whoever holds their tickets, and refuses further ones.
+    /// Answers all requests in flight with `error`, even if their tickets still exist, and refuses further ones.
     pub(super) fn abort(&self, error: &RpcError) {
         let mut locked = self.lock();
         let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
@@ -361,7 +362,7 @@ impl Link {
         self.stops.fetch_add(1, Ordering::Release);
     }
 
-    /// Answers one request with `error`, whoever holds its ticket, unless it was answered before.
+    /// Answers one request with `error`, even if its ticket still exists, unless it was answered before.
     pub(crate) fn expire(&self, number: Number, error: &RpcError) {
         let mut locked = self.lock();
         let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
@@ -395,7 +396,7 @@ impl Link {
         }
     }
 
-    /// Queues an answer, or keeps it for the array of its batch.
+    /// Queues an answer, or adds it to the array of its batch.
     #[inline]
     fn put_answer(
         &self,
@@ -416,12 +417,12 @@ impl Link {
         self.lock().queue.end();
     }
 
-    /// The outgoing stream is closed.
+    /// Notes that the outgoing stream is closed.
     pub(crate) fn has_closed(&self) {
         self.lock().queue.close();
     }
 
-    /// The connection is gone: nothing is written any more, and work on requests can stop.
+    /// Marks the connection as gone: nothing more is written, and work on requests can stop.
     pub(crate) fn break_off(&self) {
         let mut locked = self.lock();
         let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
@@ -442,12 +443,12 @@ impl Link {
         self.lock().is_quiet()
     }
 
-    /// Swaps lines that are written for the next ones.
+    /// Swaps a buffer of written lines for the lines to write next.
     pub(crate) fn take(&self, written: &mut BytesMut) {
         self.lock().queue.take(written);
     }
 
-    /// Notes how many of the bytes that were taken aren't written yet.
+    /// Notes how many of the taken bytes aren't written yet.
     pub(crate) fn set_unwritten(&self, bytes: usize) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         self.lock().queue.set_unwritten(bytes);
@@ -462,17 +463,17 @@ impl Link {
         self.is_broken.load(Ordering::Acquire)
     }
 
-    /// Notes how many requests to the peer are in flight. Returns whether the reader has to [look again](Self::look_again).
+    /// Notes how many requests to the peer are in flight. Returns whether to [recheck](Self::look_again) the reader.
     #[inline]
     pub(super) fn set_calls(&self, before: usize, after: usize) -> bool {
         self.calls.store(after, Ordering::Relaxed);
         let is_first = before == 0 && after > 0;
         let is_last = before > 0 && after == 0;
-        // It may go on, since a response is awaited; or end, since none is.
+        // The first call lets a paused reader continue; after the last, the reader of a broken connection can end.
         is_first && self.pause.load(Ordering::Relaxed) != GO_ON || is_last && self.is_broken()
     }
 
-    /// Wakes the reader if it waits for something that has changed.
+    /// Wakes the reader if it waits for a condition that now holds.
     pub(super) fn look_again(&self) {
         drop(self.lock());
     }
@@ -483,14 +484,14 @@ impl Link {
         self.is_writer_waiting.load(Ordering::Relaxed)
     }
 
-    /// Ready when there is something to write, or nothing will be any more. Otherwise the waker is woken then.
+    /// Ready when there is something to write, or when there never will be again. Otherwise registers the waker.
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Writable> {
         let mut locked = self.lock();
         if locked.queue.has_lines() {
             return Poll::Ready(Writable::Lines);
         }
         if locked.is_ended() {
-            // What is queued from now on would never be written.
+            // Anything queued from now on would never be written.
             locked.queue.refuse();
         }
         if !locked.queue.is_written() {
@@ -504,7 +505,7 @@ impl Link {
         Poll::Pending
     }
 
-    /// Ready when `until` is reached, or the connection is broken. Otherwise the waker is woken then.
+    /// Ready when `until` is reached, or the connection is broken. Otherwise registers the waker.
     pub(crate) fn poll_until(&self, until: Until, cx: &mut Context<'_>) -> Poll<()> {
         let mut locked = self.lock();
         if self.is_reached(until, &locked) {
@@ -516,7 +517,7 @@ impl Link {
     }
 }
 
-/// What [`Link::poll_writable`] has found.
+/// The outcome of [`Link::poll_writable`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writable {
     Lines,

@@ -2,10 +2,9 @@
 //!
 //! [`Connection`] does everything that a program on either side of JSON-RPC needs, except reading and writing: it
 //! decodes, hands out a [`Ticket`] for each request, answers bad lines, refuses repeated ids, joins the answers to a
-//! batch, notices cancellations, finds the request that a response belongs to, and queues what is to be sent. It has no
-//! runtime, starts no thread and reads no clock. [`io::Connection`](crate::io::Connection) and
-//! [`aio::Connection`](crate::aio::Connection) drive one over a stream; this module is for programs with an event loop
-//! of their own, and for tests.
+//! batch, notices cancellations, matches responses to requests, and queues what it sends. It has no runtime, starts no
+//! thread and reads no clock. [`io::Connection`](crate::io::Connection) and [`aio::Connection`](crate::aio::Connection)
+//! drive one over a stream; this module is for programs with an event loop of their own, and for tests.
 //!
 //! ```
 //! use wireline::Rules;
@@ -37,18 +36,18 @@
 //! # An event loop
 //!
 //! 1. Take events with [`next_event`](Connection::next_event) until there are none.
-//! 2. Write [`pending`](Connection::pending) bytes, and say with [`advance`](Connection::advance) how many were written.
-//!    If that made room in the backlog, there may be more events to take before anything is read.
+//! 2. Write [`pending`](Connection::pending) bytes, and call [`advance`](Connection::advance) with the number of bytes
+//!    written. If that made room in the backlog, there may be more events to take before anything is read.
 //! 3. While [`wants_read`](Connection::wants_read), let [`read_with`](Connection::read_with) read, or
 //!    [`feed`](Connection::feed) it.
 //! 4. Stop when the connection [is done](Connection::is_done).
 //!
-//! Tickets and [`Peer`]s can be used by other threads and tasks. [`poll_wake`](Connection::poll_wake) has the loop woken
+//! Tickets and [`Peer`]s can be used by other threads and tasks. [`poll_wake`](Connection::poll_wake) wakes the loop
 //! when they have queued something.
 //!
 //! # What dropping means
 //!
-//! - A dropped [`Ticket`] answers with an internal error, or "Request cancelled" if it was cancelled.
+//! - A dropped [`Ticket`] answers with an internal error, or "Request cancelled" if the request was cancelled.
 //! - A dropped [`Reply`] cancels its call, and tells the peer.
 //! - A dropped [`Connection`] stops handlers (their tickets [are cancelled](Ticket::is_cancelled)) and fails callers.
 
@@ -101,16 +100,16 @@ pub use ticket::Ticket;
 
 /// A connection to a peer, without I/O.
 ///
-/// `T` is the value that is kept for each request to the peer, and comes back with its response. See the
+/// `T` is a value that the connection keeps for each request to the peer and returns with its response. See the
 /// [module](self) for an example.
 pub struct Connection<T> {
     input: Input,
-    /// A line that is known to be there, and hasn't been taken.
+    /// A line that was found but not taken yet.
     ready: Option<Ready>,
     batch: Option<Batch>,
-    /// The line of the last batch.
+    /// The line number of the last batch.
     batch_line: Option<u64>,
-    /// Requests to the peer that won't be answered, since the stream has ended.
+    /// Requests to the peer that won't be answered because the stream has ended.
     lost: VecDeque<(Id<'static>, T)>,
     /// The lines being written.
     lines: BytesMut,
@@ -124,7 +123,7 @@ struct Batch {
     key: u32,
 }
 
-/// What a connection shares with its [`Peer`]s.
+/// State that a connection shares with its [`Peer`]s.
 struct Shared<T> {
     rules: Rules,
     link: Arc<Link>,
@@ -166,14 +165,14 @@ impl<T> Connection<T> {
         Peer { shared: Arc::clone(&self.shared) }
     }
 
-    /// Copies in the next bytes from the peer, however they are split.
+    /// Copies the next bytes from the peer into the buffer. They can be split anywhere.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.input.decoder.feed(bytes);
     }
 
-    /// Takes a frame that didn't come through [`feed`](Self::feed), from a transport with its own message boundaries such
-    /// as WebSocket, and returns its event. If it is a batch, [`next_event`](Self::next_event) has those of its other
-    /// entries.
+    /// Takes a frame that didn't come through [`feed`](Self::feed), from a transport with its own message boundaries
+    /// such as WebSocket, and returns its event. If it is a batch, [`next_event`](Self::next_event) returns the events
+    /// of its other entries.
     ///
     /// Each line that is [pending](Self::pending) is then a message to send.
     ///
@@ -193,25 +192,25 @@ impl<T> Connection<T> {
         shared.frame(frame, batch, batch_line, |value, _| value)
     }
 
-    /// Has `read` read the next bytes from the peer, straight into the buffer. Returns false once the stream has ended,
-    /// that is, `read` has returned 0.
+    /// Calls `read` to read the next bytes from the peer, straight into the buffer. Returns false once the stream has
+    /// ended, that is, `read` has returned 0.
     ///
     /// # Errors
     ///
-    /// What `read` returned.
+    /// The error that `read` returned.
     pub fn read_with(&mut self, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<bool> {
         self.input.fill(read)?;
         Ok(!self.input.ended)
     }
 
-    /// Ends the incoming stream. A last line without a line feed becomes an event too, and requests to the peer that are
-    /// in flight are [lost](Event::Lost).
+    /// Ends the incoming stream. A last line without a line feed becomes an event too, and requests to the peer that
+    /// are in flight are [lost](Event::Lost).
     pub fn finish(&mut self) {
         self.input.ended = true;
         self.input.decoder.finish();
     }
 
-    /// Whether to read more: the stream hasn't ended, and the peer reads what is sent to it.
+    /// Whether to read more: the stream hasn't ended, and the peer keeps up with its answers.
     #[must_use]
     pub fn wants_read(&self) -> bool {
         !self.input.ended && !self.shared.link.is_full()
@@ -232,8 +231,8 @@ impl<T> Connection<T> {
         self.shared.calls().as_ref()?.next_deadline()
     }
 
-    /// A request to the peer whose deadline isn't after `now`, as an [`Event::Lost`]. The peer is told that it is
-    /// cancelled.
+    /// The next request to the peer whose deadline isn't after `now`, as an [`Event::Lost`]. Also tells the peer that
+    /// the request is cancelled.
     pub fn next_expired(&mut self, now: Instant) -> Option<Event<'static, T>> {
         let (id, value) = self.shared.with_calls(|calls| calls.take_expired(now))??;
         self.shared.tell_cancelled(&id);
@@ -248,7 +247,7 @@ impl<T> Connection<T> {
 
     /// The next bytes to write: whole lines, or the rest of lines that were written in part.
     ///
-    /// They stay pending until [`advance`](Self::advance) says that they are written.
+    /// They stay pending until [`advance`](Self::advance) marks them as written.
     pub fn pending(&mut self) -> &[u8] {
         if self.written == self.lines.len() {
             self.written = 0;
@@ -257,14 +256,14 @@ impl<T> Connection<T> {
         &self.lines[self.written..]
     }
 
-    /// Says that so many of the [pending](Self::pending) bytes are written.
+    /// Marks this many of the [pending](Self::pending) bytes as written.
     pub fn advance(&mut self, bytes: usize) {
         self.written = (self.written + bytes).min(self.lines.len());
         self.shared.link.set_unwritten(self.lines.len() - self.written);
     }
 
-    /// [`advance`](Self::advance) for callers that ask for more [pending](Self::pending) bytes right away, which notes the
-    /// same under the lock.
+    /// Like [`advance`](Self::advance), for callers that ask for more [pending](Self::pending) bytes right away. That
+    /// takes the lock anyway, so this doesn't if all bytes are written.
     pub(crate) fn advance_before_pending(&mut self, bytes: usize) {
         match self.written + bytes >= self.lines.len() {
             true => self.written = self.lines.len(),
@@ -273,7 +272,7 @@ impl<T> Connection<T> {
     }
 
     /// Ready when there are bytes to write, or when the last request in flight is settled and none will follow.
-    /// Otherwise the waker is woken then, whichever thread or task causes it.
+    /// Otherwise registers the waker, which any thread or task may wake.
     pub fn poll_wake(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.written < self.lines.len() {
             return Poll::Ready(());
@@ -289,7 +288,7 @@ impl<T> Connection<T> {
         self.shared.link.close();
     }
 
-    /// Answers all requests in flight with `error`, whoever holds their tickets, and refuses further ones.
+    /// Answers all requests in flight with `error`, even if their tickets still exist, and refuses further ones.
     pub fn abort(&self, error: &RpcError) {
         self.shared.link.abort(error);
     }
@@ -300,23 +299,23 @@ impl<T> Connection<T> {
         self.shared.link.in_flight()
     }
 
-    /// Whether the incoming stream has ended, all its events are taken, every request is answered, and every byte is
+    /// Whether the incoming stream has ended, all events have been taken, every request is answered, and every byte is
     /// written.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.is_drained() && self.shared.link.is_quiet()
     }
 
-    /// How many entries of a batch are still to come, if the event on this line was an entry of a batch.
+    /// How many entries of a batch are still to come, if the event from this line was an entry of a batch.
     ///
-    /// Only the last batch is known.
+    /// Works for the most recent batch only.
     #[must_use]
     pub fn entries_left(&self, line: u64) -> Option<usize> {
         let left = self.batch.as_ref().map_or(0, |batch| batch.entries.len());
         (self.batch_line == Some(line)).then_some(left)
     }
 
-    /// Whether the incoming stream has ended and all its events are taken.
+    /// Whether the incoming stream has ended and all its events have been taken.
     pub(crate) fn is_drained(&self) -> bool {
         self.input.ended
             && self.ready.is_none()
@@ -345,15 +344,15 @@ impl<T> Connection<T> {
         self.shared.link.calls.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether handlers may wait for the peer: for a response, or for room to send.
+    /// Whether handlers may be waiting for the peer, either for a response or for room to send.
     pub(crate) fn may_be_waited_for(&self) -> bool {
         self.awaits_responses() || self.shared.link.level() > self.shared.link.backlog
     }
 
     /// Ready when no request to the peer is in flight, after the connection has [broken](Link::break_off). Otherwise
-    /// the waker is woken then.
+    /// registers the waker.
     pub(crate) fn poll_unawaited(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // Registered before it looks: a request that ends in between wakes the waker.
+        // Registers the waker before checking, so that a request that ends in between wakes it.
         let polled = self.shared.link.poll_until(Until::Unawaited, cx);
         match self.shared.calls().as_ref().is_some_and(|calls| calls.in_flight() > 0) {
             true => polled,
@@ -361,12 +360,12 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether the last read was full, so that there is probably more.
+    /// Whether the last read filled the buffer, so that there is probably more to read.
     pub(crate) fn was_read_full(&self) -> bool {
         self.input.was_full
     }
 
-    /// The event for a message, or for a text that isn't one, that didn't come through the decoder.
+    /// The event for a message or a fault that didn't come through the decoder.
     pub(crate) fn event_of<'a>(&self, message: Result<Message<'a>, Fault>) -> Event<'a, T> {
         match message {
             Ok(message) => self.shared.message(message, None, |value, _| value),
@@ -381,7 +380,7 @@ impl<T> Connection<T> {
             return true;
         }
         if self.shared.link.is_full() {
-            // Those who wait for a response needn't wait for the peer to read.
+            // Callers whose request is lost needn't wait until the peer reads.
             return !self.lost.is_empty();
         }
         if self.batch.is_some() {
@@ -400,9 +399,9 @@ impl<T> Connection<T> {
         !self.lost.is_empty()
     }
 
-    /// Takes the event that [is ready](Self::is_ready), with what `settle` makes of a request's value.
+    /// Takes the event that [is ready](Self::is_ready). `settle` maps the value kept for a request.
     ///
-    /// The event is built where it is needed: it is large, and moving it right after it was written would stall.
+    /// The event is built in place: it is large, and moving it right after it was written would stall the CPU.
     #[inline(always)]
     pub(crate) fn take_event<U>(
         &mut self,
@@ -493,7 +492,7 @@ impl<T> Shared<T> {
         batch: Option<u32>,
         settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
     ) -> Event<'static, U> {
-        // It may be the response that a request waits for.
+        // The fault may be a response that a request waits for.
         if !fault.is_call()
             && let Some(id) = fault.id()
             && let Some(value) = self.with_calls(|calls| calls.withdraw(id)).flatten()
@@ -503,7 +502,7 @@ impl<T> Shared<T> {
             return Event::Lost(id, settle(value, Err(&lost)), lost);
         }
         if let Some(reply) = fault.reply() {
-            // Without the position of the fault if there is no room for it.
+            // Leaves out the position of the fault if there is no room for it.
             let brief = RpcError::new(reply.code(), reply.message());
             self.link.answer(batch, |encoder| {
                 encoder.error_reply(&reply).or_else(|_| encoder.error(reply.id().as_ref(), &brief))
@@ -512,7 +511,7 @@ impl<T> Shared<T> {
         Event::Fault(fault)
     }
 
-    /// The id of the request that a notification cancels, if it is the dialect's notification for that.
+    /// The id of the request that a notification cancels, if it is the dialect's cancellation.
     #[inline]
     fn cancelled(&self, notification: &Notification<'_>) -> Option<Id<'static>> {
         let cancellation = &self.rules.dialect.cancellation;
@@ -545,7 +544,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Stops those who work on requests, and fails those who wait for responses.
+/// Stops handlers, and fails callers.
 impl<T> Drop for Connection<T> {
     fn drop(&mut self) {
         self.shared.link.break_off();

@@ -17,14 +17,14 @@ use super::{SendError, Shared};
 
 /// A handle to the other side of a connection, for sending requests and notifications.
 ///
-/// Clones are cheap and can be sent to any thread or task. A handle doesn't keep its connection alive: once that is
-/// gone, everything fails with [`SendError::Closed`].
+/// Clones are cheap and can be sent to any thread or task. A handle doesn't keep its connection alive: once the
+/// connection is gone, sending fails with [`SendError::Closed`].
 pub struct Peer<T> {
     pub(super) shared: Arc<Shared<T>>,
 }
 
 impl<T> Peer<T> {
-    /// Sends a request, and keeps `value` until its response arrives or none will.
+    /// Sends a request, and keeps `value` until its response arrives or the request is lost.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl<T> Peer<T> {
     }
 
     /// Sends another peer's request under an id of this connection, as a proxy does, and keeps `value` until its
-    /// response arrives or none will. Only the id is replaced.
+    /// response arrives or the request is lost. Only the id is replaced.
     ///
     /// # Errors
     ///
@@ -48,11 +48,11 @@ impl<T> Peer<T> {
         self.send(value, |encoder, id| encoder.forward_with_id(request, id))
     }
 
-    /// Keeps `value` for a request that already has an id, until its response arrives or none will.
+    /// Keeps `value` for a request that already has an id, until its response arrives or the request is lost.
     ///
-    /// This is for adapters whose SDK numbers its requests, and refers to these numbers in other messages. Send the
-    /// request with [`send_line`](Self::send_line). Returns false if the connection has ended, too many requests are in
-    /// flight, or one with this id is.
+    /// This is for adapters whose SDK assigns ids itself and refers to them in other messages. Send the request with
+    /// [`send_line`](Self::send_line). Returns false if the connection has ended, too many requests are in flight, or a
+    /// request with this id already is.
     ///
     /// ```
     /// use wireline::connection::{Connection, Event};
@@ -79,7 +79,7 @@ impl<T> Peer<T> {
         self.shared.with_calls(|calls| calls.set_deadline(id, at)).unwrap_or_default()
     }
 
-    /// Gives up on a request: returns its value, and tells the peer with the dialect's notification.
+    /// Gives up on a request: returns its value, and sends the peer the dialect's cancellation.
     ///
     /// Returns `None` if the request isn't in flight. A response that was already on its way is then a
     /// [stray](super::Event::Stray).
@@ -94,7 +94,7 @@ impl<T> Peer<T> {
         self.shared.with_calls(|calls| calls.withdraw(id)).flatten()
     }
 
-    /// Sends a notification: at once, or as soon as there is room if too many bytes are waiting to be written.
+    /// Sends a notification, at once or, if too many bytes are waiting to be written, as soon as there is room.
     ///
     /// Await the result, or call [`wait`](Sending::wait), to send no faster than the peer reads. Dropping it takes back
     /// a notification that still waits.
@@ -104,15 +104,16 @@ impl<T> Peer<T> {
 
     /// Sends a message as it was received; otherwise like [`notify`](Self::notify).
     ///
-    /// This is for notifications. A request is better sent with [`forward_request`](Self::forward_request), which finds
-    /// its response, and a response with [`Ticket::relay`](super::Ticket::relay), which makes sure it is the only one.
+    /// This is for notifications. For a request, use [`forward_request`](Self::forward_request), which matches its
+    /// response; for a response, use [`Ticket::relay`](super::Ticket::relay), which makes sure that the request is
+    /// answered only once.
     pub fn forward(&self, message: &impl AnyMessage) -> Sending {
         self.sending(|encoder| encoder.forward(message))
     }
 
     /// Sends a line that is already encoded; otherwise like [`notify`](Self::notify).
     ///
-    /// If there are requests in it, [`track`](Self::track) them first.
+    /// If the line contains requests, [`track`](Self::track) them first.
     pub fn send_line(&self, line: Line) -> Sending {
         let line = line.into_bytes().try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         Sending::new(&self.shared.link, Ok(line))
@@ -145,15 +146,16 @@ impl<T> Peer<T> {
         self.shared.link.close();
     }
 
-    /// Answers all of the peer's requests in flight with `error`, whoever holds their tickets, and refuses further ones.
+    /// Answers all of the peer's requests in flight with `error`, even if their tickets still exist, and refuses
+    /// further ones.
     pub fn abort(&self, error: &RpcError) {
         self.shared.link.abort(error);
     }
 
     /// Ends the outgoing stream once all requests in flight are answered and everything is written.
     ///
-    /// No more requests or notifications can be sent. If the peer is a child process, this is how it learns that it
-    /// should exit: its stdin is closed.
+    /// No more requests or notifications can be sent. If the peer is a child process, this closes its stdin, which
+    /// tells it to exit.
     pub fn end(&self) {
         self.shared.link.end();
     }
@@ -174,13 +176,13 @@ impl<T> Peer<T> {
             Ok(()) => Ok(id),
             Err(error) => match self.withdraw(&id) {
                 Some(_) => Err(error),
-                // The connection has just ended, and the request is reported as lost.
+                // The connection has just ended, so the request is reported as lost instead.
                 None => Ok(id),
             },
         }
     }
 
-    /// Keeps `value` under a new id, and encodes the request that has it.
+    /// Keeps `value` under a new id, and encodes the request with that id.
     pub(super) fn issue(
         &self,
         value: T,
@@ -188,7 +190,7 @@ impl<T> Peer<T> {
     ) -> Result<(Id<'static>, BytesMut), SendError> {
         let issued = self.shared.with_calls(|calls| calls.issue(value)).ok_or(SendError::Closed)?;
         let id = issued.ok_or(SendError::Full)?;
-        // If a payload panics, the value doesn't stay.
+        // Removes the value again if encoding fails or panics.
         let guard = Withdraw { peer: self, id };
         let mut line = BytesMut::with_capacity(128);
         write(&mut Encoder::append_to(&mut line, self.shared.rules), &guard.id)?;
@@ -203,7 +205,7 @@ impl<T> Peer<T> {
 }
 
 impl<T> Shared<T> {
-    /// Changes the requests to the peer. `None` once the connection has ended.
+    /// Runs `change` on the requests to the peer. Returns `None` once the connection has ended.
     pub(super) fn with_calls<R>(&self, change: impl FnOnce(&mut Outbound<T>) -> R) -> Option<R> {
         let mut calls = self.calls();
         let open = calls.as_mut()?;
@@ -211,7 +213,7 @@ impl<T> Shared<T> {
         let changed = change(open);
         let after = open.in_flight();
         let has_news = self.link.set_calls(before, after);
-        // Whatever is woken must not find this locked.
+        // Release the lock first: a task that is woken may need it.
         drop(calls);
         if has_news {
             self.link.look_again();
@@ -219,7 +221,8 @@ impl<T> Shared<T> {
         Some(changed)
     }
 
-    /// Tells the peer that a request was cancelled. Never waits: there is at most one such message for each request.
+    /// Tells the peer that a request was cancelled. Ignores the backlog: there is at most one such message for each
+    /// request.
     pub(super) fn tell_cancelled(&self, id: &Id<'_>) {
         let cancellation = &self.rules.dialect.cancellation;
         let params = Cancel { member: &cancellation.id[1..], id };
@@ -234,7 +237,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Withdraws a request unless it is kept.
+/// Withdraws a request when dropped, unless `keep` was called.
 struct Withdraw<'p, T> {
     peer: &'p Peer<T>,
     id: Id<'static>,

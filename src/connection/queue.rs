@@ -1,7 +1,7 @@
 //! The queue of outgoing lines.
 //!
-//! Answers are always added. Requests and notifications wait in turn while more than the backlog is queued: the line
-//! itself waits here, so that its place doesn't depend on when its sender is polled.
+//! Answers are always added. Requests and notifications wait in FIFO order while more than the backlog is queued. The
+//! line itself waits here, so its place doesn't depend on when its sender is polled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -12,41 +12,41 @@ use bytes::BytesMut;
 use super::SendError;
 use super::link::Wakes;
 
-/// Larger buffers are freed when they are empty.
+/// Buffers larger than this are freed once they are written.
 const KEPT: usize = 128 << 10;
 
-/// A line at least this long is moved to an empty queue, not copied.
+/// A line of at least this length is moved into an empty queue instead of copied.
 const WORTH_MOVING: usize = 4 << 10;
 
-/// After this many lines that didn't have to wait, or the last for which there was room, a sender yields, so that others
-/// of its thread have a turn.
+/// A sender yields after this many lines in a row that didn't have to wait, or after the line that fills the backlog,
+/// so that other tasks of its thread can run.
 const STREAK: u32 = 32;
 
-/// While more bytes than this are queued, senders whose lines were queued in the same round all run before the next round.
-/// Below it, the writer could run out of lines while they do.
+/// While more bytes than this are queued, all senders whose lines were queued in one round run before the next round
+/// starts. With fewer bytes queued, the writer could run out of lines meanwhile.
 const ROUNDS: usize = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    /// Whole lines, which follow those that were taken for writing.
+    /// Whole lines, to be written after the taken ones.
     lines: BytesMut,
-    /// How many bytes were taken for writing and aren't written yet.
+    /// How many bytes have been taken for writing but aren't written yet.
     taken: usize,
-    /// How many bytes of `lines`, and of those that were taken, are answers.
+    /// How many bytes of `lines`, and of the taken bytes, belong to answers.
     answers: usize,
     taken_answers: usize,
-    /// Lines that wait for room, by turn, and how many bytes they have.
+    /// Lines that wait for room, by turn, and their total length in bytes.
     waiting: BTreeMap<u64, Waiting>,
     waiting_bytes: usize,
     next_turn: u64,
-    /// The turns of lines that were queued, and whose senders were woken and haven't run since.
+    /// The turns of queued lines whose senders were woken but haven't run yet.
     woken: BTreeSet<u64>,
     streak: u32,
     fate: Fate,
 }
 
 struct Waiting {
-    /// `None` if it can't be sent any more.
+    /// `None` if the line can no longer be sent.
     line: Option<BytesMut>,
     waker: Option<Waker>,
 }
@@ -55,19 +55,19 @@ struct Waiting {
 enum Fate {
     #[default]
     Open,
-    /// No more requests or notifications are accepted. Answers are, and what is queued will be written.
+    /// Only answers are accepted. Queued lines will still be written.
     Ending,
-    /// Everything was written, and nothing more is accepted. The stream is about to be closed.
+    /// Everything is written, and nothing more is accepted. The stream is about to be closed.
     Closing,
     /// The stream is closed.
     Closed,
-    /// The connection is gone, and nothing will be written any more.
+    /// The connection is gone, and nothing more will be written.
     Broken,
 }
 
-/// Where a line is that was offered.
+/// What became of a line that was offered.
 pub(super) enum Place {
-    /// Queued. `yields` if its sender should let others have a turn.
+    /// Queued. `yields` says whether its sender should yield.
     Queued { yields: bool },
     /// Waiting for its turn.
     Waiting(u64),
@@ -80,13 +80,13 @@ impl Queue {
         self.lines.len() + self.taken
     }
 
-    /// How many bytes of answers are queued or being written, at most.
+    /// An upper bound on the bytes of answers that are queued or being written.
     #[inline]
     pub(super) fn answers(&self) -> usize {
         self.answers + self.taken_answers
     }
 
-    /// How many bytes are kept: queued, being written, or waiting for room.
+    /// How many bytes are buffered: queued, being written, or waiting for room.
     #[inline]
     pub(super) fn kept(&self) -> usize {
         self.level() + self.waiting_bytes
@@ -115,13 +115,13 @@ impl Queue {
         self.fate == Fate::Broken
     }
 
-    /// Whether what is queued will be written.
+    /// Whether queued lines will be written.
     #[inline]
     pub(super) fn is_written(&self) -> bool {
         matches!(self.fate, Fate::Open | Fate::Ending)
     }
 
-    /// Adds an answer, whatever is queued. Leaves a buffer to use again.
+    /// Adds an answer, regardless of the backlog. `line` may be left with another buffer, for reuse.
     #[inline]
     pub(super) fn put(&mut self, line: &mut BytesMut) {
         if self.is_written() {
@@ -130,7 +130,7 @@ impl Queue {
         }
     }
 
-    /// Adds a line that isn't an answer, whatever is queued.
+    /// Adds a line, regardless of the backlog, without counting it as an answer.
     #[inline]
     pub(super) fn push(&mut self, line: &mut BytesMut) {
         if !self.is_written() {
@@ -143,7 +143,7 @@ impl Queue {
         }
     }
 
-    /// Adds a request or a notification, or has it wait for its turn.
+    /// Adds a request or a notification, or lets it wait for its turn.
     pub(super) fn offer(&mut self, mut line: BytesMut, backlog: usize) -> Result<Place, SendError> {
         match self.add(&mut line, backlog) {
             Ok(()) => {
@@ -165,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Adds a request or a notification, if there is room and no other waits for it.
+    /// Adds a request or a notification, if there is room and no other line is waiting.
     pub(super) fn add(&mut self, line: &mut BytesMut, backlog: usize) -> Result<(), SendError> {
         if self.fate != Fate::Open {
             return Err(SendError::Closed);
@@ -177,14 +177,14 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether requests and notifications can be queued. Not while a sender that was woken hasn't run: the first to run
-    /// would take all the room.
+    /// Whether requests and notifications can be queued. False while a woken sender hasn't run yet: otherwise the first
+    /// sender to run would take all the room.
     #[inline]
     fn has_room(&self, backlog: usize) -> bool {
         self.level() <= backlog && (self.woken.is_empty() || self.level() <= ROUNDS)
     }
 
-    /// Adds lines whose turn it is: a round, with one line of each sender that waits.
+    /// Queues one round of waiting lines, as far as there is room: one line of each waiting sender.
     #[inline]
     pub(super) fn add_waiting(&mut self, backlog: usize, wakes: &mut Wakes) {
         if self.waiting.is_empty() || !self.has_room(backlog) || !self.is_written() {
@@ -204,7 +204,7 @@ impl Queue {
         }
     }
 
-    /// Ready when the line with this turn is queued, or can't be. Otherwise `waker` is woken when that is known.
+    /// Ready when the line with this turn is queued or can no longer be sent. Otherwise registers `waker`.
     pub(super) fn poll_turn(&mut self, turn: u64, waker: &Waker, wakes: &mut Wakes) -> Poll<Result<(), SendError>> {
         match self.waiting.get_mut(&turn) {
             None => {
@@ -222,7 +222,7 @@ impl Queue {
         }
     }
 
-    /// Whether the line with this turn waits for it.
+    /// Whether the line with this turn is still waiting.
     pub(super) fn is_waiting(&self, turn: u64) -> bool {
         self.waiting.get(&turn).is_some_and(|waiting| waiting.line.is_some())
     }
@@ -238,7 +238,7 @@ impl Queue {
         is_withdrawn
     }
 
-    /// Swaps lines that are written for the next ones.
+    /// Swaps a buffer of written lines for the lines to write next.
     pub(super) fn take(&mut self, written: &mut BytesMut) {
         written.clear();
         if written.capacity() > KEPT {
@@ -249,7 +249,7 @@ impl Queue {
         self.taken_answers = mem::take(&mut self.answers);
     }
 
-    /// Notes how many of the bytes that were taken aren't written yet.
+    /// Notes how many of the taken bytes aren't written yet.
     pub(super) fn set_unwritten(&mut self, bytes: usize) {
         if self.is_written() {
             self.taken = bytes;
@@ -271,14 +271,14 @@ impl Queue {
         }
     }
 
-    /// The stream is closed.
+    /// Notes that the stream is closed.
     pub(super) fn close(&mut self) {
         if self.fate != Fate::Broken {
             self.fate = Fate::Closed;
         }
     }
 
-    /// Drops everything: nothing will be written any more.
+    /// Drops all lines: nothing more will be written.
     pub(super) fn break_off(&mut self, wakes: &mut Wakes) {
         self.fate = Fate::Broken;
         self.lines = BytesMut::new();

@@ -1,4 +1,4 @@
-//! Calls that wait for their response, in a task or a thread.
+//! Calls whose response a task or a thread waits for.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -20,7 +20,7 @@ use crate::sync::{Mutex, MutexGuard};
 use super::sending::Sending;
 use super::{Lost, Peer, SendError};
 
-/// The place where a [`Reply`] waits for its response: the value that the drivers keep for each request.
+/// The value that the drivers keep for each request. It delivers the response to a [`Reply`].
 pub struct Caller(Arc<Mutex<Slot>>);
 
 #[derive(Default)]
@@ -34,7 +34,7 @@ fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
 }
 
 impl Caller {
-    /// Passes on a response, or why there won't be one.
+    /// Delivers a response, or the reason why there won't be one.
     #[inline]
     pub(crate) fn deliver(self, outcome: Result<&Response<'_>, &Lost>) {
         self.fill(match outcome {
@@ -58,7 +58,7 @@ impl Caller {
     }
 }
 
-/// A caller that is dropped won't get a response: the connection is gone.
+/// If a caller is dropped before it delivered anything, the connection is gone.
 impl Drop for Caller {
     fn drop(&mut self) {
         if Arc::strong_count(&self.0) > 1 {
@@ -76,22 +76,22 @@ impl fmt::Debug for Caller {
 impl Peer<Caller> {
     /// Calls a method, and returns a future of its result.
     ///
-    /// The request is sent at once, or as soon as there is room if too many bytes are waiting to be written, so several
-    /// calls run at the same time without `join!`. Dropping the reply cancels the call: the peer is told with the
-    /// dialect's notification.
+    /// The request is sent at once or, if too many bytes are waiting to be written, as soon as there is room. So
+    /// several calls run at the same time without `join!`. Dropping the reply cancels the call and sends the peer the
+    /// dialect's cancellation.
     pub fn call<R: DeserializeOwned>(&self, method: &str, params: &(impl Serialize + ?Sized)) -> Reply<R> {
         self.start(|encoder, id| encoder.request(id, method, params))
     }
 
     /// Sends another peer's request under an id of this connection, as a proxy does. Only the id is replaced.
     ///
-    /// Await its [`response`](Reply::response), and pass that on with [`Ticket::relay`](super::Ticket::relay).
+    /// Await its [`response`](Reply::response), and pass it on with [`Ticket::relay`](super::Ticket::relay).
     pub fn relay(&self, request: &Request<'_>) -> Reply<()> {
         self.start(|encoder, id| encoder.forward_with_id(request, id))
     }
 
-    /// Sends another peer's request with another value at a JSON pointer, as a gateway does that renames tools;
-    /// otherwise like [`relay`](Self::relay). See [`Encoder::forward_with`].
+    /// Like [`relay`](Self::relay), but also replaces the value at a JSON pointer, as a gateway that renames tools
+    /// does. See [`Encoder::forward_with`].
     pub fn relay_with(&self, request: &Request<'_>, pointer: &str, value: &(impl Serialize + ?Sized)) -> Reply<()> {
         self.start(|encoder, id| encoder.forward_with(request, id, pointer, value))
     }
@@ -116,7 +116,7 @@ pub struct Reply<R> {
     /// `None` if the request wasn't sent, or its outcome was taken.
     id: Option<Id<'static>>,
     slot: Arc<Mutex<Slot>>,
-    /// Until the request is queued.
+    /// `None` once the request is queued.
     sending: Option<Sending>,
     result: PhantomData<fn() -> R>,
 }
@@ -130,13 +130,13 @@ impl<R> Reply<R> {
 
     /// Whether the request still waits for room, because too many bytes are waiting to be written.
     ///
-    /// A proxy that would rather refuse a request than keep it can drop the reply then: nothing was sent.
+    /// A proxy that would rather refuse a request than hold it can drop the reply in that case: nothing was sent.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.sending.as_ref().is_some_and(Sending::is_waiting)
     }
 
-    /// The whole response, for a proxy, which passes on results and errors alike.
+    /// The whole response. A proxy uses this to pass on results and errors alike.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl<R> Reply<R> {
         drop(before);
         if let Some(outcome) = outcome {
             self.id = None;
-            // If the connection has ended before there was room, it wasn't sent.
+            // If the connection ended while the request waited for room, it wasn't sent.
             let is_unsent = self.sending.take().is_some_and(|mut sending| sending.withdraw());
             return Poll::Ready(match is_unsent {
                 true => Err(CallError::Send(SendError::Closed)),
@@ -237,8 +237,8 @@ impl<R> fmt::Debug for Reply<R> {
 
 /// Why a call has no result.
 ///
-/// Reasons may be added, so a `match` needs a wildcard arm. The text contains none of the peer's bytes; those of an
-/// error that the peer sent are in the [`RpcError`].
+/// Reasons may be added, so a `match` needs a wildcard arm. The text contains none of the peer's bytes; if the peer
+/// sent an error, its message is in the [`RpcError`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CallError {
@@ -272,7 +272,7 @@ impl std::error::Error for CallError {
     }
 }
 
-/// For a handler that calls, so that `?` passes on the peer's error. Other failures become an internal error that says why.
+/// Lets a handler pass on the peer's error with `?`. Other failures become an internal error that says why.
 impl From<CallError> for RpcError {
     fn from(error: CallError) -> Self {
         match error {
@@ -282,7 +282,7 @@ impl From<CallError> for RpcError {
     }
 }
 
-/// With the kind of a [`SendError`], or [`Other`](io::ErrorKind::Other).
+/// The kind is that of the [`SendError`], or [`Other`](io::ErrorKind::Other).
 impl From<CallError> for io::Error {
     fn from(error: CallError) -> Self {
         match error {
@@ -300,7 +300,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future to its end on this thread.
+/// Runs a future to completion on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

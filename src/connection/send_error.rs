@@ -44,14 +44,14 @@ impl From<EncodeError> for SendError {
     }
 }
 
-/// For a handler that sends: an internal error that says why.
+/// Lets a handler use `?` when it sends: the answer is an internal error that says why.
 impl From<SendError> for RpcError {
     fn from(error: SendError) -> Self {
         Self::new(Self::INTERNAL_ERROR, error.to_string())
     }
 }
 
-/// With the kind [`InvalidInput`](io::ErrorKind::InvalidInput), [`WouldBlock`](io::ErrorKind::WouldBlock) or
+/// The kind is [`InvalidInput`](io::ErrorKind::InvalidInput), [`WouldBlock`](io::ErrorKind::WouldBlock) or
 /// [`BrokenPipe`](io::ErrorKind::BrokenPipe).
 impl From<SendError> for io::Error {
     fn from(error: SendError) -> Self {

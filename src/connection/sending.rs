@@ -1,4 +1,4 @@
-//! A message on its way into the queue.
+//! A message that is being sent.
 
 use std::fmt;
 use std::future::Future;
@@ -13,8 +13,8 @@ use super::link::Link;
 use super::queue::Place;
 use super::{SendError, block_on};
 
-/// How often a sender lets others have a turn. The first time, those that wait are queued; the second time, they run
-/// before this sender, so that another is the first to find room.
+/// How many times a sender yields. At the first yield, the waiting lines are queued; at the second, their senders run
+/// before this one, so that another sender is the first to find room.
 const YIELDS: u8 = 2;
 
 /// A message that is queued, or waits for room in the queue.
@@ -29,7 +29,7 @@ pub struct Sending {
 enum State {
     Failed(SendError),
     Waiting(u64),
-    /// Queued, but others should have a turn first, so many times.
+    /// Queued, but the sender should still yield this many times.
     Queued(u8),
 }
 
@@ -44,7 +44,7 @@ impl Sending {
         Self { link: Arc::clone(link), state }
     }
 
-    /// Blocks until the message is queued. Meanwhile, another thread has to write.
+    /// Blocks until the message is queued. Another thread has to write meanwhile.
     ///
     /// # Errors
     ///

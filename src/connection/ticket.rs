@@ -21,10 +21,11 @@ const USUAL_LEN: usize = 128;
 /// The duty to answer one request, exactly once.
 ///
 /// It can be sent to any thread or task. Answering consumes it, never waits and never fails: the answer is queued, and
-/// whoever drives the connection writes it. A ticket that is dropped, for example because a handler panics, answers
-/// with an internal error.
+/// the connection's driver writes it. A ticket that is dropped, for example because a handler panics, answers with an
+/// internal error.
 ///
-/// The answer to an entry of a batch is kept until all its requests are answered, and leaves in one array with them.
+/// The answer to an entry of a batch is held back until all requests of the batch are answered, and then sent with the
+/// other answers in one array.
 #[must_use = "a ticket that is dropped answers with an internal error"]
 pub struct Ticket {
     link: Arc<Link>,
@@ -32,8 +33,8 @@ pub struct Ticket {
     body: Option<Box<Body>>,
 }
 
-/// A request's id, the line that answers it, and its number in the ledger. Bodies are reused for other requests, and
-/// boxed, because tickets are moved a lot.
+/// A request's id, the line that answers it, and its number in the ledger. Bodies are reused for later requests, and
+/// boxed because tickets are moved a lot.
 pub(super) struct Body {
     pub(super) id: Id<'static>,
     pub(super) line: BytesMut,
@@ -41,7 +42,7 @@ pub(super) struct Body {
     pub(super) in_batch: bool,
     /// Whether the line doesn't fit the array of its batch.
     pub(super) is_alone: bool,
-    /// The number of [stops](Link) when the request was last known to be wanted.
+    /// The value of [`Link::stops`] when the request was last known to be neither cancelled nor settled.
     pub(super) seen: AtomicU64,
 }
 
@@ -65,7 +66,7 @@ impl Ticket {
         self.body.as_ref().map_or(&NULL, |body| &body.id)
     }
 
-    /// The request's number, for answering it in place of this ticket.
+    /// The request's number, for answering it without this ticket.
     pub(crate) fn number(&self) -> Option<Number> {
         self.body.as_ref().map(|body| body.number)
     }
@@ -73,14 +74,15 @@ impl Ticket {
     /// Whether work on the request can stop: its caller has cancelled it, it was answered by
     /// [`abort`](super::Connection::abort) or at its deadline, or the connection is gone.
     ///
-    /// This is cheap enough for a loop: it takes a lock only if a request was cancelled since the last time.
+    /// This is cheap enough for a loop: it takes a lock only if a request was cancelled since the last call.
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.body.as_ref().is_none_or(|body| self.link.is_stopped(body))
     }
 
-    /// Ready once work on the request [can stop](Self::is_cancelled). If several tasks poll, the last one is woken.
+    /// Ready once work on the request [can stop](Self::is_cancelled). If several tasks poll, only the last one is
+    /// woken.
     pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.body.as_ref().map_or(Poll::Ready(()), |body| self.link.poll_stopped(body, cx))
     }
@@ -92,14 +94,14 @@ impl Ticket {
 
     /// Answers with a result.
     ///
-    /// If it can't be encoded, the answer is an internal error; to do something else then, use
+    /// If the result can't be encoded, the answer is an internal error. To handle that case yourself, use
     /// [`try_respond`](Self::try_respond).
     #[inline]
     pub fn respond(self, result: &(impl Serialize + ?Sized)) {
         let _ = self.answer(|encoder, id| encoder.response(id, result));
     }
 
-    /// Answers with a result, or returns the ticket if that can't be encoded.
+    /// Answers with a result, or returns the ticket if the result can't be encoded.
     ///
     /// ```
     /// use wireline::connection::{Connection, Event};
@@ -139,7 +141,8 @@ impl Ticket {
         let _ = self.settle_or_replace(&outcome);
     }
 
-    /// [`settle`](Self::settle), which returns why the answer is an internal error instead.
+    /// Like [`settle`](Self::settle), but returns an error if the outcome can't be encoded, in which case the answer is
+    /// an internal error.
     #[inline]
     pub(crate) fn settle_or_replace<T: Serialize>(self, outcome: &Result<T, RpcError>) -> Result<(), EncodeError> {
         match outcome {
@@ -153,13 +156,13 @@ impl Ticket {
         let _ = self.answer(|encoder, id| encoder.forward_with_id(response, id));
     }
 
-    /// Answers, with an internal error if encoding fails; then it returns why.
+    /// Answers. If encoding fails, answers with an internal error and returns the reason.
     #[inline]
     fn answer(
         mut self,
         write: impl Fn(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
-        // If a payload panics, the ticket is still here, and answers when it is dropped.
+        // If serializing panics, the ticket answers when it is dropped.
         let encoded = self.encode(write);
         if encoded.is_err() {
             let _ = self.encode(|encoder, id| encoder.error(id, &RpcError::internal()));
@@ -175,7 +178,7 @@ impl Ticket {
     ) -> Result<(), EncodeError> {
         let Some(body) = self.body.as_deref_mut() else { return Ok(()) };
         let rules = self.link.rules;
-        // Left empty if nobody wants the answer.
+        // Stays empty if the dialect doesn't answer cancelled requests.
         body.line.clear();
         if !rules.dialect.answers_cancelled && self.link.is_stopped(body) {
             return Ok(());
@@ -220,8 +223,8 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// Encodes an answer. Returns whether it has to be a line of its own: it isn't for a batch, or is too long or too deep
-/// for an array.
+/// Encodes an answer. Returns whether it has to be a line of its own, because it isn't part of a batch or is too long
+/// or too deep for an array.
 #[inline]
 pub(super) fn encode_answer(
     line: &mut BytesMut,
