@@ -11,13 +11,14 @@ use crate::pipe::{PipeReader, PipeWriter, pipe};
 
 use super::traits::{Source, Target};
 
-/// How many bytes may be between the thread and the connection.
+/// How many bytes may be buffered between the thread and the connection.
 const CAPACITY: usize = 64 << 10;
 
 /// A blocking reader, such as stdin, that a thread reads.
 ///
-/// The thread reads ahead by up to 64 KiB. It can't be interrupted: if this is dropped while it waits for the reader, it
-/// is left behind, and ends with the next byte or with the process. It doesn't keep the process or a runtime from ending.
+/// The thread reads ahead by up to 64 KiB. A blocked read can't be interrupted: if this is dropped meanwhile, the
+/// thread stays until the next byte arrives or the process exits. It doesn't keep the process or a runtime from
+/// exiting.
 pub struct BlockingReader {
     pipe: PipeReader,
 }
@@ -69,8 +70,8 @@ impl fmt::Debug for BlockingReader {
 
 /// A blocking writer, such as a claimed stdout, that a thread writes to.
 ///
-/// Flushing and closing wait until the thread has written everything. If this is dropped before, the thread still writes
-/// what it was given, unless the process ends first.
+/// Flushing and closing wait until the thread has written everything. If this is dropped earlier, the thread still
+/// writes the remaining bytes, unless the process exits first.
 pub struct BlockingWriter {
     /// `None` once it is closed.
     pipe: Option<PipeWriter>,
@@ -96,7 +97,7 @@ fn write(mut pipe: PipeReader, mut writer: impl Write) {
         if bytes.is_empty() {
             return drop(writer);
         }
-        // They stay in the pipe until they are written, which is what flushing waits for.
+        // The bytes stay in the pipe until they are written, because flushing waits until the pipe is empty.
         if let Err(error) = writer.write_all(&bytes).and_then(|()| writer.flush()) {
             return pipe.fail(error.kind());
         }

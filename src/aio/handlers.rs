@@ -1,4 +1,4 @@
-//! Handlers that run at the same time, in one task.
+//! Runs handlers concurrently, in one task.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,12 +15,12 @@ use crate::encode::RpcError;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// When no handler is left, the places of this many are kept.
+/// If there are more slots than this, they are freed when no handler is left.
 const KEPT: usize = 64;
 
-/// The futures of handlers, and the tickets that their outcomes answer.
+/// The futures of running handlers, each with the ticket of its request.
 ///
-/// A future that panics is dropped, and so is one whose request is cancelled; either way, the ticket answers.
+/// A future is dropped if it panics or if its request is cancelled. Either way, dropping its ticket answers.
 pub(super) struct Handlers<F> {
     slots: Vec<Slot<F>>,
     free: Vec<usize>,
@@ -28,7 +28,7 @@ pub(super) struct Handlers<F> {
 }
 
 struct Slot<F> {
-    /// The box is used again for the next future.
+    /// The box is reused for the next future.
     future: Pin<Box<Option<F>>>,
     /// `None` for a notification, or if the slot is free.
     ticket: Option<Ticket>,
@@ -36,7 +36,7 @@ struct Slot<F> {
     state: Arc<SlotWaker>,
 }
 
-/// The slots to poll.
+/// The slots that were woken and have to be polled.
 #[derive(Default)]
 struct Woken {
     /// Whether `queue` isn't empty, readable without the lock.
@@ -53,7 +53,7 @@ struct Queue {
 
 struct SlotWaker {
     at: usize,
-    /// Whether it is in the queue, where it must be once at most.
+    /// Whether the slot is in the queue. It must not be queued twice.
     is_queued: AtomicBool,
     woken: Arc<Woken>,
 }
@@ -99,7 +99,7 @@ where
         self.slots.len() - self.free.len()
     }
 
-    /// Has the task woken when a handler can go on.
+    /// Registers the task, which is woken when a handler is.
     pub(super) fn register(&self, cx: &mut Context<'_>) {
         let mut queue = self.woken.queue();
         if queue.task.as_ref().is_none_or(|task| !task.will_wake(cx.waker())) {
@@ -128,14 +128,14 @@ where
     #[inline]
     pub(super) fn poll(&mut self, report: &mut Report) {
         if self.woken.any.load(Ordering::Acquire) {
-            // Each is polled once: one that wakes itself has had the task woken, which polls it again.
+            // Each slot is polled once. A handler that wakes itself also wakes the task, which polls it again.
             let slots = {
                 let mut queue = self.woken.queue();
                 self.woken.any.store(false, Ordering::Release);
                 mem::take(&mut queue.slots)
             };
             for at in slots {
-                // Its place may be gone.
+                // The slots may have been freed.
                 if let Some(slot) = self.slots.get(at) {
                     // A swap, not a store, which would let the poll miss what another thread did before it woke the
                     // handler again.
@@ -148,7 +148,7 @@ where
 
     fn poll_slot(&mut self, at: usize, report: &mut Report) {
         let slot = &mut self.slots[at];
-        // It may have been woken before it was removed.
+        // The handler may have been removed after it was woken.
         let Some(future) = slot.future.as_mut().as_pin_mut() else { return };
         let cx = &mut Context::from_waker(&slot.waker);
         let id = slot.ticket.as_ref().map(Ticket::id);
@@ -177,13 +177,13 @@ where
         }
     }
 
-    /// Drops a future, and its ticket, which then answers.
+    /// Drops a future and then its ticket, which answers if it still has to.
     fn remove(&mut self, at: usize, report: &mut Report) {
         self.free.push(at);
         let slot = &mut self.slots[at];
         let ticket = slot.ticket.take();
         if handler::catch(None, report, || slot.future.as_mut().set(None)).is_none() {
-            // Its destructor panicked. Whatever is left of it stays where it is.
+            // Its destructor panicked. Leak what is left of the future.
             mem::forget(mem::replace(&mut slot.future, Box::pin(None)));
         }
         drop(ticket);
@@ -194,7 +194,7 @@ where
     }
 }
 
-/// Futures are dropped one by one, so that a destructor that panics doesn't keep the others.
+/// Drops futures one by one, so that the others are dropped even if a destructor panics.
 impl<F> Drop for Handlers<F> {
     fn drop(&mut self) {
         for slot in &mut self.slots {

@@ -1,9 +1,10 @@
 //! Connections over asynchronous streams, on any runtime.
 //!
-//! [`Connection`] reads, writes and runs handlers in one task. It knows no runtime: [`Tokio`] and [`Futures`] wrap what
-//! implements tokio's traits or those of futures-io, and any other stream can implement [`Source`] and [`Target`].
+//! [`Connection`] reads, writes and runs handlers in one task. It doesn't depend on a runtime: [`Tokio`] and
+//! [`Futures`] wrap streams that implement tokio's traits or those of futures-io, and any other stream can implement
+//! [`Source`] and [`Target`].
 //!
-//! A server whose handlers run at the same time:
+//! A server with concurrent handlers:
 //!
 //! ```
 //! # #[cfg(feature = "tokio")]
@@ -39,7 +40,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! A client, a server with a task for each request, and one that calls its client back are on [`Connection`].
+//! See [`Connection`] for a client and for a server with a task for each request.
 
 mod blocking;
 mod connection;

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use super::traits::Source;
 
-/// A source that also ends when a future is ready and there is nothing left to read.
+/// A source that also ends once a future is ready and there is nothing left to read.
 ///
-/// The stdout of a server that has exited may stay open, because a process that the server has started holds it, too.
-/// Without an early end, calls would then wait forever:
+/// After a server has exited, its stdout may stay open because a process that it started has inherited it. Without an
+/// early end, calls would then wait forever:
 ///
 /// ```
 /// # #[cfg(all(unix, feature = "process", feature = "tokio"))]

@@ -1,4 +1,4 @@
-//! What is read from and written to, whoever's traits it implements.
+//! Streams to read from and write to, with adapters for tokio's traits and those of futures-io.
 
 use std::io;
 #[cfg(any(feature = "futures-io", feature = "tokio"))]
@@ -24,8 +24,8 @@ use std::task::{Context, Poll};
 /// }
 /// ```
 pub trait Source {
-    /// Reads into `room`, which isn't empty, and returns how many bytes it has read: none at the end of the stream. If
-    /// there are none yet, the task is woken when it is worth trying again.
+    /// Reads into `room`, which isn't empty, and returns the number of bytes read, or 0 at the end of the stream. If no
+    /// bytes are available yet, registers the task to be woken when some may be.
     ///
     /// # Errors
     ///
@@ -35,21 +35,21 @@ pub trait Source {
 
 /// Something to write to.
 pub trait Target {
-    /// Writes a part of `bytes`, and returns how many. If there is no room, the task is woken when there is.
+    /// Writes some of `bytes`, and returns how many. If there is no room, registers the task to be woken when there is.
     ///
     /// # Errors
     ///
     /// The stream failed.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Passes on what has been written.
+    /// Flushes buffered bytes.
     ///
     /// # Errors
     ///
     /// The stream failed.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Ends the stream, after passing on what has been written.
+    /// Flushes buffered bytes and closes the stream.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ pub trait Target {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 }
 
-/// A stream with tokio's traits: a half of a socket, or the stdin or stdout of a `tokio::process::Child`.
+/// Wraps a stream with tokio's traits, such as half of a socket, or the stdin or stdout of a `tokio::process::Child`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -99,7 +99,7 @@ impl<T: tokio::io::AsyncWrite + Unpin> Target for Tokio<T> {
     }
 }
 
-/// A stream with the traits of futures-io, as smol and async-std have them.
+/// Wraps a stream with the traits of futures-io, which smol and async-std use.
 #[cfg(feature = "futures-io")]
 #[derive(Clone, Copy, Debug)]
 pub struct Futures<T>(pub T);

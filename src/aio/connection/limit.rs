@@ -1,10 +1,10 @@
-//! How long something may take.
+//! A time limit.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// How long something may take, by a timer that the program provides.
+/// A time limit, measured by a timer that the program provides.
 pub(super) struct Limit {
     start: Box<dyn FnMut() -> Timer + Send>,
     timer: Option<Timer>,
@@ -18,7 +18,7 @@ impl Limit {
         Some(Self { start: Box::new(move || Box::pin(timer())), timer: None, is_over: false })
     }
 
-    /// Ready when the time is over, which starts now if it isn't running.
+    /// Ready when the time is over. Starts the timer if it isn't running.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_over {
             ready!(self.timer.get_or_insert_with(&mut self.start).as_mut().poll(cx));
@@ -27,7 +27,7 @@ impl Limit {
         Poll::Ready(())
     }
 
-    /// Ends the time that is running. It starts anew when it is polled again.
+    /// Stops the timer. The next poll starts a new one.
     pub(super) fn reset(&mut self) {
         self.timer = None;
     }

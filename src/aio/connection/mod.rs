@@ -21,16 +21,16 @@ use super::traits::{Source, Target};
 use limit::Limit;
 use next::Next;
 
-/// How much is collected before it is written, while there are events to take.
+/// While there are events to take, outgoing bytes are written once this many are queued.
 const WRITE: usize = 64 << 10;
 
-/// How many events are handed out before other tasks have a turn.
+/// How many events are handed out before the task yields.
 const TURN: u32 = 64;
 
 /// A connection over an asynchronous stream, on any runtime.
 ///
-/// It reads, writes and hands out events in one task: the one that calls [`next`](Self::next), [`serve`](Self::serve) or
-/// [`run`](Self::run). Nothing happens on the stream unless one of them is polled. Nothing is spawned.
+/// It reads, writes and hands out events in the task that calls [`next`](Self::next), [`serve`](Self::serve) or
+/// [`run`](Self::run). Unless one of these is polled, nothing is read or written. No tasks are spawned.
 ///
 /// A client runs it in a task of its own and makes calls through the [`Peer`]:
 ///
@@ -90,28 +90,28 @@ const TURN: u32 = 64;
 /// # fn main() {}
 /// ```
 ///
-/// `T` is the value that is kept for each request to the peer. Usually that is a [`Caller`], which passes the response on
-/// to the [`Reply`](connection::Reply) that waits for it. With [`keeping`](Self::keeping), it can be any value, which
-/// comes back with the response.
+/// `T` is a value that the connection keeps for each request to the peer. It is usually a [`Caller`], which delivers
+/// the response to the [`Reply`](connection::Reply) waiting for it. With [`keeping`](Self::keeping), it can be any
+/// value, which is returned with the response.
 pub struct Connection<R, W, T = Caller> {
     core: connection::Connection<T>,
     source: R,
-    /// Until the outgoing stream is closed. A pipe is closed only by dropping it.
+    /// `None` once the outgoing stream is closed. Closing a pipe takes dropping it.
     target: Option<W>,
     /// The task that is woken when there is something to write.
     writer: Option<Waker>,
     /// Whether bytes were written since the last flush.
     is_dirty: bool,
-    /// Whether a call of `target` hasn't returned: it has panicked.
+    /// Set during each write to `target`. If it is still set later, that write has panicked.
     is_writing: bool,
-    /// Why nothing can be written any more. It is reported once no response is awaited.
+    /// Why writing failed. Reported once no response is awaited.
     write_error: Option<io::Error>,
-    /// How many events may be handed out before other tasks have a turn.
+    /// How many events may still be handed out before the task yields.
     turn: u32,
     has_yielded: bool,
-    /// Runs while there is something to write and nothing gets written.
+    /// Runs while there is something to write and the peer doesn't read.
     stall: Option<Limit>,
-    /// Runs while responses are awaited although nothing can be written any more.
+    /// Runs while responses are still awaited after writing has failed.
     last_words: Option<Limit>,
     concurrency: usize,
     report: Box<Report>,
@@ -129,8 +129,7 @@ impl<R: Source, W: Target> Connection<R, W> {
 
     /// The next event, or `None` when the stream has ended, every request is answered, and everything is written.
     ///
-    /// Responses have already been passed on to those who called. Cancel-safe: no event is lost if the future is
-    /// dropped.
+    /// Responses have already been delivered to their callers. Cancel-safe: no event is lost if the future is dropped.
     ///
     /// ```no_run
     /// # #[cfg(feature = "tokio")]
@@ -153,15 +152,15 @@ impl<R: Source, W: Target> Connection<R, W> {
     ///
     /// # Errors
     ///
-    /// The stream failed. Requests in flight can't be answered any more, and their tickets are cancelled.
+    /// The stream failed. Requests in flight can no longer be answered, and their tickets are cancelled.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "an iterator can't lend its items")]
     pub fn next(&mut self) -> impl Future<Output = io::Result<Option<Event<'_, ()>>>> {
         self.next_with(Caller::deliver)
     }
 
-    /// Passes on responses until the stream ends, for a client that serves nothing. Requests are answered with "Method
-    /// not found", and notifications are dropped; to handle them, use [`serve`](Self::serve).
+    /// Delivers responses until the stream ends, for a client that handles no requests. Requests are answered with
+    /// "Method not found", and notifications are dropped; to handle them, use [`serve`](Self::serve).
     ///
     /// # Errors
     ///
@@ -181,7 +180,8 @@ impl<R: Source, W: Target> Connection<R, W> {
 
 #[cfg(feature = "stdio")]
 impl Connection<BlockingReader, BlockingWriter> {
-    /// A connection over stdin and stdout, which it [claims](crate::stdio::claim): nothing else can print there.
+    /// A connection over stdin and stdout. It [claims](crate::stdio::claim) stdout, so that nothing else can print
+    /// there.
     ///
     /// ```no_run
     /// # async fn example() -> std::io::Result<()> {
@@ -194,7 +194,7 @@ impl Connection<BlockingReader, BlockingWriter> {
     /// # }
     /// ```
     ///
-    /// Threads read and write, so this works on any runtime, and doesn't keep one from ending.
+    /// Threads read and write, so this works on any runtime and doesn't keep it from shutting down.
     ///
     /// # Errors
     ///
@@ -228,9 +228,10 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         (connection.peer(), connection)
     }
 
-    /// Ends the connection if there is something to write, and the peer reads nothing for as long as `timer` takes.
+    /// Ends the connection if there is something to write, but the peer reads nothing until a future returned by
+    /// `timer` is ready.
     ///
-    /// By default, it waits forever.
+    /// By default, the connection waits forever.
     ///
     /// ```
     /// # #[cfg(feature = "tokio")]
@@ -250,10 +251,11 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self
     }
 
-    /// Limits how long responses are awaited once the peer takes no more input: as long as `timer` takes.
+    /// Limits how long to wait for responses after the peer has stopped accepting input: until the future that `timer`
+    /// returns is ready.
     ///
-    /// A server that has exited, or closed its stdin, may have answered before that. By default, the connection reads
-    /// until its stream ends; if that never happens, its callers wait forever.
+    /// A server that has exited, or closed its stdin, may have sent answers before. By default, the connection reads
+    /// until the stream ends; if it never ends, callers wait forever.
     #[must_use]
     pub fn last_words<F>(mut self, timer: impl FnMut() -> F + Send + 'static) -> Self
     where
@@ -263,8 +265,8 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self
     }
 
-    /// How many handlers [`serve`](Self::serve) runs at a time; further requests wait, and can still be cancelled. By
-    /// default, as many run as may be [in flight](Config::in_flight).
+    /// How many handlers [`serve`](Self::serve) runs at a time. Further requests wait, and can still be cancelled. By
+    /// default, all requests [in flight](Config::in_flight) run at once.
     #[must_use]
     pub fn concurrency(mut self, handlers: usize) -> Self {
         self.concurrency = handlers.max(1);
@@ -278,8 +280,8 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self
     }
 
-    /// Changes the dialect and the limits, for builders. Call it before anything else: handles that were given out
-    /// before belong to the connection as it was.
+    /// Changes the dialect and the limits, for builders. Call it first: any [`Peer`] created earlier belongs to the
+    /// discarded connection.
     pub fn set_config(&mut self, config: impl Into<Config>) {
         self.core = connection::Connection::new(config);
     }
@@ -290,7 +292,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         self.core.peer()
     }
 
-    /// The next event, with the value that was kept for a request; otherwise like [`next`](Connection::next).
+    /// Like [`next`](Connection::next), but returns responses with the value kept for their request.
     ///
     /// # Errors
     ///
@@ -301,7 +303,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
 
     /// The next event, or `None` as soon as the incoming stream has ended, even if requests are still in flight.
     ///
-    /// For programs that limit how long those may take. They [`finish`](Self::finish) the connection afterwards.
+    /// Programs use this to limit how long the remaining requests may take. Call [`finish`](Self::finish) afterwards.
     ///
     /// # Errors
     ///
@@ -310,11 +312,10 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         Next { is_incoming: true, ..self.next_with(|value, _| value) }
     }
 
-    /// Ends the outgoing stream: waits until all requests in flight are answered and everything is written, and closes
-    /// it.
+    /// Waits until all requests in flight are answered and everything is written, and closes the outgoing stream.
     ///
-    /// Further requests are refused. Whatever else arrives meanwhile is dropped. Cancel-safe: it can be called again,
-    /// and so can [`next_event`](Self::next_event).
+    /// Further requests are refused, and all other messages that arrive meanwhile are dropped. Cancel-safe: afterwards,
+    /// you can call it again, or [`next_event`](Self::next_event).
     ///
     /// # Errors
     ///
@@ -337,16 +338,16 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         .await
     }
 
-    /// Whether the outgoing stream is open: it hasn't failed, and wasn't closed. While requests to the peer are in
-    /// flight, a failure isn't reported at once, since the peer may still answer.
+    /// Whether the outgoing stream is open: it hasn't failed and wasn't closed. While requests to the peer are in
+    /// flight, a failure isn't reported immediately, because the peer may still answer.
     #[must_use]
     pub fn can_write(&self) -> bool {
         self.target.is_some()
     }
 
-    /// How many entries of a batch are still to come, if the event on this line was an entry of a batch.
+    /// How many entries of a batch are still to come, if the event from this line was an entry of a batch.
     ///
-    /// Only the last batch is known.
+    /// Works for the most recent batch only.
     #[must_use]
     pub fn entries_left(&self, line: u64) -> Option<usize> {
         self.core.entries_left(line)
@@ -359,7 +360,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         Next { connection: Some(self), is_incoming: false, settle: Some(settle), made: PhantomData }
     }
 
-    /// Ready when there is an event to take (true), or everything is over (false).
+    /// Ready with true when there is an event to take, or with false when the connection is done.
     #[inline(always)]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if self.turn == 0 {
@@ -395,12 +396,12 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
                 if self.target.is_none() {
                     return Poll::Ready(Ok(false));
                 }
-                // From now on nothing is accepted. What was accepted is written before the stream is closed.
+                // No more messages are accepted. Queued ones are written before the stream is closed.
                 self.core.link().end();
                 ready!(written);
                 continue;
             }
-            // A source that always has more must not keep other tasks waiting.
+            // Yield, so that a source that always has more can't starve other tasks.
             if self.core.was_read_full() && !mem::replace(&mut self.has_yielded, true) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -413,7 +414,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         }
     }
 
-    /// Ready when no response will come any more, after writing has failed.
+    /// After writing has failed: ready when no more responses will come.
     #[cold]
     fn poll_last_response(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // A peer that has stopped reading won't answer either.
@@ -443,9 +444,9 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         }
     }
 
-    /// Ready when nothing is left to write. The task is woken when there is more.
+    /// Ready when nothing is left to write. Also registers the task to be woken when there is.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Without a lock if nothing has changed.
+        // Skips the lock if nothing has changed.
         if self.core.link().is_writer_waiting() && self.writer.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
             return Poll::Ready(());
         }
@@ -521,7 +522,8 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         }
     }
 
-    /// Closes the outgoing stream, after everything was written. That it fails then means that the peer was faster.
+    /// Closes the outgoing stream after everything was written. Ignores errors, which mean that the peer closed it
+    /// first.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(target) = &mut self.target {
             let _ = ready!(target.poll_close(cx));

@@ -12,11 +12,11 @@ use crate::message::Response;
 
 use super::Connection;
 
-/// Written by hand, so that an event is built where the caller wants it.
+/// Written by hand instead of with `async`, so that the event is built in place instead of moved.
 pub(super) struct Next<'c, R, W, T, S, U> {
     /// `None` once it is ready.
     pub(super) connection: Option<&'c mut Connection<R, W, T>>,
-    /// Whether the end of the incoming stream ends it, too.
+    /// Whether to return `None` as soon as the incoming stream has ended.
     pub(super) is_incoming: bool,
     pub(super) settle: Option<S>,
     pub(super) made: PhantomData<fn() -> U>,

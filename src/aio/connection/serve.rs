@@ -1,4 +1,4 @@
-//! Serving requests with handlers that run at the same time, until the stream ends or a shutdown.
+//! Serves requests with concurrent handlers, until the stream ends or a shutdown.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
@@ -24,8 +24,8 @@ impl<R: Source, W: Target> Connection<R, W> {
     /// answered with an internal error. If its request is cancelled, its future is dropped. A time limit belongs in the
     /// handler, for example as tokio's `timeout`.
     ///
-    /// Handlers run in this task: they needn't be `Send` or `'static`, and one that blocks holds up all others. While
-    /// the handlers of 1024 notifications run or wait, nothing more is read.
+    /// Handlers run in this task: they needn't be `Send` or `'static`, but one that blocks delays all others. While
+    /// 1024 notifications are being handled or wait for a handler, nothing more is read.
     ///
     /// # Errors
     ///
@@ -41,10 +41,11 @@ impl<R: Source, W: Target> Connection<R, W> {
 
     /// Answers requests as [`serve`](Self::serve) does, until `shutdown` is ready.
     ///
-    /// From then on, further requests are refused, and those in flight have until the future of `grace` is ready. Then
-    /// the rest is answered with an error, and all handlers are dropped. Then the outgoing stream is closed, and the
-    /// connection ends with the peer's side, or with the grace period. `grace` also limits how long handlers may take
-    /// after the incoming stream has ended.
+    /// From then on, further requests are refused, and requests in flight have a grace period: until the future that
+    /// `grace` returns is ready. After it, the remaining requests are answered with an error, and all handlers are
+    /// dropped. Once everything is answered, the outgoing stream is closed, and the connection ends when the peer
+    /// closes its side, or at the end of the grace period. `grace` also limits how long handlers may take after the
+    /// incoming stream has ended.
     ///
     /// ```no_run
     /// # #[cfg(feature = "tokio")]
@@ -109,7 +110,7 @@ impl<R: Source, W: Target> Connection<R, W> {
                     handlers.clear(&mut report);
                 }
                 if self.has_too_many(handlers.len() + waiting.len()) {
-                    // This task is woken by a handler that ends, or sends something.
+                    // A handler wakes this task when it ends or sends something.
                     let _ = self.poll_write(cx);
                     if self.write_error.is_some() && self.poll_last_response(cx).is_ready() {
                         return Poll::Ready(self.write_error.take().map_or(Ok(()), Err));
@@ -131,10 +132,10 @@ impl<R: Source, W: Target> Connection<R, W> {
                         _ => continue,
                     },
                     Poll::Ready(Ok(false)) if handlers.len() == 0 => return Poll::Ready(Ok(())),
-                    // It has just ended, and the grace period begins.
+                    // The stream has just ended: loop to begin the grace period.
                     _ if !is_closing && self.core.has_ended() => continue,
-                    // The peer may go on sending after a shutdown. What it sends is read and dropped, because closing a
-                    // socket with unread input would discard what the peer hasn't read yet.
+                    // The peer may keep sending after a shutdown. Its messages are read and dropped, because closing a
+                    // socket with unread input would discard answers that the peer hasn't read yet.
                     Poll::Pending if is_leaving && is_over && self.target.is_none() => return Poll::Ready(Ok(())),
                     Poll::Pending
                         if is_closing
@@ -158,20 +159,20 @@ impl<R: Source, W: Target> Connection<R, W> {
         .await
     }
 
-    /// Whether so many of the calls that run or wait are notifications that nothing more should be read.
+    /// Whether too many notifications are being handled, or wait for a handler, to read more.
     #[inline]
     fn has_too_many(&self, calls: usize) -> bool {
         calls >= most_notifications(false)
             && calls.saturating_sub(self.core.in_flight()) >= most_notifications(self.core.may_be_waited_for())
     }
 
-    /// Whether every request is answered and everything is written, apart from lines that weren't looked at.
+    /// Whether every request taken so far is answered and everything is written. Unread lines don't count.
     fn is_settled(&self) -> bool {
         !self.core.is_in_batch() && self.core.in_flight() == 0 && !self.core.wants_write() && !self.is_dirty
     }
 }
 
-/// Calls a handler and runs its future, or answers for it if it panics.
+/// Calls a handler and runs its future. If the call panics, the ticket is dropped, which answers.
 fn start<H, F, T>(
     handlers: &mut Handlers<F>,
     handler: &mut H,
@@ -183,7 +184,7 @@ fn start<H, F, T>(
     F: Future<Output = Result<T, RpcError>>,
     T: Serialize,
 {
-    // Cancelled while it waited.
+    // The request was cancelled while it waited.
     if ticket.as_ref().is_some_and(Ticket::is_cancelled) {
         return;
     }
