@@ -52,7 +52,7 @@ use super::socket::{Socket, WritingSide};
 /// let (three, seven) = (peer.call::<i64>("add", &(1, 2)), peer.call::<i64>("add", &(3, 4)));
 /// assert_eq!((three.wait()?, seven.wait()?), (3, 7));
 ///
-/// peer.end(); // the server reads the end of its stream, and ends too
+/// peer.end(); // the server's input ends, so the server does too
 /// server.join().unwrap()?;
 /// client.join().unwrap()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,7 +60,7 @@ use super::socket::{Socket, WritingSide};
 pub struct Connection<R> {
     core: connection::Connection<Caller>,
     reader: R,
-    /// Until it has been joined, or left behind.
+    /// The thread that writes. `None` once it has been joined.
     writing: Option<JoinHandle<io::Result<()>>>,
     deadline: Option<Duration>,
     grace: Option<Duration>,
@@ -70,7 +70,8 @@ pub struct Connection<R> {
 
 #[cfg(feature = "stdio")]
 impl Connection<io::Stdin> {
-    /// A connection over stdin and stdout, which it [claims](crate::stdio::claim): nothing else can print there.
+    /// A connection over stdin and stdout. It [claims](crate::stdio::claim) stdout, so that nothing else can print
+    /// there.
     ///
     /// ```no_run
     /// use wireline::io::Connection;
@@ -125,7 +126,7 @@ impl<S: Socket> Connection<S> {
 
 impl<R: Read> Connection<R> {
     /// A connection that reads from `reader`, and a handle to its other side. It starts a thread that writes to
-    /// `writer`, and drops it when the outgoing stream ends. For sockets, see [`over`](Self::over).
+    /// `writer`, and drops the writer when the outgoing stream ends. For sockets, see [`over`](Self::over).
     #[must_use]
     pub fn new(reader: R, writer: impl Write + Send + 'static, config: impl Into<Config>) -> (Peer<Caller>, Self) {
         let core = connection::Connection::new(config);
@@ -135,30 +136,30 @@ impl<R: Read> Connection<R> {
         (core.peer(), Self { core, reader, writing, deadline: None, grace: None, stall: None, report })
     }
 
-    /// How long requests may take in [`serve`](Self::serve), from their arrival on, before they are answered with an
-    /// error. By default, as long as they like.
+    /// How long requests may take in [`serve`](Self::serve), counted from their arrival, before they are answered with
+    /// an error. By default, there is no limit.
     ///
-    /// Their handlers are told by [`Call::is_cancelled`]. A handler that goes on keeps its thread, and its request still
-    /// counts for the [limit on requests in flight](Config::in_flight).
+    /// Handlers can check [`Call::is_cancelled`]. A handler that continues keeps its thread busy, and its request still
+    /// counts towards the [limit on requests in flight](Config::in_flight).
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// How long requests may take after the stream has ended, before they are answered with an error. By default, as
-    /// long as they like.
+    /// How long requests may take after the stream has ended before they are answered with an error. By default, there
+    /// is no limit.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
     }
 
-    /// Ends the connection if there is something to write, and the peer reads nothing for this long. By default, it
-    /// waits forever.
+    /// Ends the connection if there is something to write, but the peer reads nothing for this long. By default, the
+    /// connection waits forever.
     ///
-    /// Neither a read nor a write can be interrupted. The thread that writes is left behind, and ends when its write
-    /// does. While the connection waits for the peer to send something, it doesn't notice that nothing is read.
+    /// Blocking reads and writes can't be interrupted. The thread that writes stays until its write returns. While the
+    /// connection is blocked in a read, it doesn't notice that the peer reads nothing.
     #[must_use]
     pub fn end_if_stalled(mut self, timeout: Duration) -> Self {
         self.stall = Some(timeout);
@@ -180,11 +181,11 @@ impl<R: Read> Connection<R> {
 
     /// The next event, or `None` when the stream has ended, every request is answered, and everything is written.
     ///
-    /// Responses have already been passed on to those who called.
+    /// Responses have already been delivered to their callers.
     ///
     /// # Errors
     ///
-    /// The stream failed. Requests in flight can't be answered any more, and their tickets are cancelled.
+    /// The stream failed. Requests in flight can no longer be answered, and their tickets are cancelled.
     #[allow(clippy::should_implement_trait, reason = "an iterator can't lend its items")]
     pub fn next(&mut self) -> io::Result<Option<Event<'_, ()>>> {
         while !self.core.is_ready() {
@@ -203,8 +204,8 @@ impl<R: Read> Connection<R> {
         Ok(self.core.take_event(Caller::deliver))
     }
 
-    /// Passes on responses until the stream ends, for a client that serves nothing. Requests are answered with "Method
-    /// not found", and notifications are dropped; to handle them, use [`serve`](Self::serve).
+    /// Delivers responses until the stream ends, for a client that handles no requests. Requests are answered with
+    /// "Method not found", and notifications are dropped; to handle them, use [`serve`](Self::serve).
     ///
     /// # Errors
     ///
@@ -225,8 +226,8 @@ impl<R: Read> Connection<R> {
     /// answered and written.
     ///
     /// `handler` is also called for notifications; its return value is then dropped. If it panics, its request is
-    /// answered with an internal error. A handler that takes long should ask [`Call::is_cancelled`] now and then. While
-    /// 1024 notifications wait for a worker, nothing more is read.
+    /// answered with an internal error. A long-running handler should check [`Call::is_cancelled`] now and then. While
+    /// 1024 notifications are being handled or wait for a worker, nothing more is read.
     ///
     /// # Errors
     ///
@@ -238,7 +239,7 @@ impl<R: Read> Connection<R> {
     ) -> io::Result<()> {
         let peer = self.core.peer();
         let handler = Arc::new(handler);
-        // Its length is bounded by the limits on requests in flight and on notifications that wait.
+        // The queue's length is bounded by the limits on requests in flight and on waiting notifications.
         let (queue, calls) = channel::<(Call<'static>, Option<Waiting>)>();
         let calls = Arc::new(Mutex::new(calls));
         // Disconnected once all workers have ended.
@@ -257,7 +258,7 @@ impl<R: Read> Connection<R> {
             });
         }
         let timer = self.deadline.map(|deadline| (deadline, start_timer(Arc::clone(self.core.link()))));
-        // If all workers are gone, the queue has no other end.
+        // The workers hold the only other ends, so sending fails once they are all gone.
         drop((calls, working));
         while let Some(event) = self.next()? {
             let (call, waiting) = match event {
@@ -283,7 +284,7 @@ impl<R: Read> Connection<R> {
             }
             notifications.wait_for_room(|| self.core.may_be_waited_for());
         }
-        // Requests are answered by now, but notifications may still be handled.
+        // All requests are answered by now, but notifications may still be running.
         drop(queue);
         let _ = match self.grace {
             None => workers_end.recv().map_err(drop),
@@ -323,7 +324,7 @@ impl<R: Read> Connection<R> {
             if left.is_some_and(|left| left <= pause) {
                 return Ok(false);
             }
-            // There was something to write all the time.
+            // There was something to write before and after the pause, but nothing was written.
             if before == (link.progress(), true) {
                 link.break_off();
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer has stopped reading"));
@@ -331,7 +332,7 @@ impl<R: Read> Connection<R> {
         }
     }
 
-    /// Waits until every request is answered, or answers them when the grace period is over.
+    /// Waits until every request is answered. Answers the remaining ones when the grace period is over.
     fn wait_idle(&self) -> io::Result<()> {
         if !self.wait(Until::Idle, self.grace)? {
             self.core.abort(&RpcError::shutting_down());
@@ -350,7 +351,8 @@ impl<R: Read> Connection<R> {
     }
 }
 
-/// Starts a thread that answers requests at their deadlines, which are in order. It ends with its sender.
+/// Starts a thread that answers requests at their deadlines, which must be sent in order. It ends when the sender is
+/// dropped.
 fn start_timer(link: Arc<Link>) -> Sender<(Instant, Number)> {
     let (sender, deadlines) = channel::<(Instant, Number)>();
     thread::spawn(move || {
@@ -374,11 +376,11 @@ fn start_timer(link: Arc<Link>) -> Sender<(Instant, Number)> {
     sender
 }
 
-/// Counts the notifications that wait for a handler, or have one running.
+/// Counts the notifications that are being handled or wait for a handler.
 #[derive(Clone, Default)]
 struct Notifications(Arc<(Mutex<usize>, Condvar)>);
 
-/// One of them.
+/// A counted notification. Dropping it decrements the count.
 struct Waiting(Notifications);
 
 impl Notifications {
@@ -391,11 +393,11 @@ impl Notifications {
         Waiting(self.clone())
     }
 
-    /// Waits while there are too many.
+    /// Waits while too many notifications are counted.
     fn wait_for_room(&self, is_peer_waited_for: impl Fn() -> bool) {
         let mut count = self.count();
         while *count >= most_notifications(is_peer_waited_for()) {
-            // Asks again now and then: a handler may have begun to wait for the peer.
+            // Check again now and then: a handler may have begun to wait for the peer, which raises the limit.
             let waited = self.0.1.wait_timeout(count, Duration::from_millis(10));
             count = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -416,7 +418,7 @@ fn answer<T: Serialize>(
     report: &(dyn Fn(Incident<'_>) + Send + Sync),
 ) {
     let mut report = |incident: Incident<'_>| report(incident);
-    // Cancelled while it waited: its ticket answers.
+    // The request was cancelled while it waited. Dropping its ticket answers.
     if call.is_cancelled() {
         return;
     }
@@ -427,9 +429,9 @@ fn answer<T: Serialize>(
     }
 }
 
-/// Writes what is queued, until the stream ends or fails.
+/// Writes queued lines until the stream ends or fails.
 fn write(link: &Link, writer: impl Write) -> io::Result<()> {
-    /// However the thread ends, nothing more is written.
+    /// Breaks off the connection if the thread fails or panics.
     struct BreakOff<'l>(&'l Link);
 
     impl Drop for BreakOff<'_> {

@@ -1,4 +1,4 @@
-//! Serving requests one after the other, from a stream or a single text.
+//! Serves requests one after the other, from a stream or a single text.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,8 +18,8 @@ const WRITE: usize = 64 << 10;
 /// `handler` is called for each request and notification, one after the other. Its return value answers a request, and
 /// is dropped for a notification. Every request is answered exactly once, with an internal error if the handler panics
 /// or its result can't be encoded. Faulty lines are answered according to [`Fault::reply`](crate::Fault::reply), and
-/// batches with an array, or several if one would exceed the limits. Responses are ignored: a handler can notify the peer,
-/// but not [call](crate::connection::Peer::call) it. The writer is flushed before each read that may block.
+/// batches with an array, or several if one would exceed the limits. Responses are ignored: a handler can notify the
+/// peer, but not [call](crate::connection::Peer::call) it. The writer is flushed before each read that may block.
 ///
 /// Faults, panics and results that can't be encoded are reported on stderr, or as events if the feature `tracing` is
 /// on; see [`Incident::log`]. To report them in another way, or not at all, use [`serve_with`].
@@ -112,8 +112,8 @@ pub fn serve_with<T: Serialize>(
 
 /// Answers one message or batch whose boundaries are known, such as an HTTP body or a WebSocket message.
 ///
-/// Everything is answered and reported as by [`serve`]. The answer is one text without a line ending. It is `None` if
-/// nothing needs an answer: notifications, responses, and faults that aren't answered.
+/// Answers and reports the way [`serve`] does. The answer is one text without a line ending. It is `None` if nothing
+/// needs an answer: notifications, responses, and faults that aren't answered.
 ///
 /// ```
 /// use wireline::{RpcError, Rules, io};
@@ -136,8 +136,8 @@ pub fn serve_with<T: Serialize>(
 /// );
 /// ```
 ///
-/// Each response respects the limits of `rules`. The array that answers a batch may exceed the line limit, and be one
-/// level deeper than a message.
+/// Each response respects the limits of `rules`. The array that answers a batch may exceed the line limit, and may be
+/// nested one level deeper than a message.
 pub fn answer<T: Serialize>(
     text: &[u8],
     rules: &Rules,
@@ -197,7 +197,7 @@ where
     H: FnMut(Call<'_>) -> Result<T, RpcError>,
     R: FnMut(Incident<'_>),
 {
-    /// Serves what is there, and returns whether there may be more before the next read.
+    /// Serves the buffered events. Returns whether there may be more before the next read.
     fn serve_ready(&mut self, connection: &mut Connection<Caller>) -> bool {
         while connection.is_ready() {
             if let Some(event) = connection.next_event() {
@@ -207,7 +207,7 @@ where
                 return true;
             }
         }
-        // With a small backlog, it isn't ready because it is full, until that is written.
+        // With a small backlog, no event is ready until the queued answers are written.
         connection.link().is_full()
     }
 

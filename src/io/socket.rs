@@ -1,4 +1,4 @@
-//! Sockets, whose two directions end one by one.
+//! Sockets, whose two directions are closed separately.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,7 +7,8 @@ use std::os::unix::net::UnixStream;
 
 /// A socket, for [`Connection::over`](super::Connection::over): a TCP stream, a Unix stream, or your own.
 ///
-/// A pipe ends when it is dropped. A socket has a second handle that reads, so its writing side has to be shut down.
+/// Dropping a pipe closes it. A socket stays open because of the second handle that reads, so its writing side has to
+/// be shut down.
 pub trait Socket: Read + Write + Send + Sized + 'static {
     /// Another handle to the same socket.
     ///
@@ -45,7 +46,7 @@ impl Socket for UnixStream {
     }
 }
 
-/// The writing side of a socket, which ends when it is dropped.
+/// The writing side of a socket, which is shut down when it is dropped.
 pub(super) struct WritingSide<S: Socket>(pub(super) S);
 
 impl<S: Socket> Write for WritingSide<S> {
@@ -60,7 +61,7 @@ impl<S: Socket> Write for WritingSide<S> {
 
 impl<S: Socket> Drop for WritingSide<S> {
     fn drop(&mut self) {
-        // If that fails, the connection is broken, and has ended too.
+        // If that fails, the connection is broken, so the stream has ended anyway.
         let _ = self.0.shutdown_write();
     }
 }
