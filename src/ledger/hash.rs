@@ -1,13 +1,13 @@
-//! A keyed hash of ids, the same for all spellings of one value.
+//! A keyed hash of ids. All spellings of one value have the same hash.
 //!
-//! Peers choose ids, so a hash without a secret key would let them choose ones that collide. This is SipHash-1-3, like
-//! the standard library's, but for a text that is available as a whole, which for short ids takes half the time.
+//! Peers choose ids, so without a secret key they could choose ids that collide. This is SipHash-1-3, like the standard
+//! library's, but hashes one contiguous slice, which for short ids takes half the time.
 
 use std::hash::{BuildHasher, RandomState};
 
 use crate::message::Id;
 
-/// The key, which is random for each ledger.
+/// The secret key, chosen at random for each ledger.
 pub(super) struct Key {
     words: [u64; 2],
     unusual: RandomState,
@@ -29,7 +29,7 @@ impl Key {
         }
     }
 
-    /// Half of the hash, which is as good as the whole.
+    /// The lower half of the hash, which is just as well distributed.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the lower half")]
     pub(super) fn hash32(&self, id: &Id<'_>) -> u32 {
@@ -68,8 +68,8 @@ impl Key {
     }
 }
 
-/// Whether these are up to 18 digits, for which [`Id::as_i64`] always has a value. JSON has no leading zeros, so this
-/// is then the only spelling of the integer without a fraction or an exponent.
+/// Whether these are at most 18 digits, so that [`Id::as_i64`] is always `Some`. JSON has no leading zeros, so this is
+/// the only spelling of the integer without a fraction or an exponent.
 #[inline]
 fn is_plain(digits: &[u8]) -> bool {
     const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
@@ -89,7 +89,7 @@ fn is_plain(digits: &[u8]) -> bool {
 fn short_word(bytes: &[u8]) -> u64 {
     let byte = |at: usize| u64::from(bytes[at]) << (8 * at);
     match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // The two halves overlap where they are equal.
+        // The two halves may overlap; the overlapping bytes are equal.
         (Some(first), Some(last)) => {
             u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (bytes.len() - 4))
         }

@@ -3,8 +3,8 @@
 //! Plain bookkeeping without locks: a connection keeps it under the lock of its outgoing queue, so that a request is
 //! settled and its answer queued in one step.
 //!
-//! A request has a *slot* from its admission until its ticket gives it up. It can be settled earlier, on behalf of the
-//! ticket's owner; then its id is free for another request, but the slot isn't yet.
+//! A request has a *slot* from its admission until its ticket releases it. The request can be settled earlier, without
+//! its ticket; then its id is free for another request, but the slot isn't yet.
 
 use std::mem;
 use std::task::Waker;
@@ -15,7 +15,7 @@ use super::Refusal;
 use super::hash::Key;
 use super::slab::Slab;
 
-/// The most requests in flight, so that slots fit 32 bits.
+/// The highest limit on requests in flight. Keeps slot numbers within 32 bits.
 const MOST: usize = 1 << 28;
 
 pub(crate) struct InFlight {
@@ -25,12 +25,12 @@ pub(crate) struct InFlight {
     is_closed: bool,
     /// The number of requests so far.
     count: u64,
-    /// The number of tickets that haven't given up their slot. They count for the limit also if their requests were
-    /// settled on their behalf: otherwise a peer could start any number of handlers that take too long.
+    /// The number of tickets that haven't released their slot. They count towards the limit even if their requests were
+    /// settled early: otherwise a peer could start any number of handlers that take too long.
     tickets: usize,
 }
 
-/// Tells a request from all others, also from those that had its slot before.
+/// Identifies a request, even among those that used the same slot before.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Number {
     pub(crate) slot: u32,
@@ -39,21 +39,21 @@ pub(crate) struct Number {
 
 struct State {
     serial: u64,
-    /// The batch that the request is an entry of.
+    /// The batch that the request belongs to.
     batch: Option<u32>,
-    /// Whether work on it can stop: its caller has cancelled it, or it was settled on behalf of its ticket.
+    /// Whether work on the request can stop: its caller has cancelled it, or it was settled early.
     is_stopped: bool,
     is_settled: bool,
-    /// Woken when work on it can stop.
+    /// Woken when work on the request can stop.
     waker: Option<Waker>,
 }
 
-/// A request that its ticket has given up.
+/// A request that was just settled.
 pub(crate) struct Settled {
     pub(crate) batch: Option<u32>,
     /// Whether its caller had cancelled it.
     pub(crate) is_cancelled: bool,
-    /// To be dropped without holding a lock: dropping a waker may drop a task, and with it another ticket.
+    /// Must be dropped outside the lock: dropping a waker may drop a task, and with it another ticket, which locks.
     pub(crate) waker: Option<Waker>,
 }
 
@@ -77,7 +77,7 @@ impl InFlight {
         }
         let hash = self.key.hash32(id);
         if self.tickets >= self.limit {
-            // Of several reasons, report the one that says most.
+            // If both reasons apply, report the more specific one.
             let is_duplicate = self.requests.find(hash, id).is_some();
             return Err(if is_duplicate { Refusal::Duplicate } else { Refusal::TooMany });
         }
@@ -89,7 +89,7 @@ impl InFlight {
         Ok(Number { slot, serial })
     }
 
-    /// Gives up a slot. Returns `None` if the request was settled before.
+    /// Settles a request and releases its slot. Returns `None` if the request was settled early.
     #[inline]
     pub(crate) fn settle(&mut self, slot: u32) -> Option<Settled> {
         let state = self.requests.get_mut(slot)?;
@@ -105,7 +105,7 @@ impl InFlight {
         Some(Settled { batch, is_cancelled: is_stopped, waker })
     }
 
-    /// Settles a request on behalf of its ticket. Returns `None` if it was settled before.
+    /// Settles a request while its ticket still exists. Returns `None` if it was settled before.
     pub(crate) fn settle_early(&mut self, number: Number) -> Option<(Id<'static>, Settled)> {
         let id = self.requests.id(number.slot)?.clone();
         let state = self.requests.get_mut(number.slot)?;
@@ -117,7 +117,7 @@ impl InFlight {
         Some((id, settled))
     }
 
-    /// Settles all requests on behalf of their tickets, and calls `each` for every one.
+    /// Settles all requests while their tickets still exist, and calls `each` for every one.
     pub(crate) fn settle_all(&mut self, mut each: impl FnMut(&Id<'static>, Settled)) {
         let mut open = Vec::with_capacity(self.requests.len());
         for (slot, id, state) in self.requests.iter_mut().filter(|(_, _, state)| !state.is_settled) {
@@ -127,7 +127,7 @@ impl InFlight {
         open.into_iter().for_each(|slot| self.requests.forget(slot));
     }
 
-    /// Marks a request as cancelled by its caller. Returns `None` if it isn't in flight, or the waker to wake.
+    /// Marks a request as cancelled by its caller. Returns the waker to wake, or `None` if the request isn't in flight.
     pub(crate) fn cancel(&mut self, id: &Id<'_>) -> Option<Option<Waker>> {
         let slot = self.requests.find(self.key.hash32(id), id)?;
         let state = self.requests.get_mut(slot)?;
@@ -140,8 +140,8 @@ impl InFlight {
         self.requests.get_mut(slot).is_none_or(|state| state.is_stopped)
     }
 
-    /// Has `waker` woken when work on a request can stop. Returns a waker to drop: the one from before, or `waker` if
-    /// work can stop now.
+    /// Registers `waker` to be woken when work on a request can stop. Returns a waker to drop: the previous one, or
+    /// `waker` itself if work can stop already.
     pub(crate) fn wake_when_stopped(&mut self, slot: u32, waker: Waker) -> Option<Waker> {
         match self.requests.get_mut(slot) {
             Some(state) if !state.is_stopped => state.waker.replace(waker),
@@ -162,7 +162,7 @@ impl InFlight {
 }
 
 impl State {
-    /// Its ticket finds that work can stop, and that there is nothing left to settle.
+    /// Leaves the slot to the ticket, which finds that work can stop and nothing is left to settle.
     fn settle_early(&mut self) -> Settled {
         let is_cancelled = mem::replace(&mut self.is_stopped, true);
         self.is_settled = true;

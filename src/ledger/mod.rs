@@ -1,4 +1,5 @@
-//! Who owes whom an answer: plain bookkeeping, without locks or I/O. A [connection](crate::connection) shares it.
+//! Tracks requests that still need an answer, in both directions: plain bookkeeping, without locks or I/O. A
+//! [connection](crate::connection) adds the locks.
 //!
 //! | file | job |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The side that sends requests.
+//! Requests to the peer that still need an answer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,13 +9,13 @@ use crate::message::{Id, Response};
 use super::hash::Key;
 use super::slab::Slab;
 
-/// The most requests in flight, so that their numbers fit 32 bits.
+/// The highest limit on requests in flight. Keeps their numbers within 32 bits.
 const MOST: usize = 1 << 28;
 
-/// The requests that were sent and that the peer must answer, each with a value of the caller's.
+/// The requests that the peer still has to answer, each with a value that the caller provided.
 pub(crate) struct Outbound<T> {
     open: Slab<Open<T>>,
-    /// Each with the number of its entry.
+    /// The deadlines of requests, each with the number of its entry in `open`.
     deadlines: BTreeSet<(Instant, u32)>,
     key: Key,
     next_id: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Outbound<T> {
 
 struct Open<T> {
     value: T,
-    /// Counts the requests, for their order.
+    /// The request's position in the order of sending.
     turn: u64,
     deadline: Option<Instant>,
 }
@@ -43,8 +43,8 @@ impl<T> Outbound<T> {
         }
     }
 
-    /// Generates an id for a request, and keeps `value` with it. Ids are integers, counted from 1. `None` if as many
-    /// requests are in flight as allowed.
+    /// Generates an id for a request, and keeps `value` with it. Ids are integers, counted from 1. Returns `None` if
+    /// the limit on requests in flight is reached.
     pub(crate) fn issue(&mut self, value: T) -> Option<Id<'static>> {
         if self.open.len() >= self.limit {
             return None;
@@ -52,7 +52,7 @@ impl<T> Outbound<T> {
         loop {
             let id = Id::from(self.next_id);
             self.next_id += 1;
-            // A tracked request may have the same id.
+            // A tracked request may already have this id.
             if self.find(&id).is_none() {
                 self.insert(&id, value);
                 return Some(id);
@@ -60,8 +60,8 @@ impl<T> Outbound<T> {
         }
     }
 
-    /// Keeps `value` with a request that already has an id. Returns false if as many requests are in flight as allowed,
-    /// or one with this id is.
+    /// Keeps `value` with a request that already has an id. Returns false if the limit on requests in flight is
+    /// reached, or a request with this id is in flight.
     pub(crate) fn track(&mut self, id: &Id<'_>, value: T) -> bool {
         let is_new = self.open.len() < self.limit && self.find(id).is_none();
         if is_new {
@@ -157,7 +157,7 @@ impl<T> Outbound<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stray {
-    /// It has no id, or a null id: the peer couldn't read the id of the request.
+    /// It has no id or a null id: the peer couldn't read the id of the request.
     NoId,
     /// No request with this id is in flight.
     Unknown,

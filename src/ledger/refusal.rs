@@ -7,7 +7,8 @@ use crate::message::code;
 
 /// Why a request wasn't admitted.
 ///
-/// It is answered with -32600 if its id is in use, and with -32000 and a message that says why otherwise.
+/// The request is answered with error -32600 if its id is in use, and otherwise with -32000 and a message that says
+/// why.
 ///
 /// Reasons may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ use crate::message::code;
 pub enum Refusal {
     /// A request with the same id is in flight.
     Duplicate,
-    /// As many requests are in flight as the connection [allows](crate::connection::Config::in_flight).
+    /// The [limit](crate::connection::Config::in_flight) on requests in flight is reached.
     TooMany,
     /// The connection is [closed](crate::connection::Connection::close) for further requests.
     Closed,

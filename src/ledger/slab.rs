@@ -1,31 +1,31 @@
-//! Any number of requests: a slab, which finds a request by its number without hashing, and an index of ids.
+//! Stores requests in a slab, which finds them by number without hashing, and indexes them by id.
 //!
-//! An entry doesn't move until it is removed, so its number can be kept elsewhere. It can leave the index before it
-//! leaves the slab: then its id is free again, but its number isn't yet.
+//! An entry keeps its number until it is removed. It can leave the index before it leaves the slab: then its id is free
+//! again, but its number isn't yet.
 
 use std::mem;
 
 use crate::message::Id;
 
-/// Entries in a chunk: as many as a word has bits.
+/// Entries in a chunk: one for each bit of its free list.
 const CHUNK: usize = u32::BITS as usize;
-/// The smallest size of an index that isn't empty.
+/// The smallest size of a non-empty index.
 const LEAST: usize = 16;
-/// An index of up to this many places has at least four per entry, because a collision costs more than the lookup itself. A
-/// larger one has at least two, to save memory.
+/// An index of up to this many places has at least four places per entry, because a collision costs more than the
+/// lookup itself. A larger index has at least two, to save memory.
 const SMALL: usize = 1024;
 /// A place of the index without an entry. No slab is large enough for this number.
 const VACANT: u64 = u64::MAX;
 
-/// Aligned, like its chunks, so that those of different shards don't share a cache line.
+/// Starts at a cache line, as its chunks do.
 #[repr(align(64))]
 pub(super) struct Slab<V> {
     /// `None` for a chunk that was freed.
     chunks: Vec<Option<Box<Chunk<V>>>>,
-    /// The chunks that have room, including those that were freed. The last is filled first.
+    /// The chunks with free entries, including freed chunks. The last one is filled first.
     roomy: Vec<u32>,
     allocated: usize,
-    /// Whether one of the chunks is empty. A second empty one is freed at once.
+    /// Whether one of the chunks is empty. A second empty chunk is freed immediately.
     has_empty: bool,
     /// Open addressing with linear probing: a hash in the upper half, a number in the lower, or [`VACANT`].
     index: Vec<u64>,
@@ -34,13 +34,13 @@ pub(super) struct Slab<V> {
 
 #[repr(align(64))]
 struct Chunk<V> {
-    /// A bit for each entry that is free.
+    /// One bit per entry, set if the entry is free.
     free: u32,
     entries: [Entry<V>; CHUNK],
 }
 
 struct Entry<V> {
-    /// Null while the entry is free, so that no long id is kept.
+    /// Null while the entry is free, so that it doesn't keep a long id in memory.
     id: Id<'static>,
     hash: u32,
     /// `None` while the entry is free.
@@ -245,7 +245,7 @@ impl<V> Slab<V> {
         self.chunks[at] = None;
         self.allocated -= 1;
         if self.allocated == 1 {
-            // That one is empty, so no number is in use.
+            // The remaining chunk is empty, so no number is in use.
             let mut chunks = mem::take(&mut self.chunks);
             self.chunks.extend(chunks.drain(..).find(Option::is_some));
             self.roomy = vec![0];
