@@ -1,4 +1,4 @@
-//! Where the bytes of a stream accumulate: how much is allocated, moved, kept and given back.
+//! The buffer in which the bytes of a stream accumulate. Decides when to allocate, move and free memory.
 //!
 //! ```text
 //!  split off as lines            tail                 room
@@ -7,15 +7,15 @@
 //! └────────────┴───────────┘   └──────────────┴ ─ ─ ─ ─ ─ ─ ─ ─ ┘
 //! ```
 //!
-//! All three are parts of one allocation. When the lines have been decoded and nobody shares them any more, the room
-//! before `tail` can be used again, by moving `tail` to the front.
+//! All three are parts of one allocation. Once the lines have been decoded and no frame shares them any more, moving
+//! `tail` to the front makes the room before it available again.
 
 use std::io;
 use std::mem;
 
 use bytes::{Bytes, BytesMut};
 
-/// How much is kept between lines unless set.
+/// How many bytes of capacity to keep between lines by default.
 const KEPT: usize = 64 << 10;
 
 /// The smallest allocation.
@@ -24,25 +24,25 @@ const SMALLEST: usize = 512;
 /// See the [module](self).
 pub(super) struct Buffer {
     tail: BytesMut,
-    /// What follows `tail` in the allocation, while a reader has it or may get it again.
+    /// The rest of the allocation after `tail`, while it is lent to a reader or ready to be lent again.
     room: Room,
     /// At least the size of the allocation behind `tail`.
     allocated: usize,
-    /// How much to keep between lines.
+    /// How many bytes of capacity to keep between lines.
     kept: usize,
-    /// How much was last split off as lines, and whether that was after memory was last given back.
+    /// How many bytes were last split off as lines, and whether that was after the last [release](Self::release).
     split: usize,
     has_split: bool,
-    /// Whether the stream has ended, so that nothing is added any more.
+    /// Whether the stream has ended, so that nothing more is added.
     closed: bool,
 }
 
-/// Room after the tail that has been lent out.
+/// Room after the tail.
 enum Room {
     None,
-    /// Whatever is in it has been appended to the stream.
+    /// Lent to a reader. Its contents are part of the stream.
     Lent(BytesMut),
-    /// Whatever is in it is initialised, but not part of the stream.
+    /// Initialised by an earlier read. Its contents aren't part of the stream.
     Initialised(BytesMut),
 }
 
@@ -59,12 +59,12 @@ impl Buffer {
         }
     }
 
-    /// Sets how much to keep between lines.
+    /// Sets how many bytes of capacity to keep between lines.
     pub(super) fn keep(&mut self, bytes: usize) {
         self.kept = bytes;
     }
 
-    /// Ends the stream. Whatever is appended, read or put into lent room after this is dropped.
+    /// Ends the stream. Bytes that are appended, read or put into lent room after this are dropped.
     pub(super) fn close(&mut self) {
         self.absorb();
         self.closed = true;
@@ -74,12 +74,13 @@ impl Buffer {
         self.closed
     }
 
-    /// The bytes that have not been split off, as far as they have been [absorbed](Self::absorb).
+    /// The bytes that haven't been split off, without those in lent room, which have to be [absorbed](Self::absorb)
+    /// first.
     pub(super) fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    /// How many bytes have not been split off.
+    /// How many bytes haven't been split off, including those in lent room.
     pub(super) fn len(&self) -> usize {
         let lent = match &self.room {
             Room::Lent(lent) if !self.closed => lent.len(),
@@ -88,7 +89,7 @@ impl Buffer {
         self.tail.len() + lent
     }
 
-    /// Takes back the room that was lent out, and with it what a reader has put there.
+    /// Takes back lent room, with the bytes that a reader has put there.
     #[inline]
     pub(super) fn absorb(&mut self) {
         match mem::replace(&mut self.room, Room::None) {
@@ -125,8 +126,8 @@ impl Buffer {
         }
     }
 
-    /// Room for `additional` bytes, or at least half as many, as a buffer of its own: whatever happens to it, what came
-    /// before is safe.
+    /// Lends room for `additional` bytes, or at least half as many, as a separate buffer, so that the reader can't
+    /// change earlier bytes.
     pub(super) fn lend(&mut self, additional: usize, longest: usize) -> &mut BytesMut {
         self.absorb();
         self.reserve_half(additional, longest);
@@ -138,9 +139,9 @@ impl Buffer {
         }
     }
 
-    /// Has `read` fill room for `additional` bytes, or at least half as many, and appends as many as it says.
+    /// Lets `read` fill room for `additional` bytes, or at least half as many, and appends as many as it returns.
     ///
-    /// The room has been zeroed at some time, and not again since.
+    /// The room is initialised, but may contain bytes from earlier reads.
     pub(super) fn read_with(
         &mut self,
         additional: usize,
@@ -160,7 +161,7 @@ impl Buffer {
             }
         };
         let asked = additional.min(room.len());
-        // If the reader panics, the room is gone and the tail is as it was.
+        // If the reader panics, the room is dropped and the tail is unchanged.
         let read = read(&mut room[..asked]);
         if let (Ok(filled), false) = (&read, self.closed) {
             self.tail.unsplit(room.split_to(asked.min(*filled)));
@@ -181,8 +182,8 @@ impl Buffer {
         let _ = self.tail.split_to(len);
     }
 
-    /// Makes room for `additional` bytes, unless there is room for half as many: so that a reader that gets little at a
-    /// time doesn't need a new buffer each time.
+    /// Makes room for `additional` bytes, unless there is room for half as many, so that a reader that gets a few bytes
+    /// at a time doesn't need a new buffer each time.
     fn reserve_half(&mut self, additional: usize, longest: usize) {
         if self.tail.capacity() - self.tail.len() < additional.div_ceil(2) {
             self.reserve(additional, longest);
@@ -191,7 +192,7 @@ impl Buffer {
 
     /// Makes room for `additional` bytes after the tail, in a buffer for lines of up to `longest` bytes.
     fn reserve(&mut self, additional: usize, longest: usize) {
-        // If the start of a line has to move to the front of the buffer, it moves while it is still short.
+        // If the start of a line has to move to the front of the buffer, move it while it is still short.
         let len = self.tail.len();
         let to_come = self.expected() - len;
         if to_come > additional && len <= additional && self.tail.try_reclaim(to_come) {
@@ -200,11 +201,11 @@ impl Buffer {
         if self.tail.try_reclaim(additional) {
             return;
         }
-        // A multiple of what there is, so that a line that arrives bit by bit is copied a bounded number of times, and
-        // large enough that it takes up less than half: then the room before it can be used again without a new
-        // buffer. But no more than the longest line and a read, so that the limit bounds the memory; and rather as
-        // much as that at once than another buffer when this one is full. Anything longer is lines that haven't been
-        // taken.
+        // Allocate a multiple of the current length, so that a line that arrives in small pieces is copied a bounded
+        // number of times, and takes up less than half of the buffer: then the room before it can be reused without a
+        // new buffer. But don't allocate more than the longest line plus one read, so that the limit bounds the memory;
+        // and if the multiple comes near that, allocate that much now rather than another buffer later. A longer tail
+        // consists of lines that haven't been taken.
         let ample = match len.saturating_mul(4) {
             _ if len > longest => len.saturating_mul(2),
             ample if ample < longest / 2 => ample,
@@ -218,13 +219,13 @@ impl Buffer {
         self.allocated = self.tail.capacity();
     }
 
-    /// How long the tail will probably become: as long as what was last split off, if a good part of it has arrived.
+    /// How long the tail will probably become: as long as the last split-off lines, if a good part of that has arrived.
     fn expected(&self) -> usize {
         let len = self.tail.len();
         if len >= self.split / 16 { self.split.max(len) } else { len }
     }
 
-    /// Gives the allocation back if it is more than is to be kept, and more than the line that is arriving needs.
+    /// Frees the allocation if it is larger than the capacity to keep and larger than the incoming line needs.
     pub(super) fn release(&mut self) {
         self.allocated = self.allocated.max(self.tail.capacity());
         if self.tail.is_empty() && self.allocated > self.kept {
@@ -232,8 +233,8 @@ impl Buffer {
             self.tail = BytesMut::new();
             self.allocated = 0;
         } else if self.has_split && self.allocated / 4 > self.kept.max(self.tail.len()).max(self.expected()) {
-            // Only once for the lines that made it so large, or a line that arrives bit by bit would be copied each
-            // time; and not if another such line seems to be on its way.
+            // Done only once after each split, because otherwise a line that arrives in small pieces would be copied
+            // each time; and not if another line of that length seems to be arriving.
             self.room = Room::None;
             self.tail = BytesMut::from(&self.tail[..]);
             self.allocated = self.tail.capacity();
@@ -262,9 +263,9 @@ mod tests {
             (100_005, 0, 100_005, 100_005 + 7),
             (10_005, 0, 1250, 5000),
             (10_005, 0, 1251, 10_005 + 7),
-            // Lines that haven't been taken.
+            // The tail consists of lines that haven't been taken.
             (100_005, 0, 100_006, 200_012),
-            // Another line like the one before.
+            // Another line as long as the previous one.
             (100_005, 16_000, 1000, 16_000 + 7),
             (100_005, 16_000, 999, 3996),
             (10_005, 16_000, 1000, 10_005 + 7),
@@ -277,7 +278,7 @@ mod tests {
         }
     }
 
-    /// If another line like the one before seems to be on its way, and there is room for all of it.
+    /// Applies if another line as long as the previous one seems to be arriving, and there is room for all of it.
     #[test]
     fn moves_the_start_of_a_line_while_it_is_short() {
         for (capacity, len, additional, moved) in
@@ -299,7 +300,8 @@ mod tests {
             // Between lines.
             (1000, 0, 500, true, 1000),
             (1001, 0, 500, true, 0),
-            // In a line: if it is more than four times what is kept, or what the line takes up, or probably will.
+            // Within a line: if the allocation is more than four times the capacity to keep, and four times the length
+            // that the line has or probably will have.
             (4003, 10, 0, true, 4003),
             (4004, 10, 0, true, 10),
             (4004, 10, 0, false, 4004),
@@ -343,7 +345,7 @@ mod tests {
         let read = |buffer: &mut Buffer, bytes: &[u8]| {
             buffer.read_with(100, 1 << 20, |room| {
                 room[..bytes.len()].copy_from_slice(bytes);
-                // What a reader leaves behind the bytes it counts isn't part of the stream.
+                // Bytes beyond the count that a reader returns aren't part of the stream.
                 room[bytes.len()] = b'!';
                 Ok(bytes.len())
             })
@@ -357,7 +359,7 @@ mod tests {
         assert_eq!(buffer.tail().as_ptr(), start);
         assert!(buffer.read_with(100, 1 << 20, |_| Err(io::ErrorKind::WouldBlock.into())).is_err());
         assert_eq!(buffer.tail().len(), 22);
-        // A reader that claims more than it was given is believed as far as that.
+        // If a reader claims more bytes than it had room for, only the room counts.
         let claimed = buffer.read_with(10, 1 << 20, |_| Ok(usize::MAX)).unwrap();
         assert_eq!((claimed, buffer.tail().len()), (10, 32));
         buffer.append(b"!", 1 << 20);

@@ -1,8 +1,7 @@
-//! Bytes in, frames out: the only loop over lines.
+//! Turns bytes into frames. This is the only loop over lines.
 //!
-//! Bytes arrive at the end of the [buffer](super::buffer)'s tail. When there is a line feed among them, everything up to
-//! the last one is split off as `lines`, which are then taken one by one. Frames borrow from there, and owned ones share
-//! it:
+//! Bytes arrive at the end of the [buffer](super::buffer)'s tail. Everything up to the last line feed is split off as
+//! `lines`, which are then taken one by one. Frames borrow from `lines`, and owned frames share it:
 //!
 //! ```text
 //!  lines                                          tail
@@ -16,12 +15,12 @@
 //!   `next` and `searched`.
 //! - `tail_searched <= tail.len()`: there is no line feed in `tail` before it.
 //!
-//! Both say where a search continues, so no byte is searched twice, however small the pieces it arrives in. Fed `{"a":`
-//! and then `1}\n`, the first piece is searched once and found to hold no line feed (`tail_searched = 5`); with the
-//! second, the search starts at the `1`, and when the line is taken it starts there again (`searched = 5`).
+//! Both say where a search continues, so no byte is searched twice, however small the pieces are. For example, after
+//! `{"a":` was fed, the decoder knows that these bytes contain no line feed (`tail_searched = 5`). When `1}\n` is fed,
+//! the search starts at the `1`, and when the line is taken, it starts there again (`searched = 5`).
 //!
-//! A line that starts with `{`, and of which nothing has been searched (`searched = next`), goes straight to the scanner,
-//! which stops at its end. Only if it turns out not to be a message is it searched for its end.
+//! A line that starts with `{` and hasn't been searched at all (`searched = next`) goes straight to the scanner, which
+//! finds its end. The line is searched for a line feed only if it turns out not to be a message.
 
 use std::fmt;
 use std::io;
@@ -40,7 +39,7 @@ use super::parse::Reading;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Turns a stream of bytes, however it is split, into frames and faults.
+/// Turns a stream of bytes, split anywhere, into frames and faults.
 ///
 /// It does no I/O. Give it bytes with [`feed`](Self::feed), or let a reader fill its buffer through
 /// [`read_with`](Self::read_with) or [`spare`](Self::spare); take frames with [`next_frame`](Self::next_frame) until
@@ -70,11 +69,11 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 ///
 /// - Frames and faults depend on the bytes alone, never on how they were split.
 /// - Each byte is searched for a line feed once, and nothing is copied or allocated per message. A new buffer is needed
-///   only when a line doesn't fit after what came before it, or when the old one is larger than what is kept.
-/// - As long as frames are taken before more is fed, no more is held than the longest line and one read. A line beyond
-///   the limit is discarded as it arrives and becomes one fault at its end.
-/// - A new decoder owns no heap memory. One that has given out its last line keeps at most 64 KiB, or as much as
-///   [`keep_capacity`](Self::keep_capacity) says.
+///   only when a line doesn't fit after the previous ones, or when the old buffer exceeds the capacity to keep.
+/// - As long as you take frames before you feed more, the decoder holds at most the longest line and one read. A line
+///   beyond the limit is discarded as it arrives and becomes one fault at its end.
+/// - A new decoder owns no heap memory. Between lines, a decoder keeps at most 64 KiB, or the capacity set with
+///   [`keep_capacity`](Self::keep_capacity).
 pub struct Decoder {
     rules: Rules,
     buffer: Buffer,
@@ -85,21 +84,21 @@ pub struct Decoder {
     discarding: Option<Box<Discarding>>,
 }
 
-/// A place between two lines.
+/// The boundary between lines that were taken and the next one.
 struct Cursor {
     next: usize,
     searched: usize,
-    /// The line that was taken last.
+    /// The range of the line that was taken last.
     last: Range<usize>,
-    /// Of the line that comes next.
+    /// The position of the next line in the stream.
     position: Position,
 }
 
-/// What [`Decoder::next_ready`] has found.
+/// The outcome of [`Decoder::next_ready`].
 pub(crate) enum Ready {
     /// A whole line is next.
     Line,
-    /// A line has been discarded. In a box, since this is passed around for every line.
+    /// A line has been discarded. Boxed to keep `Ready` small, because every line passes one around.
     Discarded(Box<Fault>),
 }
 
@@ -117,19 +116,19 @@ impl Decoder {
         }
     }
 
-    /// Sets how much of the buffer to keep between lines. The default is 64 KiB.
+    /// Sets how many bytes of buffer capacity to keep between lines. The default is 64 KiB.
     ///
-    /// With 0, a connection that waits for its next line owns no heap memory at all, and allocates when that arrives.
+    /// With 0, a decoder that waits for its next line owns no heap memory, and allocates when the line arrives.
     #[must_use]
     pub fn keep_capacity(mut self, bytes: usize) -> Self {
         self.buffer.keep(bytes);
         self
     }
 
-    /// Starts in the middle of a stream, at the start of a line with this number and byte offset. Frames and faults give
-    /// their place as if all lines before had been decoded too.
+    /// Starts in the middle of a stream, at the start of the line with this number and byte offset. Frames and faults
+    /// report their position as if all earlier lines had been decoded too.
     ///
-    /// For programs that continue where they stopped:
+    /// Use this to resume where a program stopped:
     ///
     /// ```
     /// use wireline::{Decoder, Rules};
@@ -141,8 +140,8 @@ impl Decoder {
     /// assert_eq!((fault.line(), fault.offset()), (2, 35));
     /// ```
     ///
-    /// To decode parts of a file in parallel, cut it after line feeds, and count those before each part: every line has
-    /// one, blank or not. That takes far less time than decoding.
+    /// To decode parts of a file in parallel, cut it after line feeds, and count the line feeds before each part: every
+    /// line has one, even a blank line. Counting takes far less time than decoding.
     ///
     /// ```
     /// use std::thread;
@@ -178,22 +177,22 @@ impl Decoder {
         self
     }
 
-    /// The rules that lines have to pass.
+    /// The rules that lines are checked against.
     #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Copies in the next bytes of the stream, any number of them.
+    /// Copies the next bytes of the stream into the buffer. They can be split anywhere.
     ///
-    /// After [`finish`](Self::finish) they are ignored.
+    /// After [`finish`](Self::finish), bytes are ignored.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.drop_taken_lines();
         self.buffer.append(chunk, self.longest());
     }
 
-    /// Takes the next bytes of the stream without copying them, where that is possible: if they come right after the
-    /// previous ones in memory, as when they were split off one buffer, or if no part of a line is waiting for the rest.
+    /// Takes the next bytes of the stream, if possible without copying them: that works if they directly follow the
+    /// previous bytes in memory, because both were split off one buffer, or if no part of a line is buffered.
     ///
     /// ```
     /// use bytes::BytesMut;
@@ -210,10 +209,10 @@ impl Decoder {
         self.buffer.append_buffer(chunk, self.longest());
     }
 
-    /// Has `read` fill the decoder's buffer directly, and returns how many bytes it read.
+    /// Lets `read` fill the decoder's buffer directly, and returns how many bytes it read.
     ///
-    /// `read` gets room for `room` bytes, or at least half as many, and returns how many it has filled. The room is
-    /// initialised, though not zeroed again for each call.
+    /// `read` gets a slice of `room` bytes, or at least half as many, and returns how many it has filled. The slice is
+    /// initialised, but not zeroed again for each call.
     ///
     /// ```
     /// use std::io::Read;
@@ -234,7 +233,7 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// What `read` returned. Nothing has been added then.
+    /// The error that `read` returned. No bytes have been added.
     pub fn read_with(&mut self, room: usize, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
         self.drop_taken_lines();
         self.buffer.read_with(room, self.longest(), read)
@@ -242,8 +241,8 @@ impl Decoder {
 
     /// A buffer to append the next bytes of the stream to, for readers that fill a [`BufMut`](bytes::BufMut).
     ///
-    /// It has room for `additional` bytes, or at least half as many. Whatever it holds when the decoder is used next
-    /// counts as read.
+    /// It has room for `additional` bytes, or at least half as many. The bytes in it when the decoder is used next
+    /// count as read.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -278,9 +277,9 @@ impl Decoder {
         self.take(ready)
     }
 
-    /// Ends the stream: what came after the last line feed becomes a frame or a fault as well.
+    /// Ends the stream. A last line without a line feed becomes a frame or a fault too.
     ///
-    /// Bytes that are fed after that are ignored.
+    /// Bytes that are fed after this are ignored.
     ///
     /// ```
     /// use wireline::{Decoder, FaultKind, Rules};
@@ -303,9 +302,9 @@ impl Decoder {
         self.buffer.is_closed()
     }
 
-    /// The line that the last frame or fault was made of, as it was sent, without its line ending: for relays and logs.
+    /// The line behind the last frame or fault, as it was sent, without its line ending. Useful for relays and logs.
     ///
-    /// It is empty if the line was too long to be kept, and gone once more is fed.
+    /// It is empty if the line exceeded the limit. Feeding more bytes may discard it.
     ///
     /// ```
     /// use wireline::{Decoder, Rules};
@@ -313,7 +312,7 @@ impl Decoder {
     /// let mut decoder = Decoder::new(Rules::mcp());
     /// decoder.feed(b"Listening on port 80\r\n");
     /// let fault = decoder.next_frame().unwrap().unwrap_err();
-    /// assert!(!fault.to_string().contains("Listening")); // a fault contains none of it
+    /// assert!(!fault.to_string().contains("Listening")); // faults don't contain the line
     /// assert_eq!(decoder.last_line(), b"Listening on port 80");
     /// ```
     #[must_use]
@@ -321,16 +320,16 @@ impl Decoder {
         &self.lines[self.cursor.last.clone()]
     }
 
-    /// How many bytes have arrived that no frame or fault has been made of yet.
+    /// How many buffered bytes haven't become a frame or a fault yet.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.lines.len() - self.cursor.next + self.buffer.len()
     }
 
-    /// Makes sure that there is something to [take](Self::take), skipping blank lines and discarding those beyond the
+    /// Makes sure that there is a line to [take](Self::take), skipping blank lines and discarding lines beyond the
     /// limit.
     ///
-    /// It doesn't borrow from the decoder, so the caller can read more if there is nothing.
+    /// The result doesn't borrow from the decoder, so the caller can read more if there is no line.
     #[inline(always)]
     pub(crate) fn next_ready(&mut self) -> Option<Ready> {
         if self.starts_like_a_message() && self.discarding.is_none() {
@@ -339,13 +338,13 @@ impl Decoder {
         self.find_ready()
     }
 
-    /// Whether the next line starts as most do.
+    /// Whether the next line starts with `{`, as most do.
     #[inline(always)]
     fn starts_like_a_message(&self) -> bool {
         self.lines.get(self.cursor.next) == Some(&b'{')
     }
 
-    /// The same if it isn't obvious.
+    /// Slow path of [`next_ready`](Self::next_ready): refills, discards, skips blank lines.
     #[inline(never)]
     fn find_ready(&mut self) -> Option<Ready> {
         loop {
@@ -358,15 +357,15 @@ impl Decoder {
                     None => continue,
                 }
             }
-            // To ask whether it is blank is to search it, after which it can't be taken in one pass.
+            // Checking for a blank line searches the line, after which it can't be taken in one pass.
             if self.starts_like_a_message() || !self.skip_blank_line() {
                 return Some(Ready::Line);
             }
         }
     }
 
-    /// The frame or fault that is ready. It is always `Some`: callers return it as it is, since to wrap it would be to move
-    /// it, right after it was written.
+    /// Takes the frame or fault that is ready. Always returns `Some`, so that callers can return it unchanged: wrapping
+    /// it would move it right after it was written.
     #[inline(always)]
     pub(crate) fn take(&mut self, ready: Ready) -> Option<Result<Frame<'_>, Fault>> {
         let Self { cursor, lines, rules, .. } = self;
@@ -379,8 +378,8 @@ impl Decoder {
         Some(reading.into_frame(Some(lines), position, rules))
     }
 
-    /// Moves what has arrived to `lines`, up to the last line feed, or all of it at the end of the stream or while a line
-    /// is being discarded. False if that is nothing.
+    /// Moves buffered bytes to `lines`: up to the last line feed, or all of them at the end of the stream or while a
+    /// line is being discarded. Returns false if there is nothing to take or discard.
     fn refill(&mut self) -> bool {
         self.drop_taken_lines();
         self.buffer.absorb();
@@ -412,7 +411,7 @@ impl Decoder {
         true
     }
 
-    /// Lets go of lines that have all been taken, so that their memory can be used again.
+    /// Drops `lines` once all are taken, so that their memory can be reused.
     fn drop_taken_lines(&mut self) {
         if self.cursor.next == self.lines.len() {
             self.lines = Bytes::new();
@@ -420,14 +419,14 @@ impl Decoder {
         }
     }
 
-    /// Skips the next line if it is blank and the rules say so.
+    /// Skips the next line if it is blank and the rules say to.
     fn skip_blank_line(&mut self) -> bool {
         if !self.rules.skip_blank_lines {
             return false;
         }
         let Line { range, after, .. } = self.cursor.find_line(&self.lines);
-        // A line beyond the limit doesn't count as blank. In small pieces it would have been discarded before its
-        // last byte arrived.
+        // A line beyond the limit doesn't count as blank: had it arrived in small pieces, it would have been discarded
+        // before its last byte was known.
         let is_blank = range.len() <= self.rules.limits.max_line_len
             && self.lines[range.clone()].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
         if is_blank {
@@ -443,7 +442,7 @@ impl Decoder {
         self.discarding = Some(Box::new(Discarding::new(self.rules.longest_id())));
     }
 
-    /// Discards what is in `lines`, up to the first line feed. The fault, if that is where the line ends.
+    /// Discards `lines` up to the first line feed. Returns the fault if the discarded line ends there.
     fn discard(&mut self) -> Option<Fault> {
         let Cursor { next, searched, position, .. } = self.cursor;
         let end = memchr::memchr(b'\n', &self.lines[searched..]).map(|at| searched + at);
@@ -462,22 +461,22 @@ impl Decoder {
         Some(fault)
     }
 
-    /// The longest line there can be, with all that may come before and after it.
+    /// The longest line, including its line ending and a byte order mark.
     fn longest(&self) -> usize {
         self.rules.limits.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2)
     }
 }
 
-/// Where a line was found.
+/// A line that was found in `lines`.
 struct Line {
     range: Range<usize>,
-    /// Where the next one starts.
+    /// Where the next line starts.
     after: usize,
     position: Position,
 }
 
 impl Cursor {
-    /// The next line if it is a message and nothing of it has been searched: found and checked in one pass.
+    /// Finds and checks the next line in one pass, if it is a message and hasn't been searched.
     #[inline(always)]
     fn take_message<'l>(&mut self, lines: &'l [u8], rules: &Rules) -> Option<(Position, &'l str, Envelope)> {
         let rest = &lines[self.next..];
@@ -485,7 +484,7 @@ impl Cursor {
             return None;
         }
         let max_line_len = rules.limits.max_line_len;
-        // The scanner doesn't look further than the longest line and its line ending.
+        // Limits the scanner to the longest line and its line ending.
         let visible = &rest[..rest.len().min(max_line_len.saturating_add(2))];
         let (line, envelope) = envelope::read_message(Input::first_line(visible), rules)?;
         if rest.get(line.len()) != Some(&b'\n') {
@@ -500,7 +499,7 @@ impl Cursor {
         Some((position, text, envelope))
     }
 
-    /// What is ready, if it isn't such a line.
+    /// Slow path of [`Decoder::take`]: everything but messages that take one pass.
     #[inline(never)]
     fn take_other<'l>(&mut self, ready: Ready, lines: &'l [u8], rules: &Rules) -> (Position, Reading<'l>) {
         match ready {
@@ -517,7 +516,7 @@ impl Cursor {
         }
     }
 
-    /// Where the next line is, without its line ending and without a byte order mark at the start of the stream.
+    /// Finds the next line, without its line ending and without a byte order mark at the start of the stream.
     fn find_line(&mut self, lines: &[u8]) -> Line {
         let (end, after) = match memchr::memchr(b'\n', &lines[self.searched..]) {
             Some(at) => (self.searched + at, self.searched + at + 1),
@@ -533,7 +532,7 @@ impl Cursor {
         }
     }
 
-    /// Goes on to the next line, which starts at `after`.
+    /// Advances to the next line, which starts at `after`.
     #[inline]
     fn pass(&mut self, after: usize, last: Range<usize>) {
         self.position.line += 1;
@@ -541,13 +540,13 @@ impl Cursor {
         (self.next, self.searched, self.last) = (after, after, last);
     }
 
-    /// The length of the byte order mark that a line starts with, if it is the first of the stream.
+    /// The length of the byte order mark at the start of a line, if it is the first line of the stream.
     fn byte_order_mark(&self, line: &[u8]) -> usize {
         if self.position.offset == 0 && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
 }
 
-/// The place in the stream. What the buffer holds is the peer's.
+/// Shows the position in the stream, none of the peer's bytes.
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
@@ -572,7 +571,7 @@ mod tests {
         }
     }
 
-    /// Only a line that is a message from its first byte on, and of which nothing has been searched, takes one pass.
+    /// Only an unsearched line that is a message from its first byte on takes one pass.
     #[test]
     fn a_message_at_hand_is_found_and_checked_in_one_pass() {
         let message = "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";

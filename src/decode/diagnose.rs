@@ -1,4 +1,4 @@
-//! From a violation to a fault: what can still be read of the line, what the mistake may be, and whether to answer.
+//! Turns a violation into a fault: recovers the id, guesses the mistake, and decides whether to answer.
 
 use wireline_json::walk;
 
@@ -9,14 +9,14 @@ use super::fault::{Answer, Detail, Fault, Looks};
 use super::hint::Hint;
 use super::recover::{Recovered, Recovery};
 
-/// Of a whole line.
+/// The fault for a whole line.
 #[cold]
 pub(crate) fn line(violation: Violation, line: &[u8], position: Position, rules: &Rules) -> Fault {
     let text = Faulty { text: line, start: 0, line_len: line.len() as u64, position };
     text.fault(violation, rules)
 }
 
-/// Of an entry that starts at byte `start` of a batch of `line_len` bytes.
+/// The fault for an entry that starts at byte `start` of a batch of `line_len` bytes.
 #[cold]
 pub(crate) fn entry(
     violation: Violation,
@@ -30,7 +30,7 @@ pub(crate) fn entry(
     text.fault(violation, rules)
 }
 
-/// Of a line of `line_len` bytes that is longer than the rules allow, given what was read of it.
+/// The fault for a line of `line_len` bytes that is longer than the rules allow, given the parts that could be read.
 #[cold]
 pub(crate) fn too_long(recovered: Recovered, line_len: u64, position: Position, rules: &Rules) -> Fault {
     let violation = Violation { kind: FaultKind::LineTooLong, at: rules.limits.max_line_len };
@@ -38,7 +38,7 @@ pub(crate) fn too_long(recovered: Recovered, line_len: u64, position: Position, 
     text.fault_with(violation, recovered, None, rules)
 }
 
-/// A text that broke a rule, and where it was found.
+/// A text that breaks a rule, and its position.
 struct Faulty<'a> {
     text: &'a [u8],
     /// Where the text starts in its line.
@@ -94,7 +94,7 @@ impl Faulty<'_> {
         let Violation { kind, .. } = violation;
         let is_array = text.trim_ascii_start().first() == Some(&b'[');
         if !is_syntax(kind) {
-            // If the first entry of a batch is a response, the others probably are too.
+            // If the first entry of a batch is a response, the remaining ones probably are too.
             let first = match std::str::from_utf8(text) {
                 Ok(text) if is_array => walk::elements(text).next(),
                 _ => return Recovery::of(text, longest_id),
@@ -105,7 +105,7 @@ impl Faulty<'_> {
         let mut recovered = Recovery::of(text, longest_id);
         let is_beyond_token = matches!(kind, FaultKind::UnexpectedByte | FaultKind::TrailingData);
         if (recovered.is_lost || is_array || is_beyond_token) && !recovered.has_method {
-            // Beyond the end of what was read, and inside arrays, this decides nothing but whether to keep silent.
+            // In text that couldn't be read, and inside arrays, this only decides whether to send no answer.
             recovered.has_result |= looks_like_response(text);
         }
         recovered
@@ -130,7 +130,7 @@ impl Faulty<'_> {
     }
 }
 
-/// Whether the text isn't JSON, or can't be looked at as a whole because it is too deep.
+/// Whether the text isn't JSON, or is nested too deep to be parsed as a whole.
 fn is_syntax(kind: FaultKind) -> bool {
     kind.code() == crate::message::code::PARSE_ERROR || kind == FaultKind::TooDeep
 }
@@ -139,7 +139,7 @@ fn is_another_format(hint: Hint) -> bool {
     matches!(hint, Hint::LogText | Hint::HttpRequest | Hint::ContentLengthHeader | Hint::Utf16)
 }
 
-/// Whether a text that is broken beyond reading contains `"result":` or `"error":`, and no `"method":`.
+/// Whether an unreadable text contains `"result":` or `"error":`, and no `"method":`.
 fn looks_like_response(text: &[u8]) -> bool {
     let has = |name: &[u8]| {
         memchr::memmem::find_iter(text, name)

@@ -7,10 +7,10 @@ use crate::message::{FaultKind, Id, Permits, Rules};
 
 use super::hint::Hint;
 
-/// What is wrong with a line, where, its id if that could be read, and whether to answer it.
+/// What is wrong with a line and where, its id if that could be read, and whether to answer it.
 ///
-/// A fault is an item of the stream like any message: the next line is decoded as if this one had never been sent.
-/// Neither its text nor its `Debug` output contains a byte of the line.
+/// A fault is an item of the stream like any message, and doesn't affect the next line. Neither its text nor its
+/// `Debug` output contains a byte of the line.
 ///
 /// ```
 /// use wireline::{FaultKind, Frame, Rules};
@@ -40,23 +40,23 @@ pub struct Fault {
     pub(super) offset: u64,
     pub(super) column: u64,
     pub(super) line_len: u64,
-    /// The rules that it breaks one of, for the values in its text.
+    /// The rules in force, whose types and limits the text names.
     pub(super) rules: Rules,
 }
 
-/// What the text of a fault says beyond its kind.
+/// What the text of a fault adds to its kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     None,
-    /// The line isn't JSON from its first byte on.
+    /// Not even the first byte of the line is JSON.
     NotJson,
     /// A string of the right type contains half a surrogate pair.
     LoneSurrogate,
-    /// The types that the id could have had.
+    /// The types that the rules permit for the id.
     Id(IdTypes),
 }
 
-/// How a fault is to be answered.
+/// How to answer a fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Never,
@@ -65,7 +65,7 @@ pub(crate) enum Answer {
     OmitId,
 }
 
-/// What a faulty text looks like, as far as it could be read.
+/// The kind of message that a faulty text looks like, as far as it could be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Looks {
     /// It has a `method`.
@@ -100,8 +100,8 @@ impl Fault {
         self.offset
     }
 
-    /// The byte of the line at which the fault shows, starting at 1. In the stream, that is byte
-    /// `offset() + column() - 1`.
+    /// The byte of the line at which the fault was detected, starting at 1. In the stream, that is byte `offset() +
+    /// column() - 1`.
     #[must_use]
     pub fn column(&self) -> u64 {
         self.column
@@ -116,10 +116,10 @@ impl Fault {
     /// The line's id, if it could be read reliably: as a complete member of the outermost object that occurs once and
     /// has a type and a length that the rules permit.
     ///
-    /// It is read before and after flaws that can't hide other members: a bad number or `NaN`, a superfluous comma, a
-    /// bad escape, invalid UTF-8 in a string, brackets that are nested too deep. At anything else, such as single
-    /// quotes, comments or a missing comma, reading ends. An id from before that point counts only if nothing after it
-    /// looks like another one.
+    /// Reading continues past flaws that can't hide other members: a bad number or `NaN`, a superfluous comma, a bad
+    /// escape, invalid UTF-8 in a string, brackets that are nested too deep. It stops at any other flaw, such as single
+    /// quotes, comments or a missing comma. An id from before that point counts only if nothing after it looks like
+    /// another id.
     ///
     /// ```
     /// use wireline::{Frame, Rules};
@@ -165,29 +165,29 @@ impl Fault {
 
     /// Whether the line looks like a response: it has `result` or `error`, and no `method`.
     ///
-    /// If so, nobody will get a proper answer to the request with this [`id`](Self::id), and its caller can be told.
+    /// If so, the request with this [`id`](Self::id) won't get a valid response, and you can fail its call.
     #[must_use]
     pub fn is_response(&self) -> bool {
         self.looks == Looks::Response
     }
 
-    /// Whether it looks like a request or a notification: a `method` could be read.
+    /// Whether the line looks like a request or a notification: it has a `method`.
     pub(crate) fn is_call(&self) -> bool {
         self.looks == Looks::Call
     }
 
-    /// How to answer it.
+    /// How to answer the fault.
     pub(crate) fn answer(&self) -> Answer {
         self.answer
     }
 
-    /// The rules in force when it was found.
+    /// The rules in force when the fault was found.
     pub(crate) fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// Reports the fault as an event, if the feature `tracing` is on.
-    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "nobody listens"))]
+    /// Emits the fault as a `tracing` event, if that feature is on.
+    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "empty without `tracing`"))]
     #[inline]
     pub(crate) fn log(&self) {
         #[cfg(feature = "tracing")]
@@ -205,7 +205,7 @@ impl Fault {
     }
 }
 
-/// The place and the [reason](Fault::reason).
+/// Shows the position and the [reason](Fault::reason).
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: {}", self.line, self.column, self.reason())

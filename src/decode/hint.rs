@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::message::{FaultKind, Violation};
 
-/// What a faulty line looks like: a guess at the mistake behind it; see [`Fault::hint`](crate::Fault::hint).
+/// A guess at the mistake behind a faulty line; see [`Fault::hint`](crate::Fault::hint).
 ///
 /// Hints may be added, so a `match` needs a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub enum Hint {
     HttpRequest,
     /// UTF-16 text.
     Utf16,
-    /// One line of JSON that was printed over several lines.
+    /// One line of JSON that was pretty-printed over several lines.
     PrettyPrinted,
     /// Several values on one line, as if a line ending were missing.
     SeveralValues,
@@ -52,7 +52,7 @@ impl Hint {
         }
     }
 
-    /// What `line`, which isn't JSON, looks like.
+    /// Guesses what `line`, which isn't JSON, was meant to be.
     pub(crate) fn of(line: &[u8], violation: Violation) -> Option<Self> {
         let text = line.trim_ascii();
         if is_utf16(line) {
@@ -95,7 +95,7 @@ impl fmt::Display for Hint {
     }
 }
 
-/// Starts with a UTF-16 byte order mark, or every other byte is zero.
+/// Whether the line starts with a UTF-16 byte order mark, or every other byte is zero.
 fn is_utf16(line: &[u8]) -> bool {
     let zeros = |from: usize| line.len() > 3 && line.iter().skip(from).step_by(2).take(32).all(|&byte| byte == 0);
     line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") || zeros(0) || zeros(1)
@@ -123,7 +123,7 @@ fn is_not_a_number(line: &[u8], violation: Violation) -> bool {
         && ["nan", "inf", "infinity", "undefined"].iter().any(|word| rest[..len].eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// A lone bracket, a closing bracket at the start, or a member without an object around it.
+/// Whether the text is a lone bracket, starts with a closing bracket, or is a member without an object around it.
 fn is_part_of_pretty_printed(text: &[u8], violation: Violation) -> bool {
     match text {
         b"{" | b"[" | b"}" | b"]" | b"}," | b"]," | b"{}," | b"[]," => true,
@@ -136,7 +136,7 @@ fn is_part_of_pretty_printed(text: &[u8], violation: Violation) -> bool {
     }
 }
 
-/// Starts with a word or a time, and is printable.
+/// Whether the text starts with a word or a time and is printable.
 fn is_prose(text: &[u8]) -> bool {
     let starts = text
         .first()

@@ -1,4 +1,4 @@
-//! A decoder that is fed by reads, whose size adapts to the stream.
+//! A decoder filled by reads whose size adapts to the stream.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -11,9 +11,9 @@ const READ: RangeInclusive<usize> = 4 << 10..=64 << 10;
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) decoder: Decoder,
-    /// The size of the next read: larger if the last one was full, smaller if it got little.
+    /// The size of the next read. It grows after a full read and shrinks after one that got few bytes.
     read: usize,
-    /// Whether the last read was full: there is probably more.
+    /// Whether the last read was full, so that there is probably more to read.
     pub(crate) was_full: bool,
     pub(crate) ended: bool,
 }

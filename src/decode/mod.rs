@@ -1,13 +1,13 @@
-//! Bytes in, frames and faults out. Imports nothing of the crate but [`message`](crate::message).
+//! Turns bytes into frames and faults. Within the crate, it imports only [`message`](crate::message).
 //!
 //! | file | job |
 //! |---|---|
-//! | `decoder` | split lines, skip blank ones, hand out frames: the only loop |
-//! | `buffer` | accumulate bytes; allocate, move, give back |
-//! | `discard`, `recover` | follow a line beyond the limit; read what can still be read of a faulty one |
-//! | `diagnose`, `hint`, `fault` | from a violation to a fault: id, hint, reply |
-//! | `input` | a decoder fed by reads, whose size adapts to the stream |
-//! | `parse` | one text on its own, and the entries of a batch |
+//! | `decoder` | split lines, skip blank ones, hand out frames: the only loop over lines |
+//! | `buffer` | accumulate bytes; allocate, move and free memory |
+//! | `discard`, `recover` | discard a line beyond the limit; recover the id of a faulty line |
+//! | `diagnose`, `hint`, `fault` | turn a violation into a fault: id, hint, reply |
+//! | `input` | a decoder filled by reads whose size adapts to the stream |
+//! | `parse` | parse a single text, and the entries of a batch |
 
 mod buffer;
 pub(crate) mod decoder;

@@ -1,4 +1,4 @@
-//! From one text to a frame, and from a batch to its entries.
+//! Parses a single text as a frame, and a batch into its entries.
 
 use bytes::Bytes;
 use wireline_json::{Text, walk};
@@ -24,7 +24,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     ///
-    /// What is wrong with the text. The fault counts the whole text as one line.
+    /// The text isn't valid. The fault counts the whole text as one line.
     pub fn parse(text: &'a [u8], rules: &Rules) -> Result<Self, Fault> {
         if text.len() <= rules.limits.max_line_len
             && text.first() == Some(&b'{')
@@ -36,7 +36,7 @@ impl<'a> Frame<'a> {
         reading.into_frame(None, Position::START, rules)
     }
 
-    /// Parses one text as [`parse`](Self::parse) does, and shares its buffer instead of borrowing or copying.
+    /// Parses one text as [`parse`](Self::parse) does, but shares its buffer instead of borrowing from it.
     ///
     /// ```
     /// use wireline::{Frame, Rules};
@@ -56,14 +56,14 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What a line turned out to be, before it becomes a frame.
+/// The contents of a line, before it becomes a frame.
 ///
-/// Callers make the frame themselves, by [`into_frame`](Self::into_frame), where they need it. A function that isn't inlined
-/// would write it to memory, all frames would take that way, and the CPU can't move what it has just written without
-/// waiting for it: up to 4 ns for each.
+/// Callers build the frame in place with [`into_frame`](Self::into_frame). A function that isn't inlined would write
+/// the frame to memory, and moving it from there right away stalls the CPU until the write is done: up to 4 ns for each
+/// frame.
 pub(super) enum Reading<'a> {
     Message(&'a str, Envelope),
-    /// With this many entries.
+    /// The text of a batch, and its number of entries.
     Batch(&'a str, usize),
     Faulty(Box<Fault>),
 }
@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
         Self::Faulty(Box::new(fault))
     }
 
-    /// The frame or fault. The line is at `position`, and a part of `buffer` if that is given.
+    /// Makes the frame or fault. The line is at `position` in the stream, and is part of `buffer` if one is given.
     #[inline(always)]
     pub(super) fn into_frame(
         self,
@@ -106,7 +106,7 @@ impl<'a> Reading<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// The entries in order, each a message or a fault of its own.
+    /// The entries in order, each of them a message or a fault.
     #[must_use]
     pub fn iter(&self) -> Entries<'a> {
         self.clone().into_iter()

@@ -1,9 +1,9 @@
-//! What can still be read of a line that is broken, too deep or too long: its id, and whether it was a response.
+//! Recovers the id of a line that is broken, too deep or too long, and whether it was a response.
 //!
-//! An answer with the wrong id settles another request, which is worse than no answer. So this is the rule:
+//! An answer with the wrong id settles another request, which is worse than no answer. So these are the rules:
 //!
-//! **The line is read by JSON's grammar**, in however many pieces it arrives. These flaws are passed over, because what
-//! follows them can be read in one way only:
+//! **The line is parsed by JSON's grammar**, in any number of pieces. These flaws are skipped, because the text after
+//! them can be read in one way only:
 //!
 //! - brackets that are nested too deep, up to [`brackets::MOST`];
 //! - in a string: bytes that aren't UTF-8, tabs, and escapes that JSON doesn't have;
@@ -11,24 +11,25 @@
 //! - superfluous commas, as in `[1,]`;
 //! - a byte order mark at the start.
 //!
-//! **Anything else ends the reading**, since from there on a string, a comment and a member can't be told apart: single
+//! **Any other flaw ends the reading**, because after it a string, a comment and a member can't be told apart: single
 //! quotes, backquotes, comments, calls, bare words, a missing comma or colon, a bracket of the wrong type, a control
-//! character in a string (which may be where the string was meant to end). So do two flaws that blur the end of a
-//! string: `\"` after an escape that JSON doesn't have, because in `"C:\new\"` the last backslash escapes nothing; and a
-//! backslash after half a character, because it may be the other half in Shift JIS or GBK. A line that is cut off has no
-//! flaw where it ends.
+//! character in a string (which may be where the string was meant to end). So do two flaws that make the end of a
+//! string ambiguous: `\"` after an escape that JSON doesn't have, because the last backslash in `"C:\new\"` escapes
+//! nothing; and a backslash after half a character, because it may be the other half in Shift JIS or GBK. The end of a
+//! truncated line isn't a flaw.
 //!
-//! **The id is given** if the outermost object (the first one, if there are several on the line) has a member of that
-//! name among those that were read, and
+//! **The id is recovered** if the outermost object (the first one, if there are several on the line) has an `id` among
+//! the members that were read, and
 //!
-//! - its value is complete: after it comes `}`, or a comma and then another member's name and colon, or as much of those
-//!   as the line has. In `"id":1,000` and `"id":"a","b"` the comma may be a part of the value;
-//! - no other name in that object says `id`, however it is escaped, or is itself unreadable;
-//! - nothing after the end of the reading [mentions](mentions::Mentions) an id, which may be the true one;
-//! - the outermost object isn't followed by a comma or a closing bracket, has no `]` of its own, and no name that is
-//!   followed by `,` or `}`: what was read would then be a part of another object, or of a string with quotes in it.
-//!   After the end of the reading, brackets count wherever they are;
-//! - an object that follows it on the same line is complete.
+//! - its value is complete: it is followed by `}`, or by a comma and then another member's name and colon, or by the
+//!   start of those if the line is cut off there. In `"id":1,000` and `"id":"a","b"`, the comma may be part of the
+//!   value;
+//! - no other name in that object is `id`, with or without escapes, and no name is unreadable;
+//! - nothing after the end of the reading [mentions](mentions::Mentions) an id, which may be the real one;
+//! - the outermost object isn't followed by a comma or a closing bracket, has no `]` of its own, and has no name
+//!   followed by `,` or `}`: otherwise it may be part of another object, or of a string that contains quotes. After the
+//!   end of the reading, brackets count wherever they are;
+//! - any object that follows on the same line is complete.
 
 use wireline_json::{is_blank, string};
 
@@ -40,7 +41,7 @@ use crate::message::Id;
 use brackets::Brackets;
 use mentions::Mentions;
 
-/// The longest spelling of a name that matters: six characters as escapes of six bytes each, and two quotes.
+/// The longest spelling of a relevant name: six characters as escapes of six bytes each, and two quotes.
 const LONGEST_KEY: usize = 6 * 6 + 2;
 
 /// Words that other languages print for a value.
@@ -60,17 +61,17 @@ const WORDS: [&[u8]; 13] = [
     b"False",
 ];
 
-/// The length of the longest of them.
+/// The length of the longest word in [`WORDS`].
 const LONGEST_WORD: usize = 9;
 
-/// What was read.
+/// The parts of a line that could be read.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
     pub(crate) id: Option<Id<'static>>,
     pub(crate) has_method: bool,
     pub(crate) has_result: bool,
     pub(crate) has_error: bool,
-    /// Whether reading ended before the object or the line did, or went on to a second object.
+    /// Whether reading ended before the object or the line did, or continued into a second object.
     pub(crate) is_lost: bool,
 }
 
@@ -81,45 +82,45 @@ impl Recovered {
     }
 }
 
-/// See the [module](self).
+/// Reads a faulty line piece by piece; see the [module](self) for the rules.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     longest_id: usize,
     state: State,
     brackets: Brackets,
-    /// The current member's name, then its value if that may be the id, or the start of a number or word.
+    /// The current member's name, then its value if it may be the id, or the start of a number or word.
     kept: Vec<u8>,
     member: Member,
     id: Candidate,
     has_method: bool,
     has_result: bool,
     has_error: bool,
-    /// The last four bytes of the current string, the latest one lowest.
+    /// The last four bytes of the current string, the latest in the lowest byte.
     recent: u32,
     has_foreign_escapes: bool,
-    /// Whether the first object has ended and another one follows.
+    /// Whether a second object has begun after the first.
     is_second: bool,
     mentions: Mentions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Before the object, after so many bytes of a byte order mark.
+    /// Before the object, after `mark` bytes of a byte order mark.
     Start {
         mark: usize,
     },
-    /// At a name or `}`.
+    /// Before a name or `}`.
     Name,
     Colon,
     /// After a colon.
     Value,
-    /// At an element of an array or `]`.
+    /// Before an element of an array or `]`.
     Element,
     String {
         is_name: bool,
         escape: Escape,
     },
-    /// In a number or word; `is_numeric` as long as it may be a number.
+    /// In a number or word. `is_numeric` says whether it may be a number.
     Scalar {
         is_numeric: bool,
     },
@@ -137,7 +138,7 @@ enum Escape {
     None,
     /// After a backslash.
     Backslash,
-    /// So many hexadecimal digits are missing.
+    /// In a `\u` escape that lacks this many hexadecimal digits.
     Digits(u8),
 }
 
@@ -153,16 +154,16 @@ enum Member {
 #[derive(Debug)]
 enum Candidate {
     None,
-    /// The name has been read.
+    /// The name `id` has been read.
     Named,
-    /// The value has been read, but it may go on after the comma.
+    /// The value has been read, but may continue after the comma.
     Unconfirmed(Vec<u8>),
     Confirmed(Vec<u8>),
     Doubtful,
 }
 
 impl Recovery {
-    /// At the start of a line. No id longer than `longest_id` is kept.
+    /// Starts at the beginning of a line. Ids longer than `longest_id` aren't kept.
     pub(crate) fn new(longest_id: usize) -> Self {
         Self {
             longest_id,
@@ -181,14 +182,14 @@ impl Recovery {
         }
     }
 
-    /// Everything that can be read of `line`, but for an id longer than `longest_id`.
+    /// Recovers what can be read of `line`, except an id longer than `longest_id`.
     pub(crate) fn of(line: &[u8], longest_id: usize) -> Recovered {
         let mut recovery = Self::new(longest_id);
         recovery.feed(line);
         recovery.finish()
     }
 
-    /// The next piece of the line.
+    /// Reads the next piece of the line.
     pub(crate) fn feed(&mut self, mut piece: &[u8]) {
         while let [byte, rest @ ..] = piece {
             piece = match self.state {
@@ -198,7 +199,7 @@ impl Recovery {
                     }
                     return;
                 }
-                // Most of a long line is inside strings, so those are searched rather than stepped through.
+                // Most of a long line is inside strings, so these are searched instead of stepped through byte by byte.
                 State::String { is_name, escape: Escape::None } => {
                     let (plain, special) = piece.split_at(plain_len(piece));
                     self.keep(is_name, plain);
@@ -230,7 +231,7 @@ impl Recovery {
         let Mentions { id: mentions_id, method, outcome, is_inner, .. } = self.mentions;
         let is_lost = self.state == State::Lost || self.is_second;
         let is_doubtful = mentions_id || is_inner || self.is_second && self.state != State::Closed;
-        // A name that was cut off, and not the end of a string with a quote and a comma in it.
+        // Whether the line was cut off in a real name, rather than in a string that contains a quote and a comma.
         let is_name = match (self.state, &*self.kept) {
             (State::String { is_name: true, .. }, [_, name @ ..]) => name.iter().all(|&byte| is_scalar(byte)),
             _ => true,
@@ -314,7 +315,7 @@ impl Recovery {
         State::String { is_name, escape: next }
     }
 
-    /// Of the current string.
+    /// Remembers the last bytes of the current string.
     fn remember(&mut self, piece: &[u8]) {
         for &byte in &piece[piece.len().saturating_sub(4)..] {
             self.recent = self.recent << 8 | u32::from(byte);
@@ -348,7 +349,7 @@ impl Recovery {
             self.keep_scalar(byte);
             return State::Scalar { is_numeric };
         }
-        // A number has a digit among its first bytes: a row of dots or dashes stands for something else.
+        // A number has a digit among its first bytes; a row of dots or dashes isn't a number.
         let is_value = match is_numeric {
             true => self.kept.iter().any(u8::is_ascii_digit),
             false => WORDS.contains(&self.kept.as_slice()),
@@ -360,7 +361,7 @@ impl Recovery {
         }
     }
 
-    /// After a value.
+    /// Reads a byte after a value.
     fn separate(&mut self, byte: u8) -> State {
         match byte {
             b',' => {
@@ -398,7 +399,7 @@ impl Recovery {
         State::Separator
     }
 
-    /// Reading ends at this byte.
+    /// Ends the reading at this byte.
     #[cold]
     fn lose(&mut self, byte: u8) -> State {
         if let State::Start { .. } = self.state {
@@ -430,13 +431,13 @@ impl Recovery {
         self.brackets.depth() == 0
     }
 
-    /// The name is known.
+    /// Handles the end of a name.
     fn name_member(&mut self) {
-        // A name that is too long to be kept is none of these.
+        // A name that is too long to be kept isn't a relevant one.
         let key = match std::str::from_utf8(&self.kept) {
             _ if self.kept.len() > LONGEST_KEY => "",
             Ok(key) => key,
-            // A reader that drops what it can't decode may see any of these.
+            // A parser that drops invalid bytes may see any name here.
             Err(_) => {
                 self.id = Candidate::Doubtful;
                 ""
@@ -458,7 +459,7 @@ impl Recovery {
         }
     }
 
-    /// The value comes next.
+    /// Handles the colon after a name.
     fn enter_member(&mut self) {
         if self.is_outermost() && !self.is_second {
             self.has_method |= self.member == Member::Method;
@@ -469,7 +470,7 @@ impl Recovery {
         self.kept.clear();
     }
 
-    /// The value is complete; `candidate` says what it is if it is the id.
+    /// Handles the end of a value. If it is the id, `candidate` says whether it is confirmed.
     fn leave_member(&mut self, candidate: fn(Vec<u8>) -> Candidate) {
         if let Candidate::Named = self.id {
             self.id = match self.kept.len() <= self.longest_id {
@@ -479,14 +480,14 @@ impl Recovery {
         }
     }
 
-    /// What came before the last comma is complete.
+    /// Confirms that the value before the last comma was complete.
     fn confirm(&mut self) {
         if let Candidate::Unconfirmed(id) = &mut self.id {
             self.id = Candidate::Confirmed(std::mem::take(id));
         }
     }
 
-    /// Keeps a piece of a string if it is a name that may matter, or may be the id.
+    /// Keeps a piece of a string that may be a relevant name or the id.
     #[inline(always)]
     fn keep(&mut self, is_name: bool, piece: &[u8]) {
         let most = match () {
@@ -495,7 +496,7 @@ impl Recovery {
             () if self.member == Member::Id => self.longest_id,
             () => return,
         };
-        // One byte more shows that it is too long.
+        // Keep one more byte, to detect a string that is too long.
         let room = (most + 1).saturating_sub(self.kept.len());
         self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
     }
@@ -509,26 +510,26 @@ impl Recovery {
     }
 }
 
-/// How far a string goes on without a quote, a backslash or a control character that ends the reading.
+/// How many bytes of a string come before a quote, a backslash or a control character that ends the reading.
 fn plain_len(piece: &[u8]) -> usize {
     let end = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
-    // A loop without a way out compares many bytes at once.
+    // Without an early exit, the compiler vectorises this loop.
     let has_control = |block: &[u8; 16]| block.iter().fold(false, |found, &byte| found | ends_string_early(byte));
     let plain = 16 * piece[..end].as_chunks().0.iter().take_while(|block| !has_control(block)).count();
     piece[plain..end].iter().position(|&byte| ends_string_early(byte)).map_or(end, |at| plain + at)
 }
 
-/// Whether a string may have been meant to end at this byte, or changes its encoding there.
+/// Whether a string may have been meant to end at this byte, or may change its encoding there.
 fn ends_string_early(byte: u8) -> bool {
     byte < b' ' && byte != b'\t'
 }
 
-/// Whether a byte may be a part of a number or word.
+/// Whether a byte may be part of a number or word.
 fn is_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }
 
-/// Whether the last of these bytes is ASCII or ends a character in UTF-8.
+/// Whether the latest of these bytes is ASCII or ends a UTF-8 character.
 fn ends_with_character(recent: u32) -> bool {
     let bytes = recent.to_be_bytes();
     bytes[3].is_ascii()
@@ -635,7 +636,7 @@ mod tests {
         recovery.feed(format!(r#"{{"{name}":"{name}","id":"{name}"#).as_bytes());
         assert_eq!(recovery.kept.len(), LONGEST_ID + 1);
         assert!(recovery.kept.capacity() <= 4 * LONGEST_ID);
-        // And nothing of what is not the id.
+        // Values other than the id aren't kept.
         let mut recovery = Recovery::new(LONGEST_ID);
         recovery.feed(format!(r#"{{"{name}":"{name}"#).as_bytes());
         assert!(recovery.kept.is_empty());
@@ -652,7 +653,7 @@ mod tests {
         assert!(!is_response(r#"{"id":1,"method":"x","result":1"#));
         assert!(!is_response(r#"{"params":{"result":1},"#));
         assert!(!is_response("noise"));
-        // A name that goes on where only a part of it was kept.
+        // A name of which only the first part is kept.
         assert!(is_response(r#"{"\u006d\u0065\u0074\u0068\u006f\u0064\"x":1,"result":2}"#));
         assert!(!is_response(r#"{"\u0072\u0065\u0073\u0075\u006c\u0074\"x":1}"#));
     }

@@ -1,11 +1,11 @@
-//! The brackets that are open inside the outermost object.
+//! A stack of the open brackets inside the outermost object.
 
-/// How many can be open. Each takes a bit of memory, so these are 128 KiB.
+/// How many brackets can be open. Each takes one bit, 128 KiB in all.
 pub(super) const MOST: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
-    /// A bit for each, set for `{`: the first one is the lowest bit of the first byte.
+    /// One bit per bracket, set for `{`. The first bracket is the lowest bit of the first byte.
     bits: Vec<u8>,
     depth: usize,
 }
@@ -15,7 +15,7 @@ impl Brackets {
         self.depth
     }
 
-    /// Whether the innermost value that is open is an object. The outermost one always is.
+    /// Whether the innermost open value is an object. At depth 0, that is the outermost object.
     pub(super) fn in_object(&self) -> bool {
         match self.depth.checked_sub(1) {
             Some(last) => self.bits[last / 8] >> (last % 8) & 1 == 1,
@@ -23,7 +23,7 @@ impl Brackets {
         }
     }
 
-    /// False if too many are open already.
+    /// Pushes a bracket. Returns false if too many are open already.
     pub(super) fn open(&mut self, byte: u8) -> bool {
         if self.depth == MOST {
             return false;

@@ -1,10 +1,10 @@
-//! Names that occur in the rest of a line after it has become unreadable.
+//! Finds names in the rest of a line after it has become unreadable.
 
-/// Looks for names and brackets without knowing what is a string and what isn't, so it sees them in payloads and comments
-/// as well.
+/// Looks for names and brackets without telling strings from other text, so it also finds them in payloads and
+/// comments.
 #[derive(Debug, Default)]
 pub(super) struct Mentions {
-    /// The last eight bytes, the latest one lowest.
+    /// The last eight bytes, the latest in the lowest byte.
     recent: u64,
     /// How many brackets are open.
     open: usize,
@@ -19,12 +19,12 @@ pub(super) struct Mentions {
 }
 
 impl Mentions {
-    /// In the rest of an object in which `depth` brackets are open.
+    /// Starts within an object in which `depth` brackets are open.
     pub(super) fn at(depth: usize) -> Self {
         Self { open: depth + 1, ..Self::default() }
     }
 
-    /// After the object.
+    /// Starts after the object.
     pub(super) fn after() -> Self {
         Self::default()
     }
@@ -39,7 +39,7 @@ impl Mentions {
                 _ => {}
             }
             match self.recent.to_be_bytes() {
-                // JSON's escapes for the two letters, and escapes of other languages that may stand for any letter.
+                // JSON's escapes for `i` and `d`, and escapes of other languages that may stand for any letter.
                 [.., b'\\', b'u', b'0', b'0', b'6', b'4' | b'9']
                 | [.., b'\\', b'u', b'{']
                 | [.., b'\\', b'x' | b'0'..=b'9'] => self.id = true,
@@ -56,7 +56,7 @@ impl Mentions {
         }
     }
 
-    /// At the end of the line, where a word may end too.
+    /// Notes the end of the line, where a word may end too.
     pub(super) fn finish(&mut self) {
         self.feed(b"\n");
     }
