@@ -1,11 +1,11 @@
-//! Whole lines joined into one array.
+//! Joins whole lines into one array.
 
 use bytes::BytesMut;
 
-/// An array whose entries are lines that were encoded before.
+/// An array of encoded lines.
 #[derive(Default)]
 pub(crate) struct Array {
-    /// The bracket or comma before each entry, and the entry.
+    /// The entries so far, each with the bracket or comma before it.
     text: BytesMut,
     entries: usize,
 }

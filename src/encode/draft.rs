@@ -14,7 +14,8 @@ use super::null_params;
 use super::rpc_error::RpcError;
 use super::serializer::{self, Bounds, Done, Writer};
 
-/// A line, or an entry of a batch, that is being written. When dropped before it is `whole`, it is removed again.
+/// A line, or an entry of a batch, that is being written. If it is dropped before it is `whole`, it removes itself from
+/// the buffer.
 pub(crate) struct Draft<'d> {
     pub(crate) out: &'d mut BytesMut,
     rules: &'d Rules,
@@ -26,7 +27,7 @@ pub(crate) struct Draft<'d> {
     from: usize,
     /// How many brackets are around the message.
     depth: u32,
-    /// Whether it has been written to its end. A line ends with a line feed.
+    /// Whether the message is complete, including the line feed of a line.
     whole: bool,
 }
 
@@ -45,7 +46,7 @@ impl<'d> Draft<'d> {
         Self { out, rules, line: start, start, from: start, depth: 0, whole: false }
     }
 
-    /// An entry at the end of `out`, of a batch that starts at `line` and has `len` entries so far.
+    /// An entry at the end of `out`, in a batch that starts at `line` and has `len` entries so far.
     pub(crate) fn entry(out: &'d mut BytesMut, rules: &'d Rules, line: usize, len: usize) -> Result<Self, EncodeError> {
         if len == rules.limits.max_batch_len {
             return Err(EncodeError::rule(FaultKind::BatchTooLong, None));
@@ -59,13 +60,13 @@ impl<'d> Draft<'d> {
         Ok(draft)
     }
 
-    /// Ends a message that was written without its line feed, and keeps it.
+    /// Ends the message and keeps it. Adds the line feed to a line that has none yet.
     #[inline]
     pub(crate) fn complete(&mut self) -> Result<(), EncodeError> {
         match self.depth {
             0 if self.whole => {}
             0 => self.out.extend_from_slice(b"\n"),
-            // The bracket that ends the batch.
+            // Leave room for the bracket that ends the batch.
             _ => self.check_room(1)?,
         }
         self.whole = true;
@@ -139,7 +140,7 @@ impl<'d> Draft<'d> {
         if error.data().is_none() {
             return self.write(write);
         }
-        // The data was valid when it was added to the error, but may be too deep for these rules.
+        // The data was validated when it was added to the error, but may be too deep for these rules.
         serializer::append(self.out, self.bounds(), write)?;
         self.check_rules()
     }
@@ -168,7 +169,7 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn normalize(&mut self, text: &[u8]) -> Result<(), EncodeError> {
         self.text(trimmed(text))?;
-        // Most texts have no null params, and are read only once.
+        // Most texts have no null params, so this reads them only once.
         match self.check(&self.rules.null_params(false)) {
             Err(error) if error.kind() == EncodeErrorKind::Rule(FaultKind::InvalidParams) => {
                 self.check(&self.rules.null_params(true))?;
@@ -204,7 +205,7 @@ impl<'d> Draft<'d> {
         if line_feed { Ok(()) } else { self.check_again(envelope) }
     }
 
-    /// A message with another value at `pointer`, and with another id if there is one.
+    /// Writes a message with its value at `pointer` replaced, and also its id if one is given.
     pub(crate) fn forward_with(
         &mut self,
         message: &impl AnyMessage,
@@ -214,7 +215,7 @@ impl<'d> Draft<'d> {
     ) -> Result<(), EncodeError> {
         let (text, envelope) = message.text_and_envelope();
         let place = place_of(text, pointer).ok_or_else(EncodeError::pointer)?;
-        // Up to the value, from it to the end, and where the id is in one of them.
+        // The parts before and after the value. The id is in one of them.
         let (before, after) = (0..place.start, place.end..text.len());
         let old_id = envelope.id.range();
         match id {
@@ -237,7 +238,7 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// Writes a part of a message, with another id if the old one is in it.
+    /// Writes a part of a message, replacing the id if that is in it.
     fn spliced(
         &mut self,
         text: &str,
@@ -253,7 +254,7 @@ impl<'d> Draft<'d> {
         self.text(&text.as_bytes()[old_id.end..part.end])
     }
 
-    /// Writes a whole message, and if it is a line, its line feed.
+    /// Writes a whole message, with a line feed if it is a line.
     #[inline(always)]
     fn write<R>(
         &mut self,
@@ -265,7 +266,7 @@ impl<'d> Draft<'d> {
         Ok(written)
     }
 
-    /// The bounds of a message, in which one bracket does not count.
+    /// The bounds of a message, whose outermost bracket is already counted.
     fn bounds(&self) -> Bounds {
         Bounds {
             start: self.start,
@@ -289,7 +290,7 @@ impl<'d> Draft<'d> {
         Err(EncodeError::rule(FaultKind::LineTooLong, self.line.saturating_add(limit).saturating_sub(self.start)))
     }
 
-    /// Checks that the message may open this many brackets of its own.
+    /// Checks that the message may open this many brackets.
     fn check_depth(&self, brackets: u32) -> Result<(), EncodeError> {
         match self.depth + brackets <= self.rules.max_depth_u32() {
             true => Ok(()),
@@ -302,12 +303,12 @@ impl<'d> Draft<'d> {
         envelope::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
-    /// Whether a message that has passed other rules is certain to pass these.
+    /// Whether a message that has passed other rules certainly passes these.
     fn passes(&self, before: &Envelope) -> bool {
         self.depth == 0 && self.rules.standard().covers(before.passed)
     }
 
-    /// Checks that a message that has passed other rules passes these. It is read again only if these may be stricter.
+    /// Checks that a message that has passed other rules passes these. Reads it again only if these may be stricter.
     #[inline]
     fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
         if !self.passes(before) {
@@ -346,8 +347,8 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// Writes params after their name, and the bracket that ends the message. Null params are taken back with their name,
-/// and count towards no limit.
+/// Writes params with their name, and the bracket that ends the message. Null params are removed again together with
+/// their name, and count towards no limit.
 #[inline(always)]
 fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), permits: Permits) -> Done {
     let start = writer.position();
@@ -361,8 +362,8 @@ fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), per
     writer.put([b"}"])
 }
 
-/// Where the value at `pointer` is in a message. `None` for the message itself and its id, which `forward_with` doesn't
-/// replace, and if the pointer isn't unambiguous.
+/// The range of the value at `pointer` in a message. `None` if there is no such value, if the pointer is ambiguous, or
+/// if it leads to the message itself or its id, which `forward_with` doesn't replace.
 fn place_of(text: &str, pointer: &str) -> Option<Range<usize>> {
     let message = text.trim_start_matches([' ', '\t', '\n', '\r']);
     let found = pointer::find_only(message, pointer).filter(|_| !pointer.is_empty() && pointer != "/id")?;

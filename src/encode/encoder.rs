@@ -1,4 +1,4 @@
-//! Messages in, whole lines out.
+//! Turns messages into whole lines.
 
 use std::fmt;
 
@@ -87,7 +87,7 @@ impl<'b> Encoder<'b> {
 }
 
 impl Encoder<'_> {
-    /// Everything in the buffer.
+    /// The contents of the buffer.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.out {
@@ -96,7 +96,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Takes all lines out of the buffer. While a batch is being filled there are none.
+    /// Takes all lines out of the buffer. While a batch is being filled, this returns nothing.
     pub fn take(&mut self) -> Bytes {
         match self.batch {
             None => self.out.buffer().split().freeze(),
@@ -104,7 +104,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Removes all lines from the buffer but keeps its capacity. While a batch is being filled, it does nothing.
+    /// Removes all lines from the buffer but keeps its capacity. While a batch is being filled, this does nothing.
     pub fn clear(&mut self) {
         if self.batch.is_none() {
             self.out.buffer().clear();
@@ -246,7 +246,7 @@ impl Encoder<'_> {
         self.append(|draft| draft.message(message))
     }
 
-    /// Appends a line made elsewhere, without its line ending, if it passes the rules.
+    /// Appends an existing line, passed without its line ending, if it passes the rules.
     ///
     /// ```
     /// use wireline::{EncodeErrorKind, Encoder, Rules};
@@ -267,9 +267,9 @@ impl Encoder<'_> {
         self.append(|draft| draft.raw(line))
     }
 
-    /// Appends a text made elsewhere, joined into one line, if it passes the rules.
+    /// Appends an existing text as one line, if it passes the rules.
     ///
-    /// Line breaks between its tokens become spaces, which changes no value. White space around it is dropped.
+    /// Line breaks between its tokens become spaces, which doesn't change any value. White space around it is dropped.
     ///
     /// ```
     /// use wireline::{Encoder, Rules};
@@ -287,10 +287,10 @@ impl Encoder<'_> {
         self.append(|draft| draft.flatten(text))
     }
 
-    /// Appends a text made elsewhere, and removes line breaks and null params from it.
+    /// Appends an existing text, without its line breaks and null params.
     ///
-    /// [Flattens](Self::flatten) the text and leaves out params that are null, which some libraries write although
-    /// JSON-RPC 2.0 doesn't permit it. Everything else stays as it is, byte for byte.
+    /// [Flattens](Self::flatten) the text and leaves out null params, which some libraries write although JSON-RPC 2.0
+    /// doesn't permit them. Everything else stays unchanged, byte for byte.
     ///
     /// ```
     /// use wireline::{Encoder, Rules};
@@ -315,7 +315,7 @@ impl Encoder<'_> {
         self.append(|draft| draft.normalize(text))
     }
 
-    /// Appends a message with another id and nothing else changed, as a proxy does.
+    /// Appends a message with its id replaced and everything else unchanged, as a proxy does.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Id, Message, Rules};
@@ -363,10 +363,10 @@ impl Encoder<'_> {
         self.append(|draft| draft.forward(message))
     }
 
-    /// Appends a message with another value at a JSON pointer, and with another id unless that is `None`, as a gateway
+    /// Appends a message with the value at a JSON pointer replaced, and also its id unless `id` is `None`, as a gateway
     /// does.
     ///
-    /// Everything else stays as it is, byte for byte, and isn't decoded.
+    /// Everything else stays unchanged, byte for byte, and isn't decoded.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Id, Message, Rules};
@@ -386,9 +386,9 @@ impl Encoder<'_> {
     ///
     /// # Errors
     ///
-    /// [`Pointer`](crate::EncodeErrorKind::Pointer) if there is no such value, if a member on the way to it occurs twice,
-    /// or if the pointer leads to the id or to the whole message. Otherwise, the value can't be encoded, the message has
-    /// no id to replace, or the rules don't permit the result.
+    /// [`Pointer`](crate::EncodeErrorKind::Pointer) if there is no such value, if a member on the path to it occurs
+    /// twice, or if the pointer leads to the id or to the whole message. Otherwise, the value can't be encoded, the
+    /// message has no id to replace, or the rules don't permit the result.
     pub fn forward_with<'i>(
         &mut self,
         message: &impl AnyMessage,
@@ -399,7 +399,7 @@ impl Encoder<'_> {
         self.append(|draft| draft.forward_with(message, id.into(), pointer, value))
     }
 
-    /// Appends what `write` writes, as a line or as an entry of the batch, or nothing if that fails.
+    /// Appends the message that `write` writes, as a line or as an entry of the batch, or nothing if that fails.
     #[inline]
     fn append(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
         let mut draft = match &self.batch {

@@ -1,11 +1,11 @@
-//! Why a message was not encoded. These are the caller's mistakes; a [`Fault`](crate::Fault) is the peer's.
+//! Why a message wasn't encoded. This is the caller's mistake; a [`Fault`](crate::Fault) is the peer's.
 
 use std::fmt;
 use std::io;
 
 use crate::message::FaultKind;
 
-/// Why a message was not encoded. Its text contains none of the message's contents.
+/// Why a message wasn't encoded. Its text contains none of the message's contents.
 ///
 /// ```
 /// use wireline::{EncodeErrorKind, Encoder, Id, Rules};
@@ -56,8 +56,8 @@ impl EncodeError {
         Self { kind, offset: Some(offset), source: Some(source) }
     }
 
-    /// Reports the refusal as an event, if the feature `tracing` is on.
-    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "nobody listens"))]
+    /// Emits the error as a `tracing` event, if that feature is on.
+    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "empty without `tracing`"))]
     #[inline]
     pub(crate) fn log(&self) {
         #[cfg(feature = "tracing")]

@@ -1,4 +1,4 @@
-//! The error response that a fault calls for.
+//! The error response to a fault.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ impl Fault {
     /// The error response to send, or `None` if there should be none.
     ///
     /// A line that looks like a response (it has `result` or `error`, and no `method`) is never answered: two peers
-    /// answering each other's answers would never stop. Any other line is answered with its id, and one without a
-    /// readable id as [`Rules::answer_without_id`] says.
+    /// answering each other's answers would never stop. Any other line is answered with its id. If its id can't be
+    /// read, [`Rules::answer_without_id`] decides.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Rules};
@@ -42,10 +42,10 @@ impl Fault {
     }
 }
 
-/// The error response that a fault calls for; see [`Fault::reply`].
+/// The error response to a fault; see [`Fault::reply`].
 ///
-/// [`Encoder::error_reply`](crate::Encoder::error_reply) makes it a line. Its text, without a line ending, is its
-/// [`Display`](fmt::Display).
+/// [`Encoder::error_reply`](crate::Encoder::error_reply) writes it as a line, [`Display`](fmt::Display) without a line
+/// ending.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorReply<'a> {
     fault: &'a Fault,
@@ -64,7 +64,7 @@ impl<'a> ErrorReply<'a> {
         if self.code() == code::PARSE_ERROR { "Parse error" } else { "Invalid Request" }
     }
 
-    /// The id that it answers, which may be null, or `None` if it has no `id` at all.
+    /// The id of the reply, which may be null, or `None` if the reply has no `id` member.
     #[must_use]
     pub fn id(&self) -> Option<Id<'a>> {
         match (self.fault.answer(), self.fault.id()) {
@@ -85,7 +85,7 @@ impl<'a> ErrorReply<'a> {
 /// The reply as JSON text, without a line ending.
 impl fmt::Display for ErrorReply<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The limits of a stream may be too tight for any answer. They don't matter here, where nothing is sent.
+        // The limits may be too tight for any answer. They don't matter here, because nothing is sent.
         let rules = self.fault.rules().max_line_len(usize::MAX).max_depth(usize::MAX);
         let line = to_line(&rules, |encoder| encoder.error_reply(self)).map_err(|_| fmt::Error)?;
         f.write_str(line.text())

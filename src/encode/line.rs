@@ -9,7 +9,7 @@ use crate::message::Rules;
 use super::encoder::Encoder;
 use super::error::EncodeError;
 
-/// One complete line, with a message or a batch that has passed the rules, for writers, codecs and channels.
+/// One complete line with a message or a batch that passed the rules, for writers, codecs and channels.
 ///
 /// Only an [`Encoder`] creates one, so its only line break is at its end. Clones share its bytes.
 ///
@@ -26,7 +26,7 @@ use super::error::EncodeError;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// Ends in the only line feed.
+    /// Its only line feed is its last byte.
     bytes: Bytes,
 }
 

@@ -1,16 +1,16 @@
-//! Messages in, whole lines out. Imports nothing of the crate but [`message`](crate::message) and
+//! Turns messages into whole lines. Within the crate, it imports only [`message`](crate::message) and
 //! [`decode`](crate::decode).
 //!
 //! | file | job |
 //! |---|---|
-//! | `encoder` | appends one line, or one entry of a batch, per call; or nothing |
-//! | `draft` | writes each kind of message, and refuses those that break the rules |
+//! | `encoder` | appends one line or one entry of a batch per call, or nothing |
+//! | `draft` | writes each kind of message, and refuses messages that break the rules |
 //! | `array` | joins lines into an array |
 //! | `null_params` | removes null params |
-//! | `serializer` | writes payloads as JSON, and trusts no `Serialize` |
-//! | `line` | a single line on its own |
-//! | `error_reply` | the error response that a fault calls for |
-//! | `rpc_error`, `error` | the error object to send; why a message was not encoded |
+//! | `serializer` | writes payloads as JSON, without trusting their `Serialize` |
+//! | `line` | a single line |
+//! | `error_reply` | the error response to a fault |
+//! | `rpc_error`, `error` | the error object to send; why a message wasn't encoded |
 
 pub(crate) mod array;
 mod draft;

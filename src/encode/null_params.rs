@@ -1,4 +1,4 @@
-//! Removes params that are null.
+//! Removes null params.
 
 use std::ops::Range;
 
@@ -27,16 +27,16 @@ pub(super) fn remove(out: &mut BytesMut, start: usize) {
     out.truncate(end + len - read);
 }
 
-/// Where the null params of a message are, including one comma next to them.
+/// The range of the null params of a message, including one comma next to them.
 ///
-/// A response has no params. If it has a member of that name, that is an unknown member, and stays.
+/// A response has no params. If it has a member of that name, it is an unknown member and stays.
 fn null_params(message: &str) -> Option<Range<usize>> {
     let (mut found, mut is_first, mut is_call) = (None, false, false);
     let mut end_before = None;
     for (place, key, value) in walk::placed_members(message) {
         is_call |= string::says(key, "method");
         if let (Some(Range { end, .. }), true) = (&mut found, is_first) {
-            // Up to the next member.
+            // Extend the range up to the next member.
             (*end, is_first) = (place.start, false);
         }
         if value == "null" && string::says(key, "params") {

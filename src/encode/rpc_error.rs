@@ -31,7 +31,7 @@ pub struct RpcError {
     message: Cow<'static, str>,
     /// JSON text on one line.
     data: Option<BytesMut>,
-    /// Whether another peer sent it.
+    /// Whether the peer sent the error.
     is_foreign: bool,
 }
 
@@ -71,13 +71,13 @@ impl RpcError {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// -32603: the receiver failed, and the caller needn't know how.
+    /// -32603: the receiver failed; the message doesn't say how.
     #[must_use]
     pub fn internal() -> Self {
         Self::new(Self::INTERNAL_ERROR, "Internal error")
     }
 
-    /// Adds data for the caller: anything that serializes, [raw JSON](crate::RawJson) included.
+    /// Adds data for the caller: any value that serializes, including [raw JSON](crate::RawJson).
     ///
     /// # Errors
     ///
@@ -90,8 +90,7 @@ impl RpcError {
         Ok(self)
     }
 
-    /// Adds data that is JSON text on one line.
-    /// For requests that a server can't finish before it ends.
+    /// For requests that a server can't finish before it shuts down.
     pub(crate) fn shutting_down() -> Self {
         Self::new(code::SERVER_BUSY, "the server is shutting down")
     }
@@ -101,6 +100,7 @@ impl RpcError {
         Self::new(code::REQUEST_TIMED_OUT, "Request timed out")
     }
 
+    /// Adds data that is JSON text on one line.
     pub(crate) fn with_json(mut self, json: &str) -> Self {
         self.data = Some(BytesMut::from(json));
         self
@@ -124,16 +124,17 @@ impl RpcError {
     }
 }
 
-/// The error as another peer sent it, to be passed on. A code that doesn't fit 64 bits becomes the nearest that does.
+/// Makes an error to pass on from one that a peer sent. A code that doesn't fit 64 bits becomes the nearest one that
+/// does.
 impl From<ErrorObject<'_>> for RpcError {
     fn from(error: ErrorObject<'_>) -> Self {
-        // Line breaks are between tokens, where a space means the same.
+        // Line breaks occur only between tokens, where a space is equivalent.
         let data = error.data().map(|data| BytesMut::from(&*data.as_json().replace(['\n', '\r'], " ")));
         Self { code: error.code(), message: error.message().into_owned().into(), data, is_foreign: true }
     }
 }
 
-/// The message and the code, or only the code of an error that a peer sent: its message is the peer's.
+/// Shows the message and the code, but only the code of an error that a peer sent, whose message is the peer's text.
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_foreign {

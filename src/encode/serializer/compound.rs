@@ -154,7 +154,7 @@ pub(super) struct VariantFields<'w, 'b>(pub(super) Fields<'w, 'b>);
 enum State {
     Empty,
     Open,
-    /// The fragment is still to come.
+    /// The fragment hasn't been written yet.
     Awaits(Claim),
     /// The fragment has been written.
     Complete,
@@ -188,7 +188,7 @@ impl<'w, 'b> Fields<'w, 'b> {
         self.writer.nested(value)
     }
 
-    /// Writes the closing bracket, and then `also`.
+    /// Writes the closing bracket, followed by `also`.
     #[inline(always)]
     fn close(self, also: &[u8]) -> Done {
         match self.state {

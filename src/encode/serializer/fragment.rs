@@ -84,7 +84,7 @@ macro_rules! refuse_all {
 }
 pub(super) use refuse_all;
 
-/// What a fragment claims to be.
+/// The kind of JSON that a fragment claims to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// Any JSON value.
@@ -107,10 +107,10 @@ impl Claim {
 }
 
 impl Writer<'_> {
-    /// Writes `json` verbatim, if it is what it claims to be.
+    /// Writes `json` verbatim, if it is of the claimed kind.
     pub(super) fn fragment(&mut self, json: &str, claim: Claim) -> Done {
         let bytes = json.as_bytes();
-        // The scanner can't handle longer texts, and no line may be longer either.
+        // The scanner can't handle longer texts, and no line can be longer either.
         if u32::try_from(bytes.len()).is_err() {
             return Err(self.fail(Cause::TooLong, "longer than the limit"));
         }

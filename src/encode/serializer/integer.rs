@@ -1,4 +1,4 @@
-//! Integers in decimal, four or eight digits at a time.
+//! Writes integers in decimal, four or eight digits at a time.
 
 use super::{Done, Writer};
 
@@ -66,17 +66,17 @@ impl Writer<'_> {
     }
 }
 
-/// `number`, which is below 10^4, without leading zeros, and how many there were.
+/// The digits of `number`, which is below 10^4, without leading zeros, and how many of those there were.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "four digits fit 32 bits")]
 fn up_to_four(number: u64) -> ([u8; 4], usize) {
     let digits = four_digits(number) as u32;
-    // The last digit counts even if it is a zero.
+    // Keep the last digit even if it is a zero.
     let zeros = (digits | 1 << 24).trailing_zeros() / 8;
     (((digits | ASCII as u32) >> (8 * zeros)).to_le_bytes(), zeros as usize)
 }
 
-/// `number`, which is below 10^8, without leading zeros, and how many there were.
+/// The digits of `number`, which is below 10^8, without leading zeros, and how many of those there were.
 #[inline(always)]
 fn up_to_eight(number: u64) -> ([u8; 8], usize) {
     let digits = digits(number);
@@ -84,7 +84,7 @@ fn up_to_eight(number: u64) -> ([u8; 8], usize) {
     (((digits | ASCII) >> (8 * zeros)).to_le_bytes(), zeros as usize)
 }
 
-/// `number`, which is below 10^8, with leading zeros.
+/// The digits of `number`, which is below 10^8, with leading zeros.
 #[inline(always)]
 fn eight(number: u64) -> [u8; 8] {
     (digits(number) | ASCII).to_le_bytes()

@@ -1,13 +1,13 @@
 //! A serde serializer that writes compact JSON straight into a buffer.
 //!
-//! The output is byte for byte what serde_json writes, or nothing at all. But serde_json trusts a `Serialize`, and this
-//! serializer does not:
+//! The output equals serde_json's, byte for byte, or is nothing at all. But unlike serde_json, this serializer doesn't
+//! trust a `Serialize`:
 //!
-//! - Floats that are not finite are refused. serde_json writes `null`.
+//! - Non-finite floats are refused. serde_json writes `null`.
 //! - Announced lengths are ignored, so a wrong one does no harm.
 //! - Keys and values of a map must alternate.
-//! - An error or a panic in a nested value fails the whole value, even if the outer `Serialize` ignores it. By then the
-//!   output has stopped in the middle of something.
+//! - An error or a panic in a nested value fails the whole value, even if the outer `Serialize` ignores it, because the
+//!   output is already incomplete.
 //! - Raw JSON, such as a `RawValue`, is validated where it is written: it must be a single value, on one line.
 //! - Limits on nesting and length apply during serialization, not afterwards.
 //!
@@ -54,9 +54,9 @@ pub(crate) struct Bounds {
     pub(crate) line_feed: bool,
 }
 
-/// Appends what `write` writes, or nothing.
+/// Appends the text that `write` writes, or nothing if it fails.
 ///
-/// A message is written in one go: appending it piece by piece takes as long as serializing a small payload.
+/// Write each message with one call: appending it piece by piece takes as long as serializing a small payload.
 #[inline]
 pub(crate) fn append<R>(
     out: &mut BytesMut,
@@ -68,26 +68,26 @@ pub(crate) fn append<R>(
     writer.finish(written, bounds)
 }
 
-/// What each method of a serializer returns.
+/// The result of each serializer method.
 pub(crate) type Done = Result<(), Error>;
 
-/// What messages are written with, and what a [`Place`] writes to; places implement [`serde::Serializer`].
+/// Writes messages. A [`Place`] in it implements [`serde::Serializer`].
 pub(crate) struct Writer<'b> {
     cursor: Cursor<'b>,
     /// How many brackets may still be opened.
     depth: u32,
-    /// The first failure, whether or not a `Serialize` has passed it on.
+    /// The first failure, even if a `Serialize` ignored it.
     failure: Option<Failure>,
 }
 
 #[derive(Clone, Copy)]
 struct Failure {
     cause: Cause,
-    /// Where in the buffer.
+    /// Its position in the buffer.
     at: usize,
 }
 
-/// Why serialization fails.
+/// Why serialization failed.
 #[derive(Clone, Copy)]
 enum Cause {
     /// A `Serialize` failed, or misused the serializer.
@@ -138,7 +138,7 @@ impl<'b> Writer<'b> {
         self.fits(done)
     }
 
-    /// Writes `before`, `text` with whatever escapes it needs in a string, and `after`.
+    /// Writes `before`, `text` with the escapes that a JSON string needs, and `after`.
     #[inline(always)]
     pub(crate) fn escaped<const B: usize, const A: usize>(
         &mut self,
@@ -193,7 +193,7 @@ impl<'b> Writer<'b> {
     /// Writes `before`, a bracket or a comma; `name` with its quotes; and a colon.
     #[inline(always)]
     fn name(&mut self, before: u8, name: &'static str) -> Done {
-        // The names of fields are constants, for which this is evaluated at compile time.
+        // Field names are constants, so the compiler evaluates this.
         if is_plain(name.as_bytes()) {
             self.put([&[before, b'"'], name.as_bytes(), b"\":"])
         } else {
@@ -201,7 +201,7 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// [`name`](Self::name) for names known only at run time.
+    /// Like [`name`](Self::name), for names known only at run time.
     #[inline(always)]
     fn key(&mut self, before: u8, name: &str) -> Done {
         self.escaped(&[before, b'"'], name, b"\":")
@@ -242,7 +242,8 @@ impl<'b> Writer<'b> {
         done
     }
 
-    /// Corrects the place of a failure if not even the comma has been written: the element would start after it.
+    /// Corrects the position of a failure if not even the comma has been written: the element would start after the
+    /// comma.
     #[cold]
     #[inline(never)]
     fn refused_after(&mut self, start: usize) {
@@ -255,7 +256,7 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Runs `write`, which calls a nested `Serialize`, and remembers if that fails or panics: the outer `Serialize` may
+    /// Runs `write`, which calls a nested `Serialize`. Records a failure or panic, because the outer `Serialize` may
     /// ignore it.
     #[inline(always)]
     fn watched(&mut self, write: impl FnOnce(&mut Self) -> Done) -> Done {
@@ -289,7 +290,7 @@ impl<'b> Writer<'b> {
         Error::custom(text)
     }
 
-    /// [`fail`](Self::fail) for something `ahead` bytes after the output so far.
+    /// Like [`fail`](Self::fail), with a position `ahead` bytes after the output so far.
     #[cold]
     #[inline(never)]
     fn fail_at(&mut self, ahead: usize, cause: Cause, text: &'static str) -> Error {
@@ -307,7 +308,7 @@ impl<'b> Writer<'b> {
 }
 
 impl Failure {
-    /// `error` is what the outermost `Serialize` returned.
+    /// Turns the recorded failure into an error. `error` is the one that the outermost `Serialize` returned.
     #[cold]
     #[inline(never)]
     fn into_error(self, error: Option<Error>, bounds: Bounds) -> EncodeError {
@@ -323,17 +324,17 @@ impl Failure {
     }
 }
 
-/// What a `Serialize` should have returned.
+/// The error for a `Serialize` that ignored a failure.
 #[cold]
 #[inline(never)]
 fn ignored() -> Error {
     Error::custom("an error in a nested value was ignored")
 }
 
-/// Whether `text` is short and needs no escape. For constants, compilers know the answer.
+/// Whether `text` is short and needs no escape. For constants, the compiler evaluates this.
 #[inline(always)]
 fn is_plain(text: &[u8]) -> bool {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    // Without an early exit, so that the loop can be unrolled.
+    // Has no early exit, so that the loop can be unrolled.
     text.len() <= 32 && text.iter().fold(true, |all, &byte| all & plain(byte))
 }

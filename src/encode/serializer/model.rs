@@ -243,7 +243,7 @@ impl Model {
         let list = |g: &mut Gen| (0..below(6, g)).map(|_| *inner(g)).collect::<Vec<_>>();
         let fields = |g: &mut Gen| (0..below(6, g)).map(|_| (name(g), *inner(g))).collect::<Vec<_>>();
         let entries = |g: &mut Gen| (0..below(6, g)).map(|_| (Key::arbitrary(g), *inner(g))).collect::<Vec<_>>();
-        // From 22 on, values that contain others.
+        // From 22 on, values contain other values.
         match below(if depth == 0 { 22 } else { 33 }, g) {
             0 => Self::Bool(bool::arbitrary(g)),
             1 => Self::I8(i8::arbitrary(g)),
@@ -329,7 +329,7 @@ fn name(g: &mut Gen) -> Name {
     g.choose(&NAMES).unwrap()
 }
 
-/// Text of lengths around those of vectors, with and without escapes.
+/// Text with lengths around those of CPU vectors, with and without escapes.
 fn text(g: &mut Gen) -> String {
     let len = below([8, 40, 80, 200][below(4, g)], g);
     match below(4, g) {

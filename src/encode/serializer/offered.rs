@@ -1,4 +1,4 @@
-//! The contents of a newtype struct that may be a fragment of this crate's own.
+//! Serializes the contents of a newtype struct that may be one of this crate's fragments.
 
 use std::fmt::Display;
 
@@ -10,7 +10,7 @@ use super::fragment::Claim;
 use super::value::Place;
 use super::{Cause, Done};
 
-/// Implements methods of a serializer by calling those of `self.inner()`. Wide numbers are those of 64 bits and more.
+/// Implements methods of a serializer by forwarding to `self.inner()`. Wide numbers have 64 bits or more.
 macro_rules! pass_on {
     (all but strings and wide numbers, to $type:ty) => {
         type Ok = ();
@@ -77,7 +77,7 @@ macro_rules! pass_on {
 }
 pub(super) use pass_on;
 
-/// Takes the text that is [offered](fragment) to it verbatim, and anything else as a value.
+/// Writes a text that is [offered](fragment) to it verbatim, and anything else as a value.
 pub(super) struct Offered<'w, 'b>(pub(super) Place<'w, 'b>);
 
 impl<'w, 'b> Offered<'w, 'b> {

@@ -1,8 +1,8 @@
 //! Ids and raw JSON in every representation that serde derives, nested in each other at random.
 //!
-//! Some of these representations are buffered by serde, some pass through serializers of its own, and some do neither. In
-//! each, the encoder must write what the text of an id or a raw JSON says, numbers as they are spelled; or refuse it, for
-//! a reason in [`Leaf::may_be_refused`].
+//! Some of these representations are buffered by serde, some pass through serializers of its own, and some do neither.
+//! In each of them, the encoder must write an id or raw JSON with the same value and its numbers with the same
+//! spelling, or refuse it for a reason listed in [`Leaf::may_be_refused`].
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -22,7 +22,7 @@ fn cases() -> u64 {
     std::env::var("WIRELINE_CASES").map_or(10_000, |count| count.parse().expect("WIRELINE_CASES is a number"))
 }
 
-/// A value of a random type, in each of whose places there is a `T`.
+/// A value of a random type that contains values of type `T`.
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(untagged)]
 enum Any<T> {
@@ -43,7 +43,7 @@ enum Any<T> {
     Wrapped(Wrapped<T>),
 }
 
-/// A value in three random types, one in the other.
+/// A value in three nested random types.
 type Nested = Any<Any<Any<Base>>>;
 
 #[derive(Clone, Debug, serde::Serialize)]
@@ -129,7 +129,7 @@ impl<T: Serialize> Serialize for Map<T> {
     }
 }
 
-/// A value that goes through a serializer that passes everything on, `is_human_readable` included or not.
+/// A value that is serialized through a forwarding serializer, which may or may not forward `is_human_readable`.
 #[derive(Clone, Debug)]
 struct Wrapped<T> {
     value: T,
@@ -147,7 +147,7 @@ struct Wrapper<S> {
     forwards: bool,
 }
 
-/// A value that goes to a [`Wrapper`].
+/// A value that is serialized to a [`Wrapper`].
 struct Inside<'v, T: ?Sized> {
     value: &'v T,
     forwards: bool,
@@ -237,21 +237,21 @@ impl<S: Serializer> Serializer for Wrapper<S> {
     }
 }
 
-/// An id or a raw JSON.
+/// An id or raw JSON.
 #[derive(Clone, Debug)]
 struct Leaf {
     json: String,
     is_id: bool,
 }
 
-/// What a [`Leaf`] serializes as.
+/// How a [`Leaf`] serializes.
 #[derive(Clone, Copy)]
 enum Guise {
-    /// A value of this crate.
+    /// As this crate's type.
     Own,
-    /// serde_json's `RawValue`.
+    /// As serde_json's `RawValue`.
     Raw,
-    /// Its value, with each number as a string that starts with [`MARK`].
+    /// As a value in which each number is a string that starts with [`MARK`].
     Marked,
 }
 
@@ -262,7 +262,7 @@ thread_local! {
     static GUISE: Cell<Guise> = const { Cell::new(Guise::Own) };
 }
 
-/// What `serialize` returns when leaves serialize as `guise`.
+/// Runs `serialize` while leaves serialize as `guise`.
 fn in_guise<T>(guise: Guise, serialize: impl FnOnce() -> T) -> T {
     GUISE.set(guise);
     let done = serialize();
@@ -282,10 +282,10 @@ impl Serialize for Leaf {
 }
 
 impl Leaf {
-    /// Whether there are ways on which this is refused:
+    /// Whether some representations of this leaf are refused:
     ///
-    /// - a number that is too large for a float, or has more characters than are passed on
-    /// - an id that is neither a 64-bit integer nor a float
+    /// - it contains a number that is too large for a float, or has more characters than serde passes on
+    /// - it is an id that is neither a 64-bit integer nor a float
     fn may_be_refused(&self) -> bool {
         fn contains_refused(json: &str, is_id: bool) -> bool {
             match json.as_bytes()[0] {
@@ -335,7 +335,8 @@ impl Serialize for Marked<'_> {
     }
 }
 
-/// The text without blanks and needless escapes, with numbers in place of marks, and each number as `number` writes it.
+/// The text without blanks and needless escapes, with marked strings turned back into numbers, and each number as
+/// `number` writes it.
 fn canonical(json: &str, number: &impl Fn(&str) -> String) -> String {
     let text = |literal: &str| serde_json::to_string(&string::decode(literal).unwrap()).unwrap();
     match json.as_bytes()[0] {
@@ -364,14 +365,14 @@ fn canonical(json: &str, number: &impl Fn(&str) -> String) -> String {
     }
 }
 
-/// What a random value of a random type is made of.
+/// A random value of a random type.
 trait Shape: Serialize + Clone {
     fn random(g: &mut Gen) -> Self;
 
-    /// The ids and raw JSON in it.
+    /// The ids and raw JSON that it contains.
     fn leaves(&self) -> Vec<Leaf>;
 
-    /// Whether there is nothing in it that keeps a text from the encoder.
+    /// Whether the encoder gets every text directly.
     fn is_direct(&self) -> bool;
 
     /// Simpler values.
@@ -505,7 +506,7 @@ impl<T: Shape> Shape for Any<T> {
         is_direct && self.clone().parts().into_iter().all(|part| part.is_direct())
     }
 
-    /// One of its parts, or the same with a simpler part.
+    /// Each part on its own, and this value with one part simplified.
     fn simpler(&self) -> Vec<Self> {
         let parts: Vec<T> = self.clone().parts().into_iter().map(|part| part.clone()).collect();
         let mut simpler = Vec::new();
@@ -525,7 +526,7 @@ impl<T: Shape> Shape for Any<T> {
 struct Case(Box<Nested>);
 
 impl Arbitrary for Case {
-    /// Mostly a value that serializes: not everything can be flattened or tagged.
+    /// Prefers a value that serializes: not every value can be flattened or tagged.
     fn arbitrary(g: &mut Gen) -> Self {
         let serializes = |value: &Nested| in_guise(Guise::Marked, || serde_json::to_string(value)).is_ok();
         let tries = [0; 4].map(|_| Nested::random(g));
@@ -554,7 +555,7 @@ fn leaf(g: &mut Gen) -> Leaf {
     Leaf { json, is_id }
 }
 
-/// Writes a value with odd numbers, escapes and blanks.
+/// Writes a value with unusual numbers, escapes and blanks.
 fn write_json(depth: usize, is_id: bool, g: &mut Gen, json: &mut String) {
     let string = |g: &mut Gen| match below(4, g) {
         0 => r#""\u0061\/""#.to_owned(),
@@ -587,7 +588,7 @@ fn write_json(depth: usize, is_id: bool, g: &mut Gen, json: &mut String) {
     }
 }
 
-/// A number, often one that floats round or spell differently.
+/// A number, often one that a float rounds or spells differently.
 fn number(g: &mut Gen) -> String {
     let numbers = [
         "0",
@@ -663,7 +664,7 @@ fn check(value: &Nested) {
         let expected = in_guise(Guise::Raw, || serde_json::to_string(value)).unwrap();
         assert_eq!(to_json(value).unwrap(), expected);
     }
-    // Other serializers get floats. serde_json reads both texts as the same values.
+    // Other serializers get floats, so compare the values.
     match (serde_json::to_string(value), expected) {
         (Ok(found), Ok(expected)) => {
             let float = |number: &str| format!("{:e}", number.parse::<f64>().unwrap());

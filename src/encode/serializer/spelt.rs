@@ -1,4 +1,4 @@
-//! Numbers that come with the [characters](wireline_json::spelling) they are spelled with.
+//! Writes numbers that arrive with their [spelling](wireline_json::spelling).
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use wireline_json::spelling::{self, Clue, Number, Spelling};
 use super::Done;
 use super::offered::pass_on;
 
-/// Where a number goes: a value or a key.
+/// The destination of a number: a value or a key.
 pub(super) trait Destination: Serializer<Ok = (), Error = Error> {
     /// Writes a number verbatim.
     fn number(self, text: &str) -> Done;
@@ -17,7 +17,7 @@ pub(super) trait Destination: Serializer<Ok = (), Error = Error> {
     fn refuse(self, reason: &'static str) -> Error;
 }
 
-/// Receives the number, after some of its characters.
+/// Receives a number after the first characters of its spelling.
 pub(super) struct Spelt<D> {
     destination: D,
     spelling: Spelling,
@@ -43,7 +43,7 @@ impl<D: Destination> Spelt<D> {
         }
         match self.spelling.as_str() {
             text if number.is_value_of(text) => self.destination.number(text),
-            // Not ours, or changed on its way.
+            // The number isn't this crate's, or was changed on its way here.
             _ => number.serialize(self.destination),
         }
     }

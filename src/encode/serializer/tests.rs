@@ -24,7 +24,7 @@ fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, EncodeError> {
     Ok(String::from_utf8(out.into()).unwrap())
 }
 
-/// How deep the brackets of a valid text are.
+/// How deep the brackets of a valid text are nested.
 fn depth(json: &str) -> u32 {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0, 0, false, false);
     for byte in json.bytes() {
@@ -41,8 +41,7 @@ fn depth(json: &str) -> u32 {
     deepest
 }
 
-/// Writes byte for byte what serde_json writes, with the tightest possible bounds; and nothing at all with tighter
-/// ones.
+/// The output equals serde_json's within the tightest possible bounds, and is empty within tighter bounds.
 #[test]
 fn whatever_the_data_model_can_say() {
     fn property(value: Model, spare: u8) -> bool {
@@ -136,7 +135,7 @@ fn more_than_all_taken_back() {
     assert_eq!(out, "before2");
 }
 
-/// A value that serializes like this.
+/// A value with the given `serialize`.
 macro_rules! by {
     (|$serializer:ident| $body:expr) => {{
         struct Value;
@@ -178,7 +177,7 @@ fn errors_keep_their_text() {
     assert_eq!(refused(&(true, fails)), (EncodeErrorKind::Serialize, Some(4 + 6), "the reason".to_owned()));
 }
 
-/// After the comma, whether that has been written or not.
+/// That is after the comma, even if the comma hasn't been written.
 #[test]
 fn an_error_is_where_its_element_starts() {
     let at_once = by!(|_serializer| Err(serde::ser::Error::custom("at once")));
@@ -293,7 +292,7 @@ fn panics_that_are_caught_are_remembered() {
         map.end()
     });
     assert_eq!(refused(&catches).0, EncodeErrorKind::Serialize);
-    // If nobody catches it, the buffer stays as it was, even if it has grown.
+    // If the panic isn't caught, the buffer keeps its contents, even if it has grown.
     for spare in [0, 10_000] {
         let mut out = BytesMut::with_capacity(6 + spare);
         out.extend_from_slice(b"before");
@@ -409,7 +408,7 @@ fn what_is_displayed() {
     assert!(out.is_empty() && out.capacity() < 10_000, "it is refused at once");
 }
 
-/// A struct by the name of one of serde_json's, with any fields.
+/// A struct with the name of one of serde_json's private structs and any fields.
 struct Impostor<'t, T>(&'static str, &'t [T]);
 
 impl<T: Serialize> Serialize for Impostor<'_, T> {
@@ -420,7 +419,7 @@ impl<T: Serialize> Serialize for Impostor<'_, T> {
     }
 }
 
-/// Passes its text to the serializer as `RawJson` does, though nobody has validated it.
+/// Passes its text to the serializer as `RawJson` does, but without validation.
 struct Stand<'t>(&'t str);
 
 impl Serialize for Stand<'_> {
@@ -446,10 +445,10 @@ fn fragments_are_written_as_they_are() {
     assert_eq!(to_json(&[Stand(json)]).unwrap(), format!("[{json}]"));
     assert_eq!(to_json(&Impostor(RAW_VALUE, &[json])).unwrap(), json);
     assert_eq!(to_json(&Impostor(NUMBER, &["-1.50e+3"])).unwrap(), "-1.50e+3");
-    // For other serializers it is a value like any other.
+    // Other serializers get an ordinary value.
     let stand = Stand(r#"{"a":[ "\u00e9/" ,1], "b" : 1.5}"#);
     assert_eq!(serde_json::to_string(&[&stand]).unwrap(), r#"[{"a":["é/",1],"b":1.5}]"#);
-    // As a key as well.
+    // The same holds for a key.
     let key = by!(|serializer| serializer.collect_map([(Stand("\"a\""), 1)]));
     assert_eq!(to_json(&key).unwrap(), r#"{"a":1}"#);
 }
@@ -475,7 +474,7 @@ fn fragments_are_checked() {
     ] {
         let check = |(found, offset, _): (EncodeErrorKind, Option<usize>, String)| {
             assert_eq!(found, kind, "{json:?}");
-            // Behind the brackets that are around it; some flaws are found a little later than they begin.
+            // The offset includes the brackets before the text. Some flaws are detected a few bytes after they begin.
             assert!(offset.is_some_and(|offset| (4 + 1 + at..4 + 1 + at + 3).contains(&offset)), "{json:?} {offset:?}");
         };
         check(refused(&[Impostor(RAW_VALUE, &[json])]));
@@ -509,7 +508,7 @@ fn a_fragment_is_one_string() {
     }
 }
 
-/// A newtype by the name of ours, around any value.
+/// A newtype with the name of this crate's newtype, around any value.
 struct Namesake<T>(T);
 
 impl<T: Serialize> Serialize for Namesake<T> {
@@ -553,7 +552,7 @@ fn a_namesake_is_a_value_like_any_other() {
     assert_eq!(to_json(&Namesake((Stand("[ 1 ]"), "1"))).unwrap(), r#"[[ 1 ],"1"]"#);
 }
 
-/// A value that others are serialized during, or that makes an offer to somebody else.
+/// Covers values that serialize other values meanwhile, or offer a text to another serializer.
 #[test]
 fn an_offer_is_for_one_serializer() {
     struct Inner(fn() -> String);
@@ -563,12 +562,12 @@ fn an_offer_is_for_one_serializer() {
             serializer.serialize_str(&(self.0)())
         }
     }
-    // What is serialized in between goes to its own serializer, as a value.
+    // A value serialized meanwhile goes to its own serializer, as a value.
     let json = to_json(&Namesake(Inner(|| serde_json::to_string(&Stand("[1]")).unwrap()))).unwrap();
     assert_eq!(json, r#""[1]""#);
     let json = to_json(&Namesake(Inner(|| to_json(&Stand("[ 1]")).unwrap()))).unwrap();
     assert_eq!(json, r#""[ 1]""#);
-    // A copy of the text that was offered isn't that text.
+    // A copy of the offered text doesn't count as the offered text.
     struct Copies;
     impl Serialize for Copies {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -581,7 +580,7 @@ fn an_offer_is_for_one_serializer() {
     assert_eq!(refused(&(1, Namesake(Copies))).0, EncodeErrorKind::Serialize);
 }
 
-/// Neither a panic nor an error leaves anything behind.
+/// Neither a panic nor an error leaves an offer behind.
 #[test]
 fn an_offer_is_for_one_time() {
     struct Fails(bool);
@@ -601,7 +600,7 @@ fn an_offer_is_for_one_time() {
     }
 }
 
-/// Newtypes by the names that spell numbers.
+/// Covers newtypes with the names that spell numbers.
 #[test]
 fn numbers_are_spelled_only_with_their_values() {
     struct Spelled<'t, T>(&'static [&'static str], &'t T);
@@ -619,7 +618,7 @@ fn numbers_are_spelled_only_with_their_values() {
     fn check(names: &'static [&'static str], value: impl Serialize, expected: &str) {
         let value = Spelled(names, &value);
         assert_eq!(to_json(&(1, &value)).unwrap(), format!("[1,{expected}]"));
-        // As a key, which is refused unless it is a scalar.
+        // A key is refused unless it is a scalar.
         let map = Mapped(&value);
         match serde_json::to_string(&map) {
             Ok(_) => assert_eq!(to_json(&map).unwrap(), format!("{{\"{}\":1}}", expected.trim_matches('"'))),
@@ -637,7 +636,7 @@ fn numbers_are_spelled_only_with_their_values() {
     check(&[ONE, POINT, ZERO, ZERO], 1_u64, "1.00");
     check(&[ONE, POINT, ZERO, ZERO], 1_i64, "1.00");
     check(&[ONE, POINT, ZERO, ZERO], 1_i128, "1.00");
-    // Another value counts, not its spelling.
+    // If the spelling belongs to another value, the value counts.
     check(&[ONE, POINT, ZERO, ZERO], 2.0, "2.0");
     check(&[ONE, POINT, ZERO, ZERO], 2, "2");
     check(&[ONE, POINT], 1.0, "1.0");
@@ -657,7 +656,7 @@ fn numbers_are_spelled_only_with_their_values() {
     }
 }
 
-/// Names of fields are checked by a loop of their own.
+/// Field names are checked by a separate loop.
 #[test]
 fn names_are_escaped_wherever_that_is_needed() {
     #[derive(Serialize)]

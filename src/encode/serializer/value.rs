@@ -1,4 +1,4 @@
-//! serde's data model as JSON.
+//! Writes serde's data model as JSON.
 
 use std::fmt::{self, Display, Write as _};
 use std::{io, mem};
@@ -16,10 +16,10 @@ use super::offered::Offered;
 use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
 
-/// Where a value goes: at the end of the output, after a comma if one is due.
+/// The place of a value: at the end of the output, after a comma if one is due.
 ///
-/// A comma that is written together with the value needs no check of its own for room, which counts in arrays of numbers
-/// and short strings.
+/// Writing the comma together with the value saves a check for room, which matters in arrays of numbers and short
+/// strings.
 pub(super) struct Place<'w, 'b> {
     writer: &'w mut Writer<'b>,
     comma: bool,
@@ -274,7 +274,7 @@ impl Writer<'_> {
         self.fits(done)
     }
 
-    /// Writes what `value` displays, without quotes.
+    /// Writes the `Display` output of `value`, without quotes.
     pub(super) fn display<T: Display + ?Sized>(&mut self, value: &T) -> Done {
         let mut text = Displayed { writer: self, error: None };
         let done = write!(text, "{value}");
