@@ -1,7 +1,7 @@
 //! `Deserialize` for ids and raw JSON.
 //!
-//! This crate's deserializer and serde_json's hand over text as it is spelled. Any other hands over a value, which must be
-//! exact.
+//! This crate's deserializer and serde_json's pass the text as it is spelled. Any other deserializer passes a value,
+//! which must be exact.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +13,10 @@ use wireline_json::fragment::RAW_VALUE;
 use super::id::Id;
 use super::raw::RawJson;
 
-/// The id with its exact spelling, from serde_json and [`RawJson::deserialize`].
+/// serde_json and [`RawJson::deserialize`] preserve the exact spelling of the id.
 ///
-/// From any other deserializer, serde's buffers for untagged, internally tagged and flattened types included, it is the
-/// same id or an error. A float is an error unless the format is binary: it may have been rounded.
+/// Any other deserializer, including serde's buffers for untagged, internally tagged and flattened types, gives an
+/// equal id or an error. A float is an error unless the format is binary, because it may have been rounded.
 ///
 /// ```
 /// use wireline::{Id, RawJson};
@@ -48,7 +48,7 @@ impl IdVisitor {
     }
 }
 
-/// What a text is that isn't an id.
+/// Describes a text that isn't an id.
 fn unexpected(json: &str) -> Unexpected<'static> {
     match json.as_bytes().first() {
         Some(b'{') => Unexpected::Map,
@@ -119,12 +119,12 @@ impl<'de> Visitor<'de> for IdVisitor {
     }
 }
 
-/// A copy of the text as it is spelled, from serde_json and [`RawJson::deserialize`]. To borrow it instead, see
-/// [`RawJson::borrow_from`].
+/// From serde_json and [`RawJson::deserialize`], this is a copy of the text with its exact spelling. To borrow it
+/// instead, see [`RawJson::borrow_from`].
 ///
-/// From any other deserializer, serde's buffers for untagged, internally tagged and flattened types included, it is the
-/// value, written as compact JSON. Its numbers are exact: a float is an error unless the format is binary, since it may
-/// have been rounded.
+/// From any other deserializer, including serde's buffers for untagged, internally tagged and flattened types, it is
+/// the value written as compact JSON. Its numbers are exact: a float is an error unless the format is binary, because
+/// it may have been rounded.
 impl<'de> Deserialize<'de> for RawJson<'_> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         RawJson::borrow_from(deserializer).map(RawJson::into_owned)
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for RawJson<'_> {
 }
 
 impl<'de> RawJson<'de> {
-    /// Reads a text, and borrows it if possible. For fields of your own types:
+    /// Reads a text, and borrows it if possible. Use it for fields of your own types:
     ///
     /// ```
     /// use wireline::RawJson;
@@ -152,7 +152,7 @@ impl<'de> RawJson<'de> {
     ///
     /// # Errors
     ///
-    /// Those of `Deserialize` for `RawJson`.
+    /// As for `RawJson`'s `Deserialize`.
     pub fn borrow_from<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match collect(deserializer)? {
             Cow::Borrowed(json) => Self::parse(json.as_bytes()),
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// A type that is read, as text, from a JSON text around it.
+    /// A type under test, whose value is compared as text.
     trait Read: DeserializeOwned + Debug {
         fn text(&self) -> String;
     }
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// A type with a `T` in it, the JSON around that, and how to get at it.
+    /// Types that contain a `T`, each with the JSON around it and the path to it.
     macro_rules! holders {
         ($($(#[$attribute:meta])* $kind:ident $name:ident $body:tt [$json:literal] |$value:ident| $text:expr),* $(,)?) => {$(
             #[derive(serde::Deserialize, Debug)]
@@ -215,7 +215,7 @@ mod tests {
     }
 
     trait Holder: DeserializeOwned + Debug {
-        /// With `@` in place of the text.
+        /// The JSON of the type, with `@` in place of the text.
         const JSON: &str;
 
         fn text(self) -> String;
@@ -249,7 +249,7 @@ mod tests {
             assert_eq!(it.list[0], 1.5);
             it.a.text()
         },
-        // From here on, serde buffers.
+        // serde buffers the types from here on.
         #[serde(untagged)]
         enum Untagged { A { a: T } } [r#"{"a":@}"#] |it| match it { Untagged::A { a } => a.text() },
         #[serde(untagged)]
@@ -267,7 +267,7 @@ mod tests {
     #[derive(Clone, Copy, PartialEq)]
     enum Wanted {
         AsItIsSpelled,
-        /// With the same value, or not at all.
+        /// With the same value, or refused.
         Exact,
     }
 
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Whether there is a number that isn't a 64-bit integer to serde_json.
+    /// Whether a number in the text doesn't fit a 64-bit integer in serde_json.
     fn has_long_number(json: &str) -> bool {
         match json.as_bytes()[0] {
             b'{' => walk::members(json).any(|(_, value)| has_long_number(value)),
@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(RawJson::borrow_from(reader).unwrap().as_json(), "[ 1.50 ]");
     }
 
-    /// As serde_json's `Value` has it.
+    /// The text is the one that serde_json prints for a `Value`.
     #[test]
     fn trees_are_read_as_they_are_printed() {
         let value: Value = serde_json::from_str(r#"{"a":[1.5,-1,"x"]}"#).unwrap();
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<Id<'_>>(value["a"][0].clone()).unwrap().as_json(), "1.5");
     }
 
-    /// Deserializers that know nothing of newtype structs and the like.
+    /// Covers deserializers without special support for newtype structs and the like.
     #[test]
     fn other_deserializers_hand_over_values() {
         fn json<'de>(deserializer: impl Deserializer<'de, Error = Error>) -> String {
@@ -475,7 +475,7 @@ mod tests {
         assert!(json(F64Deserializer::new(f64::NAN)).ends_with("expected a finite number"));
     }
 
-    /// A text that claims to be JSON is checked all the same.
+    /// A text that claims to be JSON is still validated.
     #[test]
     fn what_claims_to_be_raw_is_validated() {
         for (json, expected) in [("[1 ]", Some("[1 ]")), (" 1 ", Some("1")), ("[1", None), ("1,2", None), ("", None)] {
@@ -503,7 +503,7 @@ mod tests {
         assert!(error.to_string().starts_with("brackets are nested deeper than 1024"), "{error}");
     }
 
-    /// A binary format, whose floats are what it stores.
+    /// A binary format stores floats exactly.
     #[test]
     fn floats_of_binary_formats_are_exact() {
         struct Binary(Value);

@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-/// A dialect: what a message may look like, and which answers peers expect.
+/// A dialect: the messages that it permits, and the answers that peers expect.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Dialect {
-    /// As it reads in "under MCP rules".
+    /// The name, as in "under MCP rules".
     pub(crate) name: &'static str,
     /// The types of `id` in a request, a response with a result, and a response with an error.
     pub(crate) request_id: IdTypes,
@@ -19,13 +19,13 @@ pub(crate) struct Dialect {
     pub(crate) array_params: bool,
     /// Whether `params` may be null, which then counts as absent.
     pub(crate) null_params: bool,
-    /// Whether `result` may be anything; otherwise it is an object.
+    /// Whether `result` may be any value; otherwise it must be an object.
     pub(crate) any_result: bool,
     /// Whether a line may be an array of messages.
     pub(crate) batches: bool,
     /// How a faulty line is answered if its id can't be read.
     pub(crate) answer_without_id: AnswerWithoutId,
-    /// Whether a request that its caller has cancelled is still answered.
+    /// Whether a cancelled request is still answered.
     pub(crate) answers_cancelled: bool,
     /// The notification with which a caller cancels its request.
     pub(crate) cancellation: Cancellation,
@@ -102,7 +102,7 @@ pub enum AnswerWithoutId {
     NullId,
     /// Answer with an error that has no `id`, as MCP's schema permits.
     OmitId,
-    /// Answer with an error that has no `id`, but only a line that is JSON and has a `method`, or is an array: its sender
+    /// Answer with an error that has no `id` if the line is JSON and has a `method`, or is an array: its sender
     /// probably waits for an answer. Noise isn't answered.
     OmitIdUnlessNoise,
 }
@@ -127,7 +127,7 @@ impl IdTypes {
         self.0 & other.0 == other.0
     }
 
-    /// As it reads after "must be".
+    /// The types in words, as in "must be a string or an integer".
     pub(crate) fn describe(self) -> &'static str {
         let [number, integer, null] = [Self::NUMBER, Self::INTEGER, Self::NULL].map(|types| self.contains(types));
         match (number, integer, null) {
@@ -141,7 +141,7 @@ impl IdTypes {
     }
 }
 
-/// Which message an id or a payload belongs to.
+/// The kind of message that an id or a payload belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Request,
@@ -150,10 +150,10 @@ pub(crate) enum Kind {
     Error,
 }
 
-/// What a single message may look like: a [`Dialect`] as a set of bits.
+/// The messages that a [`Dialect`] permits, as a set of bits.
 ///
-/// There is one bit for each feature of a message that the strictest rules wouldn't allow. So one set of rules permits
-/// everything that another permits if it has all of the other's bits.
+/// There is one bit for each feature that the strictest rules wouldn't allow. So one set of rules permits everything
+/// that another permits if it includes all bits of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Permits(u16);
 

@@ -11,7 +11,7 @@ use super::dialect::{IdTypes, Kind, Permits};
 use super::fault_kind::FaultKind;
 use super::rules::{Rules, Standard};
 
-/// A line that passed.
+/// The contents of a line that passed the rules.
 pub(crate) enum Contents {
     Message(Envelope),
     /// An array with this many entries, which haven't been checked.
@@ -20,13 +20,13 @@ pub(crate) enum Contents {
     },
 }
 
-/// A message's kind, and where its parts are.
+/// A message's kind, and the positions of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
     pub(crate) kind: Kind,
-    /// Whether the text certainly contains no line break.
+    /// Whether the text is known to contain no line break.
     pub(crate) is_one_line: bool,
-    /// The rules it has passed.
+    /// The rules that the message has passed.
     pub(crate) passed: Standard,
     /// Empty in a notification, and possibly in an error.
     pub(crate) id: Span,
@@ -44,7 +44,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// A violation by a valid JSON text as a whole.
+    /// A violation by a whole text that is valid JSON.
     #[cold]
     fn of_whole(kind: FaultKind, text: &str) -> Self {
         Self { kind, at: text.bytes().position(|byte| !json::is_blank(byte)).unwrap_or(0) }
@@ -63,7 +63,7 @@ impl Violation {
     }
 }
 
-/// Reads a whole line, which is no longer than `rules` allow.
+/// Reads a whole line, which must not be longer than `rules` allow.
 #[inline]
 pub(crate) fn read_line<'a>(line: &'a [u8], rules: &Rules) -> Result<(&'a str, Contents), Violation> {
     let mut outline = Outline::default();
@@ -118,7 +118,7 @@ pub(crate) fn check_all(line: &[u8], rules: &Rules) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The members of the envelope, each with its [slot](Name::slot) as a number.
+/// The members of the envelope. Each discriminant is the member's [slot](Name::slot).
 #[derive(Clone, Copy)]
 enum Name {
     Jsonrpc = Self::slot(b'j'),
@@ -132,13 +132,13 @@ enum Name {
 impl Name {
     const SLOTS: usize = 8;
 
-    /// Bits 1 to 3 of a name's first letter, which differ for all six.
+    /// Bits 1 to 3 of a name's first letter, which are different for each name.
     const fn slot(first_letter: u8) -> isize {
         (first_letter >> 1 & 7) as isize
     }
 
-    /// The name in each slot and its closing quote, as eight bytes, with a mask of the bytes that count. An empty slot
-    /// has a bit outside its mask, so nothing equals it.
+    /// The name in each slot with its closing quote, as eight bytes, and a mask of the bytes to compare. An empty slot
+    /// has a bit outside its mask, so no name equals it.
     const SPELLED: [(u64, u64); Self::SLOTS] = {
         let mut table = [(1, 0); Self::SLOTS];
         let mut i = 0;
@@ -162,7 +162,7 @@ impl Name {
         table
     };
 
-    /// How long the name in each slot is, with its quotes and a colon.
+    /// The length of the name in each slot, including its quotes and a colon.
     const LENGTHS: [usize; Self::SLOTS] = {
         let mut lengths = [0; Self::SLOTS];
         let mut i = 0;
@@ -182,10 +182,10 @@ impl Name {
         (Self::Error, "error"),
     ];
 
-    /// The slot of the key that starts at `start`, if it is one of the names, spelled without escapes.
+    /// The slot of the key that starts at `start`, if it is one of the names spelled without escapes.
     #[inline(always)]
     fn slot_of(text: &[u8], start: usize) -> Option<usize> {
-        // After the opening quote. A colon, a value and a bracket, at least, follow a key.
+        // Skips the opening quote. At least a colon, a value and a bracket follow a key.
         let word = u64::from_le_bytes(swar::eight(&text[start + 1..]));
         let slot = (word >> 1 & 7) as usize;
         let (spelling, mask) = Self::SPELLED[slot];
@@ -198,14 +198,14 @@ impl Name {
     }
 }
 
-/// The values of the envelope's members, and the first thing wrong with a name.
+/// The values of the envelope's members, and the first violation by a name.
 #[derive(Default)]
 struct Outline {
-    /// By slot. Empty if the member is absent.
+    /// The value in each slot, empty if the member is absent.
     values: [Span; Name::SLOTS],
-    /// Which slots have a value, a bit each.
+    /// One bit per slot, set if the slot has a value.
     seen: u32,
-    /// Whether the version is certainly `"2.0"`.
+    /// Whether the version is known to be `"2.0"`.
     is_version_2: bool,
     wrong_name: Option<Violation>,
 }
@@ -222,8 +222,8 @@ impl Members for Outline {
         }
     }
 
-    /// Reads the members that most messages begin with, if spelled the usual way: the version and the id, and the method if
-    /// scanning is `expensive`.
+    /// Reads the members that most messages begin with, if they are spelled the usual way: the version and the id, and
+    /// also the method if scanning is `expensive`.
     #[inline(always)]
     fn opening<'a>(&mut self, opening: Opening<'a>, expensive: bool) -> Opening<'a> {
         let mut known = opening;
@@ -254,7 +254,8 @@ impl Members for Outline {
 }
 
 impl Outline {
-    /// Adds a member with blanks around its parts, with escapes in its name, or with a name that doesn't matter.
+    /// Adds a member with blanks around its parts or escapes in its name. Ignores a member that isn't part of the
+    /// envelope.
     #[cold]
     #[inline(never)]
     fn unusual_member(&mut self, text: &[u8], member: Member) {
@@ -265,7 +266,7 @@ impl Outline {
         }
     }
 
-    /// Adds the value of a member whose key starts at `key`, unless there is one already.
+    /// Adds the value of a member whose key starts at `key`. A second value is a violation.
     #[inline(always)]
     fn add(&mut self, slot: usize, key: usize, value: Span) {
         if self.seen >> slot & 1 == 0 {
@@ -315,7 +316,7 @@ impl Outline {
         if !self.has(Name::Jsonrpc) {
             return Err(whole(FaultKind::MissingVersion));
         }
-        // As bytes, because slicing a `str` checks for character boundaries, which these always are.
+        // Use bytes, because slicing a `str` checks for character boundaries, which these always are.
         let bytes = text.as_bytes();
         let version = self.value(Name::Jsonrpc);
         let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::says(version.in_str(text), "2.0");
@@ -401,7 +402,7 @@ pub(crate) fn check_id(json: &str, kind: Kind, rules: &Rules) -> Result<(), Faul
     if json.len() > rules.longest_id() { Err(FaultKind::IdTooLong) } else { Ok(()) }
 }
 
-/// Whether `json` isn't a string with a lone surrogate escape.
+/// Whether `json` has no lone surrogate escape, if it is a string.
 fn is_decodable(json: &str) -> bool {
     !json.starts_with('"') || string::is_decodable(json)
 }
@@ -450,11 +451,11 @@ fn is_error_object(json: &str) -> bool {
     fine && seen[0] && seen[1]
 }
 
-/// The rest of an object that starts with `code` and `message`, spelled the usual way.
+/// The rest of an object after `code` and `message`, if it starts with those, spelled the usual way.
 fn after_code_and_message(json: &str) -> Option<&str> {
     let opening = Opening::of(json.as_bytes()).literal(r#"{"code":"#)?;
     let (_, opening) = opening.literal("-").unwrap_or(opening).natural()?;
-    // A number may continue after its digits, but not with a comma.
+    // Requiring a comma rules out a number that continues after its digits.
     let (message, _) = opening.literal(r#","message":"#)?.string()?;
     json.get(message.end()..)
 }
@@ -473,7 +474,7 @@ fn is_integer(json: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Which members are read before the scan.
+    /// Returns which members are read before the scan.
     fn read_ahead(line: &str, expensive: bool) -> String {
         let mut outline = Outline::default();
         outline.opening(Opening::of(line.as_bytes()), expensive);
@@ -490,13 +491,13 @@ mod tests {
             (r#"{"method":"a/b","params":{},"jsonrpc":"2.0","id":17}"#, "m"),
             (r#"{"id":17,"method":"a/b","jsonrpc":"2.0"}"#, "im"),
             (r#"{"result":{},"jsonrpc":"2.0","id":17}"#, ""),
-            // Not followed by a comma.
+            // The member isn't followed by a comma.
             (r#"{"jsonrpc":"2.0","method":"a/b"}"#, "v"),
             (r#"{"jsonrpc":"2.0","method":"a/b" ,"id":1}"#, "v"),
             (r#"{"jsonrpc":"2.0","id":17 ,"method":"a/b"}"#, "v"),
             (r#"{"jsonrpc":"2.0","method":"a/b","id":17}"#, "vm"),
             (r#"{"jsonrpc":"2.0"}"#, ""),
-            // Spelled otherwise.
+            // Unusual spellings.
             (r#"{"jsonrpc": "2.0","id":17,"method":"a/b","params":{}}"#, ""),
             (r#"{ "jsonrpc":"2.0","id":17,"method":"a/b","params":{}}"#, ""),
             (r#"{"jsonrpc":"2.0", "id":17,"method":"a/b","params":{}}"#, "v"),
@@ -518,7 +519,7 @@ mod tests {
         }
     }
 
-    /// Members read ahead or not, the message is the same, and so is the rule that a line breaks.
+    /// Whether or not members are read ahead, the message, or the rule that a line breaks, is the same.
     #[test]
     fn reading_ahead_makes_no_difference() {
         let version = [r#""jsonrpc":"2.0""#, r#""jsonrpc":"2.1""#, r#""jsonrp\u0063":"2.0""#];

@@ -10,7 +10,7 @@ use super::rules::Rules;
 
 /// A line that passed the rules: one message, or a batch of them.
 ///
-/// JSON-RPC has nothing else, so a `match` needs no wildcard arm.
+/// JSON-RPC has no other lines, so a `match` needs no wildcard arm.
 ///
 /// A frame from a [`Decoder`](crate::Decoder) borrows from its buffer. [`into_owned`](Self::into_owned) turns it into
 /// one that you can keep and send to other threads.
@@ -44,7 +44,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same bytes as a buffer: shared where possible, otherwise copied.
+    /// The same bytes as a buffer, shared if possible, otherwise copied.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         match self {
@@ -53,10 +53,10 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same frame, keeping the decoder's buffer alive by a reference count instead of borrowing from it.
+    /// Turns this into a frame that shares the decoder's buffer by reference count instead of borrowing from it.
     ///
-    /// Nothing is copied, unless the frame was parsed from a slice. As long as it lives, it keeps the whole buffer that
-    /// it arrived in, which may hold several reads.
+    /// Nothing is copied, unless the frame was parsed from a slice. The frame keeps the whole buffer that it arrived in
+    /// alive, which may hold several reads.
     ///
     /// ```
     /// use wireline::{Decoder, Frame, Rules};
@@ -101,7 +101,7 @@ impl<'a> From<Batch<'a>> for Frame<'a> {
     }
 }
 
-/// An array of messages. Each entry is checked on its own, when the iterator reaches it.
+/// An array of messages. Each entry is checked separately, when the iterator reaches it.
 ///
 /// ```
 /// use wireline::{Frame, Message, Rules};
@@ -147,13 +147,14 @@ impl<'a> Batch<'a> {
         self.text.as_str().as_bytes()
     }
 
-    /// The same bytes as a buffer: shared where possible, otherwise copied.
+    /// The same bytes as a buffer, shared if possible, otherwise copied.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.text.to_bytes()
     }
 
-    /// The same batch, sharing the decoder's buffer instead of borrowing from it; see [`Frame::into_owned`].
+    /// Turns this into a batch that shares the decoder's buffer instead of borrowing from it; see
+    /// [`Frame::into_owned`].
     #[must_use]
     pub fn into_owned(self) -> Batch<'static> {
         Batch { text: self.text.into_owned(), position: self.position, len: self.len, rules: self.rules }

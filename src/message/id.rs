@@ -44,7 +44,7 @@ use wireline_json::{self as json, Decimal, ShortText, string};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Any other serializer gets the same id, maybe spelled differently (`1.5`), or an error if it is a number that serde
+/// Any other serializer gets an equal id, perhaps spelled differently (`1.5`), or an error if it is a number that serde
 /// can't express exactly. An encoder also gets ids with their exact spelling if serde has buffered them, as it does in
 /// some flattened and internally tagged types, unless the number has more than 64 characters or serde can't express it.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ impl<'a> Id<'a> {
         if is_json { Self::of_json(ShortText::borrowed(json)) } else { None }
     }
 
-    /// The id that `json` spells, a JSON text without white space around it.
+    /// The id spelled by `json`, a JSON text without white space around it.
     pub(crate) fn of_json(json: ShortText<'a>) -> Option<Self> {
         let is_id = match Kind::of(json.as_str()) {
             Kind::String => string::is_decodable(json.as_str()),
@@ -75,7 +75,7 @@ impl<'a> Id<'a> {
         is_id.then_some(Self { json })
     }
 
-    /// The id that `json` spells, which has passed the rules for ids.
+    /// The id spelled by `json`, which has passed the rules for ids.
     #[inline(always)]
     pub(crate) fn of_permitted(json: ShortText<'a>) -> Self {
         Self { json }
@@ -137,19 +137,19 @@ impl<'a> Id<'a> {
         self.kind() == Kind::Null
     }
 
-    /// The same id with a copy of its spelling. It keeps no buffer alive.
+    /// Turns this into an id that owns its spelling and keeps no buffer alive.
     #[must_use]
     pub fn into_owned(self) -> Id<'static> {
         Id { json: self.json.into_owned() }
     }
 
-    /// Replaces `place` with a copy.
+    /// Replaces `place` with a copy of this id.
     #[inline(always)]
     pub(crate) fn copy_to(&self, place: &mut Id<'static>) {
         self.json.copy_to(&mut place.json);
     }
 
-    /// The same id, of which several copies cost as much as one.
+    /// This id in a form of which several copies cost as much as one.
     #[inline]
     pub(crate) fn shareable(&self) -> Id<'_> {
         Id { json: self.json.shareable() }
@@ -191,7 +191,7 @@ impl From<String> for Id<'static> {
     }
 }
 
-/// The JSON text, which [`FromStr`] can parse again.
+/// Shows the JSON text, which [`FromStr`] can parse again.
 impl fmt::Display for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_json())
@@ -281,7 +281,7 @@ fn hash_string<H: Hasher>(json: &str, state: &mut H) {
     }
 }
 
-/// Shows only the type and the length. The contents are the peer's.
+/// Shows only the type and the length, none of the peer's bytes.
 impl fmt::Debug for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Id({:?}, {} bytes)", self.kind(), self.as_json().len())

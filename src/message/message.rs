@@ -16,9 +16,9 @@ use super::raw::RawJson;
 ///
 /// There are three kinds, and JSON-RPC 2.0 will have no fourth, so a `match` needs no wildcard arm.
 ///
-/// The method, the params, the result and the error that a message returns don't borrow from the message, so they can
-/// outlive it, and so can what these return in turn: they borrow from the line, or share its buffer if the message does.
-/// Only the id is lent by the message; clone it to keep it.
+/// The method, params, result and error of a message don't borrow from the message, so they, and the values that they
+/// return in turn, can outlive it: they borrow from the line, or share its buffer if the message does. Only the id
+/// borrows from the message; clone it to keep it.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -49,7 +49,7 @@ pub enum Message<'a> {
 /// A call that expects one response with its id.
 #[derive(Clone)]
 pub struct Request<'a> {
-    /// The id is `Some`.
+    /// Its id is always `Some`.
     parts: Parts<'a>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Message<'a> {
             false => Some(Id::of_permitted(text.short_part(envelope.id.range()))),
         };
         let parts = Parts { text, id, position, start, envelope };
-        // All three are laid out alike, so this costs no more than setting a tag.
+        // All three have the same layout, so this costs no more than setting a tag.
         match envelope.kind {
             Kind::Request => Self::Request(Request { parts }),
             Kind::Notification => Self::Notification(Notification { parts }),
@@ -125,7 +125,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The same message, sharing the decoder's buffer instead of borrowing from it; see
+    /// Turns this into a message that shares the decoder's buffer instead of borrowing from it; see
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> Message<'static> {
@@ -190,7 +190,7 @@ impl<'a> Request<'a> {
         self.parts.payload()
     }
 
-    /// The same request, sharing the decoder's buffer instead of borrowing from it; see
+    /// Turns this into a request that shares the decoder's buffer instead of borrowing from it; see
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
@@ -212,7 +212,7 @@ impl<'a> Notification<'a> {
         self.parts.payload()
     }
 
-    /// The same notification, sharing the decoder's buffer instead of borrowing from it; see
+    /// Turns this into a notification that shares the decoder's buffer instead of borrowing from it; see
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> Notification<'static> {
@@ -221,7 +221,7 @@ impl<'a> Notification<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// The id of the request that it answers. Only an error may have none, and only if the rules permit that.
+    /// The id of the request that this answers. Only an error may have no id, and only if the rules permit it.
     #[inline]
     #[must_use]
     pub fn id(&self) -> Option<&Id<'a>> {
@@ -256,7 +256,7 @@ impl<'a> Response<'a> {
         self.outcome().err()
     }
 
-    /// The same response, sharing the decoder's buffer instead of borrowing from it; see
+    /// Turns this into a response that shares the decoder's buffer instead of borrowing from it; see
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> Response<'static> {
@@ -275,7 +275,7 @@ macro_rules! any_message {
                 self.any_parts().text.as_str().as_bytes()
             }
 
-            /// The same bytes as a buffer: shared where possible, otherwise copied.
+            /// The same bytes as a buffer, shared if possible, otherwise copied.
             #[must_use]
             pub fn to_bytes(&self) -> Bytes {
                 self.any_parts().text.to_bytes()
@@ -311,7 +311,7 @@ macro_rules! any_message {
                 self.any_parts().position.offset
             }
 
-            /// Where the message and its parts are in the line.
+            /// The ranges of the message and its parts in the line.
             #[must_use]
             pub fn ranges(&self) -> Ranges {
                 self.any_parts().ranges()
@@ -350,7 +350,7 @@ macro_rules! into_message {
             }
         }
 
-        /// Shows only the position and the length. The contents are the peer's.
+        /// Shows only the position and the length, none of the peer's bytes.
         impl fmt::Debug for $type<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.parts.debug(stringify!($type), f)
@@ -364,14 +364,14 @@ into_message!(Request, Notification, Response);
 /// A [`Message`], [`Request`], [`Notification`] or [`Response`], which an [`Encoder`](crate::Encoder) can forward.
 ///
 /// It can't be implemented for other types.
-#[expect(private_bounds, reason = "how a message is forwarded is this crate's business")]
+#[expect(private_bounds, reason = "how a message is forwarded is private")]
 pub trait AnyMessage: HasEnvelope {}
 
 pub(crate) trait HasEnvelope {
     fn text_and_envelope(&self) -> (&str, &Envelope);
 }
 
-/// Where a message and its parts are in its line, in bytes from the start of the line.
+/// The ranges of a message and its parts in its line, in bytes from the start of the line.
 ///
 /// This is for bindings to other languages, which can't use borrowed values.
 ///
@@ -413,7 +413,7 @@ pub struct ErrorObject<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// The code, or the nearest integer that fits 64 bits; [`raw`](Self::raw) has its exact spelling.
+    /// The code, or the nearest integer that fits 64 bits; see [`raw`](Self::raw) for its exact spelling.
     #[must_use]
     pub fn code(&self) -> i64 {
         let json = self.member("code").unwrap_or("0");
@@ -444,14 +444,14 @@ impl<'a> ErrorObject<'a> {
     }
 }
 
-/// Shows only the length. The contents are the peer's.
+/// Shows only the length, none of the peer's bytes.
 impl fmt::Debug for ErrorObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ErrorObject({} bytes)", self.json.as_bytes().len())
     }
 }
 
-/// Where a line is in the stream.
+/// The position of a line in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Starting at 1.
@@ -461,7 +461,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The position of a text on its own.
+    /// The position of a text that isn't part of a stream.
     pub(crate) const START: Self = Self { line: 1, offset: 0 };
 }
 

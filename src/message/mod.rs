@@ -1,8 +1,8 @@
 //! Interprets lines by the rules of a dialect. The lowest layer of the crate, above [`wireline_json`].
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `dialect` | a table for each dialect, of what it permits |
+//! | `dialect` | a table for each dialect of what it permits |
 //! | `rules` | a dialect and its limits, each adjustable |
 //! | `envelope` | turns members into a message or a violation |
 //! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |

@@ -13,7 +13,7 @@ use super::typed::from_checked;
 
 /// A JSON text that has been validated but not decoded: params, a result, an error's data.
 ///
-/// It borrows from the line it came in, or shares its buffer, and keeps the text exactly as it was sent.
+/// It borrows from its line, or shares the line's buffer, and keeps the text exactly as it was sent.
 ///
 /// ```
 /// use wireline::{Frame, Message, Rules};
@@ -35,7 +35,7 @@ use super::typed::from_checked;
 /// ```
 ///
 /// It can be part of your own types. An [`Encoder`](crate::Encoder) writes it verbatim; other serializers get its
-/// values, numbers as serde_json would read them:
+/// value, with numbers as serde_json would read them:
 ///
 /// ```
 /// use wireline::{RawJson, Rules, to_line};
@@ -53,12 +53,12 @@ use super::typed::from_checked;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// serde passes a flattened or internally tagged value on in parts, or buffers it. An encoder then still gets each number
-/// as it is spelled. What serde can't pass on makes the encoder refuse the message: in a buffer, a number beyond the range
-/// of `f64` or of more than 64 characters, a lone surrogate escape, and more than 127 open brackets.
+/// serde passes on a flattened or internally tagged value in parts, or buffers it. An encoder still gets each number as
+/// it is spelled. The encoder refuses a message if serde can't pass on a value. When it buffers, that is a number
+/// beyond the range of `f64` or of more than 64 characters, a lone surrogate escape, or more than 127 open brackets.
 #[derive(Clone)]
 pub struct RawJson<'a> {
-    /// Without white space around it.
+    /// The text without white space around it.
     json: Text<'a>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> RawJson<'a> {
         check(text).map(|text| Self::of_json(Text::borrowed(text, None)))
     }
 
-    /// Validates a text, and shares its buffer instead of borrowing or copying.
+    /// Validates a text, and shares its buffer instead of borrowing from it.
     ///
     /// ```
     /// use wireline::RawJson;
@@ -100,13 +100,13 @@ impl<'a> RawJson<'a> {
 
     pub(crate) const NULL: RawJson<'static> = RawJson::of_json(Text::borrowed("null", None));
 
-    /// `json` is a JSON text without white space around it.
+    /// Wraps `json`, a JSON text without white space around it.
     #[inline]
     pub(crate) const fn of_json(json: Text<'a>) -> Self {
         Self { json }
     }
 
-    /// The JSON text, as it was sent. It borrows from this value, which may own its buffer.
+    /// The JSON text as it was sent. It borrows from this value, which may own its buffer.
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.json.as_str()
@@ -120,10 +120,10 @@ impl<'a> RawJson<'a> {
 
     /// The decoded string, if the text is one.
     ///
-    /// `None` if it isn't a string, or contains a lone surrogate escape, which isn't a character.
+    /// Returns `None` if the text isn't a string, or contains a lone surrogate escape, which isn't a character.
     ///
-    /// It outlives this value: it borrows from the line if that is borrowed and the string has no escapes, and is a copy
-    /// otherwise.
+    /// The string can outlive this value: it borrows from the line if the line is borrowed and the string has no
+    /// escapes, and is a copy otherwise.
     ///
     /// ```
     /// use wireline::RawJson;
@@ -139,7 +139,7 @@ impl<'a> RawJson<'a> {
         self.json.decoded()
     }
 
-    /// The decoded string that the first member of this name has, with U+FFFD in place of lone surrogates.
+    /// The decoded string value of the first member with this name, with U+FFFD in place of lone surrogates.
     pub(super) fn member_text(&self, name: &str) -> Option<Cow<'a, str>> {
         let json = self.as_json();
         let (_, value) = walk::members(json).find(|(key, _)| string::says(key, name))?;
@@ -147,20 +147,20 @@ impl<'a> RawJson<'a> {
         Some(self.json.decoded_part(start..start + value.len()))
     }
 
-    /// The JSON text as a buffer: shared where possible, otherwise copied.
+    /// The JSON text as a buffer, shared if possible, otherwise copied.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.json.to_bytes()
     }
 
-    /// The same text, sharing the buffer it came in instead of borrowing from it; see
+    /// Turns this into a text that shares its buffer instead of borrowing from it; see
     /// [`Frame::into_owned`](crate::Frame::into_owned).
     #[must_use]
     pub fn into_owned(self) -> RawJson<'static> {
         RawJson { json: self.json.into_owned() }
     }
 
-    /// Decodes the text, into a type that may borrow from it.
+    /// Decodes the text into a type that may borrow from it.
     ///
     /// A `&str` can only borrow a string without escapes; a `Cow<str>` with `#[serde(borrow)]` accepts any string.
     ///
@@ -175,13 +175,12 @@ impl<'a> RawJson<'a> {
     ///
     /// # Errors
     ///
-    /// The text doesn't fit `T`. The error is serde_json's, and may quote the text: keep it out of logs if that
-    /// matters.
+    /// The text doesn't fit `T`. The error is serde_json's and may quote the text, so consider keeping it out of logs.
     pub fn deserialize<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
         from_checked(self.as_json())
     }
 
-    /// The value at a JSON pointer (RFC 6901), found without decoding anything.
+    /// The value at a JSON pointer (RFC 6901), found without decoding the text.
     ///
     /// If several members have the same name, the last one counts, as it does for serde_json's `Value`.
     ///
@@ -232,7 +231,7 @@ impl Hash for RawJson<'_> {
     }
 }
 
-/// Shows only the length. The contents are the peer's.
+/// Shows only the length, none of the peer's bytes.
 impl fmt::Debug for RawJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawJson({} bytes)", self.as_json().len())

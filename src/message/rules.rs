@@ -41,7 +41,7 @@ const ANSWER_DEPTH: usize = 3;
 pub struct Rules {
     pub(crate) dialect: &'static Dialect,
     pub(crate) permits: Permits,
-    /// As they were set: for ids, see [`longest_id`](Self::longest_id).
+    /// The limits as they were set. The limit on ids in force is [`longest_id`](Self::longest_id).
     pub(crate) limits: Limits,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Limits {
     pub(crate) max_batch_len: usize,
 }
 
-/// The settings of [`Rules`], to be read: each is set by the method of the same name.
+/// The settings of [`Rules`], read-only: each is set by the method of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -68,7 +68,7 @@ pub struct Settings {
     pub max_depth: usize,
     /// Whether a line may be an array of messages; see [`Rules::batches`].
     pub batches: bool,
-    /// The most entries of a batch; see [`Rules::max_batch_len`].
+    /// The most entries that a batch may have; see [`Rules::max_batch_len`].
     pub max_batch_len: usize,
     /// Whether blank lines are skipped; see [`Rules::skip_blank_lines`].
     pub skip_blank_lines: bool,
@@ -116,7 +116,7 @@ impl Rules {
     /// GiB.
     ///
     /// A longer line is discarded as it arrives and becomes one [`LineTooLong`](crate::FaultKind::LineTooLong) fault.
-    /// An encoder refuses to produce one.
+    /// An encoder refuses to produce a longer line.
     ///
     /// A limit below 128 bytes may leave no room for an error response. A [connection](crate::connection) then sends
     /// answers of up to 128 bytes regardless, rather than none.
@@ -138,8 +138,8 @@ impl Rules {
 
     /// Sets the longest id accepted, in bytes of JSON text, quotes included. The default is 1024.
     ///
-    /// A message with a longer one is an [`IdTooLong`](crate::FaultKind::IdTooLong) fault, and an encoder refuses to
-    /// produce one. An answer repeats the id of its request, so with a very long id it would exceed the line limit. For
+    /// A message with a longer id is an [`IdTooLong`](crate::FaultKind::IdTooLong) fault, and an encoder refuses to
+    /// produce it. An answer repeats the id of its request, so with a very long id it would exceed the line limit. For
     /// the same reason, the limit in force (see [`limits`](Self::limits)) always leaves room for an error response
     /// within [`max_line_len`](Self::max_line_len).
     ///
@@ -184,14 +184,14 @@ impl Rules {
         self
     }
 
-    /// Sets how many entries a batch may have. The default is 1024. A longer one is a fault as a whole.
+    /// Sets how many entries a batch may have. The default is 1024. A longer batch becomes a single fault.
     #[must_use]
     pub fn max_batch_len(mut self, entries: usize) -> Self {
         self.limits.max_batch_len = entries;
         self
     }
 
-    /// Sets whether lines of only spaces, tabs and carriage returns are skipped, which is the default.
+    /// Sets whether to skip lines of only spaces, tabs and carriage returns, which is the default.
     ///
     /// Otherwise, each is a [`BlankLine`](crate::FaultKind::BlankLine) fault.
     ///
@@ -287,13 +287,15 @@ impl Rules {
         self.limits.max_depth as u32
     }
 
-    /// The longest id in force: as it was set, or less, so that an error response to it fits the line limit.
+    /// The limit on ids in force: as it was set, or lower, so that an error response to the longest id fits the line
+    /// limit.
     #[inline]
     pub(crate) fn longest_id(&self) -> usize {
         self.limits.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID)
     }
 
-    /// Whether an id of this length exceeds that. No short one does because of the line limit.
+    /// Whether an id of this length exceeds [`longest_id`](Self::longest_id). The first comparison is enough for short
+    /// ids, which always fit the line limit.
     #[inline(always)]
     pub(crate) fn is_id_too_long(&self, len: usize) -> bool {
         len > self.limits.max_id_len || (len > ANSWER_LEN - AROUND_ID && len > self.longest_id())
@@ -306,7 +308,7 @@ impl Rules {
         self
     }
 
-    /// The rules for a single message, apart from its length and that of its id.
+    /// The rules for a single message, except the limits on its length and that of its id.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
     pub(crate) fn standard(&self) -> Standard {
@@ -328,7 +330,7 @@ pub(crate) struct Standard {
 }
 
 impl Standard {
-    /// Whether every message that meets `other` is sure to meet this one too.
+    /// Whether every message that passes `other` is sure to pass this too.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.permits.contains(other.permits) && self.max_depth >= other.max_depth
     }
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!(limit(rules.max_id_len(usize::MAX)), (16 << 20) - AROUND_ID);
         assert_eq!(limit(rules.max_line_len(1000)), 1000 - AROUND_ID);
         assert_eq!(limit(rules.max_line_len(0)), ANSWER_LEN - AROUND_ID);
-        // The order doesn't matter, and the line limit can be raised again.
+        // The order of the calls doesn't matter, and the line limit can be raised again.
         assert_eq!(rules.max_line_len(1000).max_id_len(5000), rules.max_id_len(5000).max_line_len(1000));
         assert_eq!(limit(rules.max_line_len(1000).max_line_len(2000)), 1024);
         for len in [0, 50, 127, 128, 129, 1000] {
@@ -379,7 +381,7 @@ mod tests {
         }
     }
 
-    /// In the other dialects, a program has to turn them on.
+    /// In MCP and ACP, a program has to turn them on.
     #[test]
     fn only_json_rpc_has_batches_by_default() {
         for (rules, expected) in [(Rules::json_rpc(), true), (Rules::mcp(), false), (Rules::acp(), false)] {
@@ -388,7 +390,7 @@ mod tests {
         }
     }
 
-    /// Setting something and setting it back leaves no trace.
+    /// Rules are equal again after a setting was changed and restored.
     #[test]
     fn equal_rules_compare_equal() {
         for rules in [Rules::json_rpc(), Rules::mcp(), Rules::acp()] {
@@ -423,7 +425,7 @@ mod tests {
             (mcp.null_params(true), mcp, true),
             (mcp, mcp.null_params(true), false),
             (mcp.null_params(true), mcp.null_params(true), true),
-            // Neither is about a single message.
+            // These settings don't concern a single message.
             (mcp, mcp.batches(true).max_batch_len(5), true),
             (mcp, mcp.max_line_len(10), true),
         ] {

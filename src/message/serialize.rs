@@ -1,7 +1,6 @@
 //! `Serialize` for ids and raw JSON.
 //!
-//! Inside the payload of an [`Encoder`](crate::Encoder), both are written verbatim. Any other serializer gets their
-//! values.
+//! An [`Encoder`](crate::Encoder) writes both verbatim in a payload. Any other serializer gets their values.
 
 use serde::ser::{Serialize, Serializer};
 use wireline_json as json;
@@ -27,7 +26,7 @@ impl Serialize for Id<'_> {
 /// A JSON text. Numbers that don't fit an integer become floats for other serializers, as they do in serde_json.
 struct Json<'a>(&'a str);
 
-/// The JSON text of an id. Other serializers get exactly this id, or none.
+/// The JSON text of an id. Other serializers get an equal id or an error.
 struct IdJson<'a>(&'a str);
 
 impl Serialize for Json<'_> {
@@ -56,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Through serde_json, which doesn't know this crate: as text, and as a tree.
+    /// Serializes with serde_json, which has no special support for these types, to text and to a tree.
     #[test]
     fn other_serializers_get_the_values() {
         for json in [

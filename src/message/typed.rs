@@ -4,7 +4,7 @@ use serde::de::Deserialize;
 
 use wireline_json as json;
 
-/// The value of `json`, a JSON text, or serde_json's error.
+/// Decodes `json`, a valid JSON text. The error is serde_json's.
 #[inline]
 pub(super) fn from_checked<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, serde_json::Error> {
     if !is_mostly_floats(json.as_bytes())
@@ -16,7 +16,7 @@ pub(super) fn from_checked<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, s
 }
 
 /// Whether most of a text seems to be numbers with a fraction. serde_json would decode each of them anyway, and is
-/// faster if it gets the whole text.
+/// faster when it gets the whole text.
 #[inline]
 fn is_mostly_floats(json: &[u8]) -> bool {
     const SAMPLE: usize = 256;
