@@ -39,8 +39,8 @@ use crate::message::{Frame, Rules};
 
 /// A codec that decodes frames and sends lines; see the [module](self).
 ///
-/// It sends [`Line`]s from anywhere: a channel, another task, a forwarded message or a fault's reply. It doesn't track
-/// requests; [`aio::Connection`](crate::aio::Connection) does.
+/// It sends [`Line`]s from any source: a channel, another task, a forwarded message or a fault's reply. It doesn't
+/// track requests; [`aio::Connection`](crate::aio::Connection) does.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -108,7 +108,7 @@ impl Codec {
 impl codec::Decoder for Codec {
     /// A frame that shares the buffer, or the fault of a line.
     type Item = Result<Frame<'static>, Fault>;
-    /// The transport's error. This codec adds none.
+    /// The transport's error. This codec adds no errors of its own.
     type Error = io::Error;
 
     fn decode(&mut self, source: &mut BytesMut) -> io::Result<Option<Self::Item>> {
@@ -128,7 +128,7 @@ impl codec::Decoder for Codec {
 }
 
 impl codec::Encoder<Line> for Codec {
-    /// The transport's error. A line is already encoded, so this codec adds none.
+    /// The transport's error. A line is already encoded, so this codec adds no errors of its own.
     type Error = io::Error;
 
     fn encode(&mut self, line: Line, buffer: &mut BytesMut) -> io::Result<()> {

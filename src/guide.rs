@@ -7,7 +7,7 @@
 //! - [Surviving a noisy stdout](surviving_a_noisy_stdout): keep stray prints out of the protocol.
 //! - [Framing a stream](framing_a_stream): turn chunks of bytes into messages, without a connection.
 //! - [Answering faults](answering_faults): decide whether to answer a bad line, and with which id.
-//! - [From C and C++](from_c_and_cpp): the same codec behind one header.
+//! - [From C and C++](from_c_and_cpp): the codec behind one header.
 //!
 //! Moving existing code to wireline:
 //!

@@ -1,9 +1,9 @@
 //! A zero-copy streaming codec for JSON-RPC 2.0 over newline-delimited JSON.
 //!
 //! This crate is the layer between a byte stream and a program that speaks JSON-RPC, one message per line: an MCP
-//! server or client on stdio, an ACP agent, a proxy. Bytes go in, however they are split; requests, notifications,
-//! responses, batches and faults come out, borrowed from the buffer. In the other direction, each message becomes one
-//! whole line, or nothing. The core does no I/O, and a bad line never ends the stream.
+//! server or client on stdio, an ACP agent, a proxy. Bytes go in, split anywhere; requests, notifications, responses,
+//! batches and faults come out, borrowed from the buffer. In the other direction, each message becomes one whole line,
+//! or nothing. The core does no I/O, and a bad line never ends the stream.
 //!
 //! # Examples
 //!
@@ -97,8 +97,8 @@
 //!
 //! # Why use this crate?
 //!
-//! - **A bad line doesn't end the stream.** It becomes a [`Fault`], which says which rule the line breaks and where,
-//!   has its id if that can be read, and says whether to answer it. The next line is unaffected.
+//! - **A bad line doesn't end the stream.** It becomes a [`Fault`], which tells you which rule the line breaks and
+//!   where, its id if that can be read, and whether to answer it. The next line is unaffected.
 //! - **Nothing is guessed.** A line passes if it is JSON (RFC 8259, in UTF-8) and a valid message in its dialect.
 //!   Duplicate members of the envelope, ids of the wrong type, and results beside errors are faults. So every
 //!   [`Request`] has an id and a method.
@@ -117,11 +117,12 @@
 //!
 //! # Crate features
 //!
-//! None is on by default.
+//! No feature is on by default.
 //!
 //! - **`stdio`**: `Connection::stdio` in [`io`] and [`aio`], and [`stdio::claim`], which keeps stray prints off stdout.
 //!   Depends on rustix, and starts a thread.
-//! - **`process`**: [`process::Child`], a server that is a child process, ended with its process group. Depends on rustix.
+//! - **`process`**: [`process::Child`], a server in a child process, ended together with its process group. Depends on
+//!   rustix.
 //! - **`futures-io`**: [`aio`] for streams with the traits of futures-io. Depends on futures-io.
 //! - **`tokio`**: [`aio`] for streams with tokio's traits, and [`codec::Codec`] for `tokio_util::codec::Framed`.
 //!   Depends on tokio-util, and on tokio without its runtime.
@@ -134,10 +135,9 @@
 //!
 //! # Versions and platforms
 //!
-//! The minimum supported Rust version is 1.89. CPU features are detected at run time, so nothing depends on
-//! `target-cpu`. This crate forbids `unsafe`. Its JSON layer, `wireline-json`, has some: in the CPU-specific files
-//! that scan and escape text, in the buffer that escaped text is written into, and in the three files that turn validated
-//! bytes into a `&str`.
+//! The minimum supported Rust version is 1.89. CPU features are detected at run time, so `target-cpu` doesn't matter.
+//! This crate forbids `unsafe`. Its JSON layer, `wireline-json`, has some: in the CPU-specific files that scan and escape
+//! text, in the buffer that escaped text is written into, and in the three files that turn validated bytes into a `&str`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -147,7 +147,7 @@
     allow(rustdoc::broken_intra_doc_links)
 )]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
-// A truncated number would be a wrong position in a text.
+// A truncated number would be a wrong position in the text.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap))]
 
 // The programs in the README use all features.

@@ -1,4 +1,4 @@
-//! A bounded pipe in memory, between two threads or tasks.
+//! A bounded in-memory pipe between two threads or tasks.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -21,9 +21,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     bytes: VecDeque<u8>,
-    /// The writer is gone, or has failed with this error.
+    /// Set once the writer has ended the stream, perhaps with an error.
     end: Option<Option<ErrorKind>>,
-    /// The reader is gone, or has failed with this error.
+    /// Set once the reader is gone or has failed: the error for further writes.
     broken: Option<ErrorKind>,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -35,7 +35,7 @@ impl Shared {
     }
 }
 
-/// Wakes a waker, if there is one, after the lock is released.
+/// Releases the lock, and then wakes the waker, if there is one.
 fn wake(state: MutexGuard<'_, State>, waker: Option<Waker>) {
     drop(state);
     if let Some(waker) = waker {
@@ -49,7 +49,7 @@ pub(crate) struct PipeWriter {
 }
 
 impl PipeWriter {
-    /// Writes a part of `bytes`, as much as there is room for.
+    /// Writes as many of `bytes` as there is room for.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.state();
         if let Some(kind) = state.broken {
@@ -67,7 +67,7 @@ impl PipeWriter {
         Poll::Ready(Ok(len))
     }
 
-    /// Ready when everything has been read.
+    /// Ready when all bytes have been read.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.state();
         match state.broken {
@@ -80,7 +80,7 @@ impl PipeWriter {
         }
     }
 
-    /// Ready when the reader is gone. It has read everything, unless it failed.
+    /// Ready when the reader is gone. Returns an error if it hasn't read all bytes.
     pub(crate) fn poll_broken(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.state();
         match state.broken {
@@ -93,7 +93,7 @@ impl PipeWriter {
         }
     }
 
-    /// Ends the stream: with an error, if there is one, after the bytes before it.
+    /// Ends the stream after the bytes written so far, with an error if one is given.
     pub(crate) fn end(&mut self, error: Option<ErrorKind>) {
         let mut state = self.shared.state();
         state.end.get_or_insert(error);
@@ -135,7 +135,7 @@ impl PipeReader {
         Poll::Ready(Ok(len))
     }
 
-    /// Looks at the next bytes without taking them. They are empty at the end of the stream.
+    /// Copies the next bytes without consuming them. `copy` is empty at the end of the stream.
     pub(crate) fn poll_peek(&mut self, cx: &mut Context<'_>, copy: &mut Vec<u8>) -> Poll<()> {
         let mut state = self.shared.state();
         if state.bytes.is_empty() && state.end.is_none() {
@@ -147,7 +147,7 @@ impl PipeReader {
         Poll::Ready(())
     }
 
-    /// Takes bytes that were looked at.
+    /// Removes the first `len` bytes.
     pub(crate) fn consume(&mut self, len: usize) {
         let mut state = self.shared.state();
         let len = len.min(state.bytes.len());

@@ -1,8 +1,8 @@
-//! Servers as child processes.
+//! Runs servers as child processes.
 //!
-//! [`Child`] starts a program with pipes for its stdin and stdout, in a process group of its own, and makes sure that it
-//! ends, together with whatever it has started. It works with threads and with any asynchronous runtime: it needs none,
-//! since one small thread for each child waits for its exit.
+//! [`Child`] starts a program with pipes for its stdin and stdout, in its own process group, and makes sure that it
+//! exits, together with the processes that it has started. It works with threads and with any asynchronous runtime,
+//! because a small thread for each child waits for its exit.
 //!
 //! ```
 //! # #[cfg(unix)]
@@ -33,15 +33,15 @@
 //! # fn main() {}
 //! ```
 //!
-//! On tokio, turn the pipes into tokio's, for example with `tokio::process::ChildStdout::from_std`; wait for
-//! [`exited`](Child::exited) and end the server with [`end_with`](Child::end_with).
+//! On tokio, convert the pipes to tokio's types, for example with `tokio::process::ChildStdout::from_std`. Wait for
+//! [`exited`](Child::exited), and end the server with [`end_with`](Child::end_with).
 //!
 //! # Process groups
 //!
-//! On Unix, the child leads a process group of its own, so signals also reach what a wrapper such as `sh -c` or `npx` has
-//! started. When the child has exited, the rest of its group gets SIGTERM. Processes that have moved to another group or
-//! session, as daemons do, are left alone. A Ctrl-C in a terminal goes to your program only; the child notices the end of
-//! its stdin.
+//! On Unix, the child leads its own process group, so signals also reach processes that a wrapper such as `sh -c` or
+//! `npx` has started. When the child has exited, the rest of its group gets SIGTERM. Processes that have moved to
+//! another group or session, as daemons do, aren't signalled. A Ctrl-C in a terminal goes to your program only; the
+//! child notices the end of its stdin.
 //!
 //! On Windows there are no groups and no SIGTERM, and only the child itself is killed.
 
@@ -56,16 +56,16 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-/// The threads here need next to no stack of their own; a callback for stderr gets more.
+/// The stack size of the thread that waits for an exit, which needs very little.
 const STACK: usize = 64 << 10;
 
-/// The most of a line of stderr that is passed on in one piece.
+/// The longest piece of a stderr line that is passed on at once.
 const PIECE: usize = 8 << 10;
 
-/// A program that was started, with everything in its process group.
+/// A running program and its process group.
 ///
-/// Dropping it kills the group, unless the program has exited. To let it exit by itself, close its stdin and call
-/// [`end`](Self::end).
+/// Dropping it kills the group, unless the program has exited. To let the program exit by itself, close its stdin and
+/// call [`end`](Self::end).
 pub struct Child {
     process: Arc<Process>,
     stdin: Option<ChildStdin>,
@@ -79,17 +79,17 @@ struct Process {
 }
 
 struct State {
-    /// Until `outcome` is known, its id belongs to it: it is reaped under the lock.
+    /// Reaped only under the lock, so while `outcome` is `None`, the process id can't belong to another process.
     child: std::process::Child,
-    /// How it has exited, if that could be found out. `None` while it runs.
+    /// `None` while the program runs, then its exit status, if that is known.
     outcome: Option<Option<ExitStatus>>,
     wakers: BTreeMap<u64, Waker>,
     next_key: u64,
 }
 
 impl Child {
-    /// Starts a program. Its stdin and stdout become pipes, and it gets a process group of its own, whatever `command`
-    /// says. Its stderr is up to `command`, and inherited by default.
+    /// Starts a program. Its stdin and stdout become pipes, and it gets its own process group, regardless of the
+    /// settings in `command`. Its stderr is as set in `command`, and inherited by default.
     ///
     /// # Errors
     ///
@@ -107,25 +107,27 @@ impl Child {
         Ok(this)
     }
 
-    /// The pipe to its stdin, the first time. The program sees the end of its input when this is dropped.
+    /// The pipe to the program's stdin; `None` once taken. When the pipe is dropped, the program sees the end of its
+    /// input.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.stdin.take()
     }
 
-    /// The pipe from its stdout, the first time.
+    /// The pipe from the program's stdout; `None` once taken.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.stdout.take()
     }
 
-    /// The pipe from its stderr, the first time, if the command was given [`Stdio::piped`] for it.
+    /// The pipe from the program's stderr, if `command` set it to [`Stdio::piped`]; `None` once taken.
     ///
-    /// Read it, or the program will stop when the pipe is full. [`drain_stderr`](Self::drain_stderr) does that.
+    /// Read from it, or the program will block when the pipe is full. [`drain_stderr`](Self::drain_stderr) does that
+    /// for you.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.stderr.take()
     }
 
-    /// Passes each line of stderr to `report`, without its line ending, in a thread of its own. A line of more than 8 KiB
-    /// comes in pieces. Does nothing unless the command was given [`Stdio::piped`] for it.
+    /// Starts a thread that passes each line of stderr to `report`, without its line ending. A line of more than 8 KiB
+    /// comes in pieces. Does nothing unless `command` set stderr to [`Stdio::piped`].
     ///
     /// # Errors
     ///
@@ -133,41 +135,41 @@ impl Child {
     pub fn drain_stderr(&mut self, mut report: impl FnMut(&[u8]) + Send + 'static) -> io::Result<()> {
         let Some(stderr) = self.stderr.take() else { return Ok(()) };
         thread::Builder::new().name("stderr".to_owned()).spawn(move || {
-            // Nothing can be done if it fails: the program may still print, but nobody can read it.
+            // An error can't be handled: the program may still print, but its output can't be read.
             let _ = read_lines(BufReader::with_capacity(PIECE, stderr), &mut report);
         })?;
         Ok(())
     }
 
-    /// The process id, or `None` once it has exited.
+    /// The process id, or `None` once the program has exited.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         let state = self.process.lock();
         state.outcome.is_none().then(|| state.child.id())
     }
 
-    /// How it has exited, or `None` if it hasn't, or if that isn't known.
+    /// The exit status, or `None` if the program hasn't exited or its status isn't known.
     #[must_use]
     pub fn status(&self) -> Option<ExitStatus> {
         self.process.lock().outcome.flatten()
     }
 
-    /// Waits until it has exited, and returns how, if that is known. This future belongs to no runtime, and outlives the
-    /// handle.
+    /// A future that waits until the program has exited, and returns its exit status if that is known. It works on any
+    /// runtime, and outlives the handle.
     pub fn exited(&self) -> Exited {
         Exited { process: Arc::clone(&self.process), key: None }
     }
 
-    /// Blocks until it has exited, and returns how, if that is known.
+    /// Blocks until the program has exited, and returns its exit status if that is known.
     pub fn wait(&self) -> Option<ExitStatus> {
         let state = self.process.lock();
         let exited = self.process.has_exited.wait_while(state, |state| state.outcome.is_none());
         exited.unwrap_or_else(PoisonError::into_inner).outcome.flatten()
     }
 
-    /// Asks it, and everything in its group, to exit: sends SIGTERM. Returns false if it has exited, or if the system has
-    /// no such signal.
-    #[cfg_attr(not(unix), expect(clippy::unused_self, reason = "there is no way to"))]
+    /// Asks the program and its group to exit, by sending SIGTERM. Returns false if the program has exited, or if the
+    /// system has no such signal.
+    #[cfg_attr(not(unix), expect(clippy::unused_self, reason = "there are no signals"))]
     pub fn terminate(&self) -> bool {
         #[cfg(unix)]
         return self.process.lock().signal(rustix::process::Signal::TERM);
@@ -175,15 +177,16 @@ impl Child {
         false
     }
 
-    /// Kills it, and everything in its group. Returns false if it has exited.
+    /// Kills the program and its group. Returns false if the program has exited.
     pub fn kill(&self) -> bool {
         self.process.lock().kill()
     }
 
-    /// Waits until it exits. After `grace`, it is [terminated](Self::terminate), and after as long again, killed.
+    /// Waits until the program exits. After `grace`, [terminates](Self::terminate) it, and after the same time again,
+    /// kills it.
     ///
-    /// Its stdin has to be closed. If it wasn't taken, it is closed here. If nobody reads its stdout, drop that too, or it
-    /// may block while printing.
+    /// The program's stdin has to be closed. If you didn't take it, this closes it. If nothing reads the program's
+    /// stdout, drop that too, because the program may block while printing.
     pub fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
         self.stdin = None;
         if self.has_exited_within(grace) || self.terminate() && self.has_exited_within(grace) {
@@ -199,7 +202,7 @@ impl Child {
         exited.unwrap_or_else(PoisonError::into_inner).0.outcome.is_some()
     }
 
-    /// [`end`](Self::end) for a task; `grace` starts a timer of the runtime's.
+    /// Like [`end`](Self::end), for a task. `grace` starts one of the runtime's timers.
     ///
     /// ```
     /// # #[cfg(all(unix, feature = "tokio"))]
@@ -252,7 +255,7 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the exit, and tells everybody.
+    /// Waits for the exit, and wakes all waiters.
     fn reap(&self) {
         let outcome = self.wait_and_reap();
         let wakers = {
@@ -264,8 +267,8 @@ impl Process {
         wakers.into_values().for_each(Waker::wake);
     }
 
-    /// First waits without reaping, which needs no lock. So while the lock is held, the id can't be that of another
-    /// process.
+    /// First waits without reaping, which needs no lock, and then reaps under the lock. So while the lock is held, the
+    /// id can't be reused for another process.
     #[cfg(unix)]
     fn wait_and_reap(&self) -> Option<ExitStatus> {
         use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
@@ -325,7 +328,7 @@ impl State {
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Exited {
     process: Arc<Process>,
-    /// Of its waker.
+    /// The key of its waker.
     key: Option<u64>,
 }
 

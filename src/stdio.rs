@@ -1,4 +1,4 @@
-//! A standard output reserved for the protocol.
+//! Reserves standard output for the protocol.
 //!
 //! A server that writes messages to standard output shares it with everything else in the process: a `println!` left
 //! over from debugging, a C library's `printf`, a child process. Any of them can write between two messages, or into
@@ -16,26 +16,27 @@
 //!
 //! # Stray output
 //!
-//! Descriptor 1 stays diverted until the process exits, even after the [`Stdout`] is dropped. C buffers what it prints,
-//! often until the exit, and that must not follow the last message.
+//! Descriptor 1 stays diverted until the process exits, even after the [`Stdout`] is dropped. C buffers its output,
+//! often until the exit, and that output must not follow the last message.
 //!
-//! Stray prints don't fail, and wait for stderr at most a second. Descriptor 1 is a pipe, and a thread copies from it to
-//! what stderr was at the time of the claim. If stderr is closed, its reader is gone, or its disk is full, that thread
-//! discards the output; so it does if stderr stays full because nobody reads it. `eprintln!` writes to stderr directly:
-//! it still panics or blocks.
+//! Stray prints don't fail, and wait for stderr at most a second. Descriptor 1 is a pipe, and a thread copies from it
+//! to the stderr that was open at the time of the claim. If stderr is closed, its reader is gone, or its disk is full,
+//! that thread discards the output. It does the same if stderr is a full pipe that nothing reads. `eprintln!` writes to
+//! stderr directly, so it can still panic or block.
 //!
-//! - Because of the detour, a stray print may appear after something that was written to stderr later.
-//! - The rest of the output is copied when the `Stdout` is dropped, and when the process exits, if the main thread made the
-//!   claim and then returns or calls [`exit`](std::process::exit). What is printed right before any other end may be lost:
-//!   a signal, [`abort`](std::process::abort), `exit` on another thread. On systems that don't drop the main thread's
-//!   thread-locals, such as Linux with musl, the same goes for what is printed after the `Stdout` was dropped.
-//! - A child process may print to descriptor 1 as long as this process lives. After that the pipe is broken, so give a
-//!   child that outlives its parent a stdout of its own.
-//! - Programs that wait for signals with `sigwait` or `signalfd` should block them before the claim, because new threads
-//!   inherit the mask.
+//! - Because of the pipe, a stray print may appear after output that was written to stderr later.
+//! - The rest of the output is copied when the `Stdout` is dropped, and when the process exits, provided that the main
+//!   thread made the claim and returns or calls [`exit`](std::process::exit). Output right before any other end of the
+//!   process may be lost: a signal, [`abort`](std::process::abort), `exit` on another thread. On systems that don't
+//!   drop the main thread's thread-locals, such as Linux with musl, output after the `Stdout` was dropped may be lost
+//!   too.
+//! - A child process may print to descriptor 1 as long as this process lives. After that, the pipe is broken, so give a
+//!   child that outlives its parent its own stdout.
+//! - Programs that wait for signals with `sigwait` or `signalfd` should block those signals before the claim, because
+//!   new threads inherit the mask.
 //!
-//! Diversion works on Unix only. On other systems [`claim`] returns the ordinary standard output, and stray prints still
-//! end up in it.
+//! Diversion works on Unix only. On other systems [`claim`] returns the ordinary standard output, and stray prints
+//! still end up in it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -48,7 +49,7 @@ static CLAIMED: AtomicBool = AtomicBool::new(false);
 
 /// Reserves standard output for the protocol, for the rest of the process.
 ///
-/// Output that was printed earlier and is still buffered, by Rust or by C, goes to stderr too.
+/// Earlier output that Rust or C still buffers goes to stderr too.
 ///
 /// ```
 /// use std::io::Write;
@@ -66,11 +67,11 @@ static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// # Errors
 ///
 /// Returns [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard output was claimed before, or the system's error
-/// if descriptor 1 is closed, there are too many descriptors, or no thread can be started. After any error but the first,
-/// nothing has changed.
+/// if descriptor 1 is closed, there are too many descriptors, or no thread can be started. After any error but the
+/// first, nothing has changed.
 ///
-/// A program that was started with standard output closed gets no error: before `main`, Rust's runtime opens `/dev/null`
-/// in its place, and that accepts all messages.
+/// A program that was started with standard output closed gets no error: before `main`, Rust's runtime opens
+/// `/dev/null` in its place, and that accepts all messages.
 pub fn claim() -> io::Result<Stdout> {
     if CLAIMED.swap(true, Ordering::AcqRel) {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "standard output is already claimed"));

@@ -29,7 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Expectations are futures, and `wait` is for threads. Nothing here has a clock, so under tokio's paused clock only the
+//! Expectations are futures; threads call `wait`. Nothing here uses a clock, so under tokio's paused clock only the
 //! timeouts of the program under test take time.
 
 use std::fmt;
@@ -54,25 +54,26 @@ const CAPACITY: usize = 64 << 10;
 
 /// The other side of a connection, played by a test; see the [module](self).
 ///
-/// A test that expects one thing and gets another panics with both. Dropping the peer closes the stream.
+/// If a test gets something other than it expects, it panics and names both. Dropping the peer closes the stream.
 pub struct ScriptedPeer {
     rules: Rules,
     decoder: Decoder,
     reader: PipeReader,
     /// `None` once it is closed.
     writer: Option<PipeWriter>,
-    /// The most that the program reads at a time.
+    /// How many bytes the program reads at a time, at most.
     piece: Arc<AtomicUsize>,
 }
 
 impl ScriptedPeer {
-    /// A scripted peer, and the stream for the program under test: what it reads, and what it writes.
+    /// A scripted peer, and the two streams of the program under test: the one it reads and the one it writes.
     #[must_use]
     pub fn new(rules: Rules) -> (Self, Incoming, Outgoing) {
         Self::with_capacity(rules, CAPACITY)
     }
 
-    /// A scripted peer with a small stream: the program under test can write `capacity` bytes ahead of what is expected.
+    /// A scripted peer with a limited stream: the program under test can write only `capacity` bytes before the test
+    /// reads them.
     #[must_use]
     pub fn with_capacity(rules: Rules, capacity: usize) -> (Self, Incoming, Outgoing) {
         // A script never waits for the program to read.
@@ -115,12 +116,12 @@ impl ScriptedPeer {
         })
     }
 
-    /// The next frame, whatever it is: a message, a batch or a faulty line. `None` at the end of the stream.
+    /// The next frame of any kind: a message, a batch or a faulty line. `None` at the end of the stream.
     pub async fn next_frame(&mut self) -> Option<Result<Frame<'static>, Fault>> {
         poll_fn(|cx| self.poll_frame(cx)).await
     }
 
-    /// Expects the end of the stream: the program has closed it, or is gone.
+    /// Expects the end of the stream: the program has closed or dropped it.
     pub fn expect_end(&mut self) -> Expected<'_, ()> {
         let accept = |frame: Option<Result<Frame<'static>, Fault>>| match frame {
             None => Ok(()),
@@ -150,21 +151,21 @@ impl ScriptedPeer {
         self.send(|encoder| encoder.notification(method, params));
     }
 
-    /// Sends bytes as they are: a line that isn't a message, several lines, or half a line.
+    /// Sends bytes unchanged: a line that isn't a message, several lines, or half a line.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let mut cx = Context::from_waker(Waker::noop());
         if let Some(writer) = &mut self.writer {
-            // There is always room. If the program is gone, nothing is sent, as over a real stream.
+            // There is always room. If the program has dropped its side, the bytes are lost, as over a real stream.
             let _ = writer.poll_write(&mut cx, bytes);
         }
     }
 
-    /// From now on, the program reads at most `bytes` at a time, so that messages reach it in pieces.
+    /// Limits the program to `bytes` per read from now on, so that messages arrive in pieces.
     pub fn trickle(&mut self, bytes: usize) {
         self.piece.store(bytes.max(1), Ordering::Relaxed);
     }
 
-    /// Closes the stream to the program. Messages from it can still be expected.
+    /// Closes the stream to the program. You can still expect messages from the program.
     pub fn close(&mut self) {
         self.writer = None;
     }
@@ -208,7 +209,7 @@ impl ScriptedPeer {
     }
 }
 
-/// What is wrong with a frame is the reason of its fault, together with the test's own expectation.
+/// Describes a frame or a fault for a panic message.
 fn describe(frame: &Result<Frame<'static>, Fault>) -> String {
     match frame {
         Ok(frame) => String::from_utf8_lossy(frame.as_bytes()).into_owned(),
@@ -222,7 +223,7 @@ fn fail(message: &str) -> ! {
     panic!("{message}")
 }
 
-/// Something that a [`ScriptedPeer`] expects: a future, and [`wait`](Self::wait) for threads.
+/// Something that a [`ScriptedPeer`] expects. Await it, or call [`wait`](Self::wait) in a thread.
 #[must_use = "an expectation is checked when it is awaited, or by `wait`"]
 pub struct Expected<'p, T> {
     peer: &'p mut ScriptedPeer,
@@ -230,15 +231,15 @@ pub struct Expected<'p, T> {
     accept: Option<Box<Accept<T>>>,
 }
 
-/// Takes a frame, or says what it is instead of what was expected.
+/// Accepts a frame, or describes an unexpected one.
 type Accept<T> = dyn FnOnce(Option<Result<Frame<'static>, Fault>>) -> Result<T, String> + Send;
 
 impl<T> Expected<'_, T> {
-    /// Blocks until it is there.
+    /// Blocks until the expected message arrives.
     ///
     /// # Panics
     ///
-    /// Something else came, or the stream has ended.
+    /// Something else arrived, or the stream has ended.
     #[track_caller]
     pub fn wait(mut self) -> T {
         let frame = block_on(poll_fn(|cx| self.peer.poll_frame(cx)));
@@ -263,7 +264,7 @@ impl<T> Future for Expected<'_, T> {
     }
 }
 
-/// What the program under test reads.
+/// The stream that the program under test reads.
 pub struct Incoming {
     pipe: PipeReader,
     piece: Arc<AtomicUsize>,
@@ -282,7 +283,7 @@ impl Read for Incoming {
     }
 }
 
-/// What the program under test writes.
+/// The stream that the program under test writes.
 pub struct Outgoing {
     /// `None` once it is closed.
     pipe: Option<PipeWriter>,

@@ -1,7 +1,8 @@
-//! Where descriptor 1 leads once standard output is claimed: into a pipe, from which a thread copies to stderr.
+//! Diverts descriptor 1, once standard output is claimed, into a pipe from which a thread copies to stderr.
 //!
-//! Descriptor 1 could lead to stderr directly, but then a print would fail or block whenever stderr does, and `println!`
-//! panics if it fails. The process itself keeps the reading end of this pipe open and empty, so a print does neither.
+//! Descriptor 1 could lead to stderr directly, but then a print would fail or block whenever stderr does, and
+//! `println!` panics on failure. The process itself keeps the reading end of this pipe open and drains it, so a print
+//! does neither.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -14,31 +15,31 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How long to wait for the reader of stderr before it is taken for one that never reads.
+/// How long to wait for the reader of stderr before assuming that it never reads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A write of this length doesn't block on a pipe that `poll` calls writable. It is the smallest `PIPE_BUF` in POSIX, and
-/// that of macOS.
+/// A write of this length doesn't block on a pipe that `poll` reports as writable. It is the smallest `PIPE_BUF` in
+/// POSIX, and that of macOS.
 const PIECE_LEN: usize = 512;
 
 pub(super) struct Diversion {
     /// The reading end of descriptor 1, in non-blocking mode.
     pipe: File,
-    /// A duplicate of stderr, if that was open.
+    /// A duplicate of stderr, if it was open.
     stderr: Option<File>,
     forwarding: Mutex<Forwarding>,
     process_id: u32,
 }
 
-/// Held while copying, so that output stays in order.
+/// The state of copying. Its lock is held while copying, so that output stays in order.
 #[derive(Default)]
 struct Forwarding {
-    /// stderr was full for as long as [`PATIENCE`] lasts, and has been since.
+    /// Whether stderr has been full for [`PATIENCE`] or longer.
     is_stalled: bool,
 }
 
 impl Diversion {
-    /// Diverts descriptor 1. If that fails, it is as it was.
+    /// Diverts descriptor 1. If that fails, descriptor 1 is unchanged.
     pub(super) fn start() -> io::Result<Arc<Self>> {
         let (pipe, descriptor_1) = io::pipe()?;
         let pipe = above_standard_streams(pipe)?;
@@ -60,7 +61,7 @@ impl Diversion {
         Ok(diversion)
     }
 
-    /// Copies until nobody can print to the pipe any more, or until the process exits.
+    /// Copies until all writing ends of the pipe are closed, or until the process exits.
     fn run(&self) {
         loop {
             wait(&self.pipe, PollFlags::IN, None);
@@ -70,14 +71,14 @@ impl Diversion {
         }
     }
 
-    /// Copies what has been printed so far. Returns whether more may come.
+    /// Copies the output so far. Returns whether more may come.
     pub(super) fn forward_pending(&self) -> bool {
-        // After a fork, a thread that the child doesn't have may hold the lock. The parent copies for both.
+        // After a fork, the lock may be held by a thread that doesn't exist in the child. The parent copies for both.
         if std::process::id() != self.process_id {
             return false;
         }
         let mut forwarding = self.forwarding.lock().unwrap_or_else(PoisonError::into_inner);
-        // No more than that, or other threads that keep printing would keep this one here.
+        // Copy only what is pending now: other threads that keep printing could keep this one busy forever.
         let mut pending = rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0);
         let mut piece = [0; PIECE_LEN];
         loop {
@@ -96,7 +97,7 @@ impl Diversion {
         }
     }
 
-    /// Copies to stderr, or discards what stderr doesn't accept.
+    /// Copies to stderr, or discards output that stderr doesn't accept.
     fn forward(&self, mut piece: &[u8], forwarding: &mut Forwarding) {
         let Some(mut stderr) = self.stderr.as_ref() else { return };
         while !piece.is_empty() && self.accepts(forwarding) {
@@ -114,12 +115,12 @@ impl Diversion {
         let patience = if forwarding.is_stalled { Duration::ZERO } else { PATIENCE };
         let state = wait(stderr, PollFlags::OUT, Some(patience));
         forwarding.is_stalled = state.is_empty();
-        // A write that is known to fail would also raise SIGPIPE, which programs in C may not ignore. macOS calls some
-        // devices invalid; writing to them tells.
+        // A write that is known to fail would also raise SIGPIPE, which programs in C may not ignore. macOS reports
+        // some devices as invalid; only a write shows whether they work.
         !state.is_empty() && !state.intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
-    /// Copies the rest at the end of the process, and lets C's buffers, which are flushed later, go to stderr directly.
+    /// Copies the rest at the end of the process, and sends C's buffers, which are flushed later, to stderr directly.
     fn finish(&self) {
         if !self.forward_pending() {
             return;
@@ -134,7 +135,7 @@ impl Diversion {
 }
 
 thread_local! {
-    /// The main thread's are dropped at exit, after Rust's buffers have been flushed and before C's are.
+    /// The main thread's value is dropped at exit, after Rust's buffers are flushed and before C's are.
     static AT_EXIT: OnceCell<AtExit> = const { OnceCell::new() };
 }
 
@@ -147,7 +148,7 @@ impl Drop for AtExit {
 }
 
 fn is_main_thread() -> bool {
-    // Rust doesn't know the main thread of a program in C.
+    // In a program written in C, Rust can't identify the main thread.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     return u32::try_from(rustix::thread::gettid().as_raw_pid()) == Ok(std::process::id());
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -159,7 +160,7 @@ pub(super) fn above_standard_streams(descriptor: impl AsFd) -> io::Result<File> 
     Ok(File::from(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?))
 }
 
-/// Waits until `file` is ready or has failed. Returns its state, which is empty if the time is over.
+/// Waits until `file` is ready or has failed. Returns its state, or nothing after the timeout.
 fn wait(file: &File, ready: PollFlags, timeout: Option<Duration>) -> PollFlags {
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     loop {
