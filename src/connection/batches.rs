@@ -10,14 +10,14 @@ use super::queue::Queue;
 /// The batches with answers outstanding.
 #[derive(Default)]
 pub(super) struct Batches {
-    batches: Vec<Option<Batch>>,
+    batches: Vec<Option<PendingBatch>>,
     free: Vec<u32>,
     /// How many bytes of answers are held back, in all batches together.
     held: usize,
 }
 
 #[derive(Default)]
-struct Batch {
+struct PendingBatch {
     answers: Array,
     /// The entries without an answer, plus one until all entries have been handed out.
     outstanding: usize,
@@ -25,13 +25,13 @@ struct Batch {
 
 /// Limits on an array, and on the bytes of answers held back until their batch is complete.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct BatchLimits {
     pub(super) line: usize,
     pub(super) entries: usize,
     pub(super) held: usize,
 }
 
-impl Limits {
+impl BatchLimits {
     pub(super) fn new(rules: &Rules, held: usize) -> Self {
         Self { line: rules.limits.max_line_len, entries: rules.limits.max_batch_len, held }
     }
@@ -45,7 +45,7 @@ impl Batches {
             self.batches.push(None);
             (self.batches.len() - 1) as u32
         });
-        self.batches[key as usize] = Some(Batch { outstanding: 1, ..Batch::default() });
+        self.batches[key as usize] = Some(PendingBatch { outstanding: 1, ..PendingBatch::default() });
         key
     }
 
@@ -59,7 +59,7 @@ impl Batches {
     /// Adds an answer, a line that fits an array. Nothing is added if it is empty.
     ///
     /// If too many bytes are held back, or the array is full, the answers so far are sent as an array of their own.
-    pub(super) fn add(&mut self, key: u32, line: &[u8], limits: Limits, queue: &mut Queue) {
+    pub(super) fn add(&mut self, key: u32, line: &[u8], limits: BatchLimits, queue: &mut Queue) {
         let Some(batch) = self.batch(key).filter(|_| !line.is_empty()) else { return };
         if batch.answers.entries() == limits.entries || batch.answers.len_with(line) > limits.line {
             self.flush(key, queue);
@@ -92,11 +92,11 @@ impl Batches {
         let answers = mem::take(&mut batch.answers);
         self.held -= answers.len();
         if let Some(mut line) = answers.into_line() {
-            queue.put(&mut line);
+            queue.push_answer(&mut line);
         }
     }
 
-    fn batch(&mut self, key: u32) -> Option<&mut Batch> {
+    fn batch(&mut self, key: u32) -> Option<&mut PendingBatch> {
         self.batches.get_mut(key as usize)?.as_mut()
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn catch<R>(
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let message = text.or_else(|| payload.downcast_ref::<&str>().copied());
             report(Incident::Panic { id, message });
-            let_go(payload);
+            drop_payload(payload);
             None
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn settle<T: Serialize>(
 }
 
 /// Drops the payload of a panic. If that panics in turn, the second payload is leaked.
-fn let_go(payload: Box<dyn Any + Send>) {
+fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(payload);
     }

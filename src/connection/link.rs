@@ -16,33 +16,34 @@ use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering
 use crate::sync::{Mutex, MutexGuard};
 
 use super::Config;
-use super::batches::{Batches, Limits};
+use super::batches::{BatchLimits, Batches};
 use super::queue::Queue;
 use super::ticket::{Body, encode_answer};
 
 /// The lowest ceiling: while a response is awaited, at least this many bytes may be buffered before reading pauses.
-const LEAST_CEILING: usize = 1 << 20;
+const MIN_CEILING: usize = 1 << 20;
 
 /// Reading may continue.
-const GO_ON: u8 = 0;
+const CONTINUE: u8 = 0;
 /// The peer doesn't read its answers. Reading continues only while a response is awaited; if it paused then too, two
 /// peers, each with answers for the other, would wait forever.
-const UNLESS_AWAITING: u8 = 1;
+const PAUSE_UNLESS_AWAITING: u8 = 1;
 /// So many bytes are buffered that reading pauses in any case.
 const PAUSE: u8 = 2;
 
 /// The most memory that the spare bodies of settled requests may keep allocated.
-const SPARE_BYTES: usize = 128 << 10;
+const MAX_SPARE_BYTES: usize = 128 << 10;
 
 pub(crate) struct Link {
     /// The rules for answers, which leave room for an error whatever the limits.
     pub(super) rules: Rules,
     pub(super) backlog: usize,
     ceiling: usize,
-    limits: Limits,
+    limits: BatchLimits,
     /// How many bytes are queued, readable without the lock.
     level: AtomicUsize,
-    /// Whether to pause reading, readable without the lock: one of [`GO_ON`], [`UNLESS_AWAITING`] and [`PAUSE`].
+    /// Whether to pause reading, readable without the lock: one of [`CONTINUE`], [`PAUSE_UNLESS_AWAITING`] and
+    /// [`PAUSE`].
     pause: AtomicU8,
     /// Counts the events that may have stopped a request, so that a ticket looks up its own request only after one of
     /// them.
@@ -55,10 +56,10 @@ pub(crate) struct Link {
     is_broken: AtomicBool,
     /// Whether the writer will be woken when there is something to write, readable without the lock.
     is_writer_waiting: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
 }
 
-pub(super) struct State {
+pub(super) struct LinkState {
     pub(super) in_flight: InFlight,
     pub(super) batches: Batches,
     pub(super) queue: Queue,
@@ -80,74 +81,74 @@ pub(crate) enum Until {
     /// The outgoing stream is closed.
     Closed,
     /// No request to the peer is in flight. Used after the connection has broken.
-    Unawaited,
+    NoCalls,
 }
 
-/// Wakers to wake, or to drop, once the lock is released.
+/// Wakers to wake or to drop once the lock is released.
 #[derive(Default)]
-pub(super) struct Wakes {
-    pub(super) due: Vec<Waker>,
-    pub(super) unneeded: Vec<Waker>,
+pub(super) struct DeferredWakers {
+    pub(super) to_wake: Vec<Waker>,
+    pub(super) to_drop: Vec<Waker>,
 }
 
-impl Drop for Wakes {
+impl Drop for DeferredWakers {
     #[inline]
     fn drop(&mut self) {
-        self.due.drain(..).for_each(Waker::wake);
+        self.to_wake.drain(..).for_each(Waker::wake);
     }
 }
 
 /// A guard of the locked state. Dropping it carries out what the change made possible: it queues lines whose turn it
 /// is, and wakes the writer, the reader and senders.
-pub(super) struct Locked<'l> {
+pub(super) struct LinkGuard<'l> {
     link: &'l Link,
-    state: MutexGuard<'l, State>,
+    state: MutexGuard<'l, LinkState>,
     /// Dropped after the lock is released: fields are dropped in this order.
-    pub(super) wakes: Wakes,
+    pub(super) wakers: DeferredWakers,
 }
 
-impl Locked<'_> {
-    pub(super) fn parts(&mut self) -> (&mut State, &mut Wakes) {
-        (&mut self.state, &mut self.wakes)
+impl LinkGuard<'_> {
+    pub(super) fn parts(&mut self) -> (&mut LinkState, &mut DeferredWakers) {
+        (&mut self.state, &mut self.wakers)
     }
 }
 
-impl Deref for Locked<'_> {
-    type Target = State;
+impl Deref for LinkGuard<'_> {
+    type Target = LinkState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &LinkState {
         &self.state
     }
 }
 
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut State {
+impl DerefMut for LinkGuard<'_> {
+    fn deref_mut(&mut self) -> &mut LinkState {
         &mut self.state
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LinkGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        let Self { link, state, wakes } = self;
+        let Self { link, state, wakers } = self;
         let state = &mut **state;
-        state.queue.add_waiting(link.backlog, wakes);
+        state.queue.push_waiting(link.backlog, wakers);
         link.level.store(state.queue.level(), Ordering::Relaxed);
-        link.pause.store(link.pause_of(&state.queue), Ordering::Relaxed);
-        if state.writer.is_some() && state.has_news_for_writer() {
-            wakes.due.extend(state.writer.take());
+        link.pause.store(link.pause_for(&state.queue), Ordering::Relaxed);
+        if state.writer.is_some() && state.should_wake_writer() {
+            wakers.to_wake.extend(state.writer.take());
         }
         link.is_writer_waiting.store(state.writer.is_some(), Ordering::Relaxed);
         if let Some((until, _)) = state.reader
             && link.is_reached(until, state)
         {
-            wakes.due.extend(state.reader.take().map(|(_, waker)| waker));
+            wakers.to_wake.extend(state.reader.take().map(|(_, waker)| waker));
         }
     }
 }
 
-impl State {
-    fn has_news_for_writer(&self) -> bool {
+impl LinkState {
+    fn should_wake_writer(&self) -> bool {
         self.queue.has_lines() || self.queue.is_broken() || self.is_ended()
     }
 
@@ -170,16 +171,16 @@ impl Link {
         Self {
             rules,
             backlog: config.backlog,
-            ceiling: config.backlog.saturating_mul(64).max(LEAST_CEILING),
-            limits: Limits::new(&rules, config.backlog),
+            ceiling: config.backlog.saturating_mul(64).max(MIN_CEILING),
+            limits: BatchLimits::new(&rules, config.backlog),
             level: AtomicUsize::new(0),
-            pause: AtomicU8::new(GO_ON),
+            pause: AtomicU8::new(CONTINUE),
             stops: AtomicU64::new(0),
             progress: AtomicU64::new(0),
             calls: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
             is_writer_waiting: AtomicBool::new(false),
-            state: Mutex::new(State {
+            state: Mutex::new(LinkState {
                 in_flight: InFlight::new(config.in_flight),
                 batches: Batches::default(),
                 queue: Queue::default(),
@@ -192,9 +193,9 @@ impl Link {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> Locked<'_> {
+    pub(super) fn lock(&self) -> LinkGuard<'_> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        Locked { link: self, state, wakes: Wakes::default() }
+        LinkGuard { link: self, state, wakers: DeferredWakers::default() }
     }
 
     /// How many bytes are queued or being written.
@@ -207,7 +208,7 @@ impl Link {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         let pause = self.pause.load(Ordering::Relaxed);
-        pause != GO_ON && self.is_paused(pause)
+        pause != CONTINUE && self.is_paused(pause)
     }
 
     #[cold]
@@ -218,21 +219,21 @@ impl Link {
     /// Whether reading should pause. Below the ceiling, only answers count: senders wait when there is no room, and if
     /// reading paused as well, two peers that send to each other would wait forever.
     #[inline]
-    fn pause_of(&self, queue: &Queue) -> u8 {
+    fn pause_for(&self, queue: &Queue) -> u8 {
         match () {
-            () if queue.kept() <= self.backlog => GO_ON,
-            () if queue.kept() > self.ceiling => PAUSE,
-            () if queue.answers() > self.backlog => UNLESS_AWAITING,
-            () => GO_ON,
+            () if queue.buffered() <= self.backlog => CONTINUE,
+            () if queue.buffered() > self.ceiling => PAUSE,
+            () if queue.answers() > self.backlog => PAUSE_UNLESS_AWAITING,
+            () => CONTINUE,
         }
     }
 
-    fn is_reached(&self, until: Until, state: &State) -> bool {
+    fn is_reached(&self, until: Until, state: &LinkState) -> bool {
         match until {
-            Until::Unawaited => self.calls.load(Ordering::Relaxed) == 0,
+            Until::NoCalls => self.calls.load(Ordering::Relaxed) == 0,
             _ if state.queue.is_broken() => true,
-            Until::Room => match self.pause_of(&state.queue) {
-                GO_ON => true,
+            Until::Room => match self.pause_for(&state.queue) {
+                CONTINUE => true,
                 pause => !self.is_paused(pause),
             },
             Until::Idle => state.in_flight.len() == 0,
@@ -259,7 +260,7 @@ impl Link {
             None => Box::default(),
         };
         // Must happen under the lock, so that no later stop of this request is missed.
-        *body.seen.get_mut() = self.stops.load(Ordering::Relaxed);
+        *body.seen_stops.get_mut() = self.stops.load(Ordering::Relaxed);
         drop(locked);
         id.copy_to(&mut body.id);
         (body.number, body.in_batch) = (number, batch.is_some());
@@ -270,13 +271,13 @@ impl Link {
     #[inline]
     pub(super) fn settle(&self, mut body: Box<Body>) {
         let mut locked = self.lock();
-        let (state, wakes) = locked.parts();
+        let (state, wakers) = locked.parts();
         if let Some(settled) = state.in_flight.settle(body.number.slot) {
-            wakes.unneeded.extend(settled.waker);
+            wakers.to_drop.extend(settled.waker);
             if settled.is_cancelled && !self.rules.dialect.answers_cancelled {
                 body.line.clear();
             }
-            let State { batches, queue, .. } = state;
+            let LinkState { batches, queue, .. } = state;
             self.put_answer(settled.batch, &mut body.line, body.is_alone, batches, queue);
             if let Some(key) = settled.batch {
                 batches.complete_one(key, queue);
@@ -285,7 +286,7 @@ impl Link {
         // Keep the body for the next request, unless the spares already hold too much memory.
         body.line.clear();
         body.is_alone = false;
-        if state.spare_bytes + body.line.capacity() <= SPARE_BYTES && state.spares.len() < 1024 {
+        if state.spare_bytes + body.line.capacity() <= MAX_SPARE_BYTES && state.spares.len() < 1024 {
             state.spare_bytes += body.line.capacity();
             state.spares.push(body);
         }
@@ -297,7 +298,7 @@ impl Link {
         let is_alone = encode_answer(&mut line, self.rules, batch.is_some(), write);
         debug_assert!(is_alone.is_ok(), "no room for an answer: {is_alone:?}");
         let mut locked = self.lock();
-        let State { batches, queue, .. } = &mut *locked;
+        let LinkState { batches, queue, .. } = &mut *locked;
         self.put_answer(batch, &mut line, is_alone.unwrap_or(true), batches, queue);
     }
 
@@ -314,7 +315,7 @@ impl Link {
         let found = locked.in_flight.cancel(id);
         self.stops.fetch_add(1, Ordering::Release);
         let is_found = found.is_some();
-        locked.wakes.due.extend(found.flatten());
+        locked.wakers.to_wake.extend(found.flatten());
         is_found
     }
 
@@ -322,14 +323,14 @@ impl Link {
     #[inline]
     pub(super) fn is_stopped(&self, body: &Body) -> bool {
         let stops = self.stops.load(Ordering::Acquire);
-        body.seen.load(Ordering::Relaxed) != stops && self.look_up_stopped(body, stops)
+        body.seen_stops.load(Ordering::Relaxed) != stops && self.look_up_stopped(body, stops)
     }
 
     #[cold]
     fn look_up_stopped(&self, body: &Body, stops: u64) -> bool {
         let is_stopped = self.lock().in_flight.is_stopped(body.number.slot);
         if !is_stopped {
-            body.seen.store(stops, Ordering::Relaxed);
+            body.seen_stops.store(stops, Ordering::Relaxed);
         }
         is_stopped
     }
@@ -341,7 +342,7 @@ impl Link {
         let waker = cx.waker().clone();
         let mut locked = self.lock();
         let before = locked.in_flight.wake_when_stopped(body.number.slot, waker);
-        locked.wakes.unneeded.extend(before);
+        locked.wakers.to_drop.extend(before);
         match locked.in_flight.is_stopped(body.number.slot) {
             true => Poll::Ready(()),
             false => Poll::Pending,
@@ -356,18 +357,18 @@ impl Link {
     /// Answers all requests in flight with `error`, even if their tickets still exist, and refuses further ones.
     pub(super) fn abort(&self, error: &RpcError) {
         let mut locked = self.lock();
-        let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
+        let (LinkState { in_flight, batches, queue, .. }, wakers) = locked.parts();
         in_flight.close();
-        in_flight.settle_all(|id, settled| self.answer_early(id, settled, error, batches, queue, wakes));
+        in_flight.settle_all(|id, settled| self.answer_early(id, settled, error, batches, queue, wakers));
         self.stops.fetch_add(1, Ordering::Release);
     }
 
     /// Answers one request with `error`, even if its ticket still exists, unless it was answered before.
     pub(crate) fn expire(&self, number: Number, error: &RpcError) {
         let mut locked = self.lock();
-        let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
+        let (LinkState { in_flight, batches, queue, .. }, wakers) = locked.parts();
         if let Some((id, settled)) = in_flight.settle_early(number) {
-            self.answer_early(&id, settled, error, batches, queue, wakes);
+            self.answer_early(&id, settled, error, batches, queue, wakers);
             self.stops.fetch_add(1, Ordering::Release);
         }
     }
@@ -379,9 +380,9 @@ impl Link {
         error: &RpcError,
         batches: &mut Batches,
         queue: &mut Queue,
-        wakes: &mut Wakes,
+        wakers: &mut DeferredWakers,
     ) {
-        wakes.due.extend(settled.waker);
+        wakers.to_wake.extend(settled.waker);
         let mut line = BytesMut::new();
         let mut is_alone = true;
         if !settled.is_cancelled || self.rules.dialect.answers_cancelled {
@@ -408,7 +409,7 @@ impl Link {
     ) {
         match batch {
             Some(key) if !is_alone => batches.add(key, line, self.limits, queue),
-            _ => queue.put(line),
+            _ => queue.push_answer(line),
         }
     }
 
@@ -418,18 +419,18 @@ impl Link {
     }
 
     /// Notes that the outgoing stream is closed.
-    pub(crate) fn has_closed(&self) {
+    pub(crate) fn mark_closed(&self) {
         self.lock().queue.close();
     }
 
     /// Marks the connection as gone: nothing more is written, and work on requests can stop.
     pub(crate) fn break_off(&self) {
         let mut locked = self.lock();
-        let (State { in_flight, batches, queue, .. }, wakes) = locked.parts();
+        let (LinkState { in_flight, batches, queue, .. }, wakers) = locked.parts();
         in_flight.close();
-        in_flight.settle_all(|_, settled| wakes.due.extend(settled.waker));
+        in_flight.settle_all(|_, settled| wakers.to_wake.extend(settled.waker));
         *batches = Batches::default();
-        queue.break_off(wakes);
+        queue.break_off(wakers);
         self.is_broken.store(true, Ordering::Release);
         self.stops.fetch_add(1, Ordering::Release);
     }
@@ -463,18 +464,19 @@ impl Link {
         self.is_broken.load(Ordering::Acquire)
     }
 
-    /// Notes how many requests to the peer are in flight. Returns whether to [recheck](Self::look_again) the reader.
+    /// Notes how many requests to the peer are in flight. Returns whether to [recheck](Self::recheck_waiters) the
+    /// reader.
     #[inline]
     pub(super) fn set_calls(&self, before: usize, after: usize) -> bool {
         self.calls.store(after, Ordering::Relaxed);
         let is_first = before == 0 && after > 0;
         let is_last = before > 0 && after == 0;
         // The first call lets a paused reader continue; after the last, the reader of a broken connection can end.
-        is_first && self.pause.load(Ordering::Relaxed) != GO_ON || is_last && self.is_broken()
+        is_first && self.pause.load(Ordering::Relaxed) != CONTINUE || is_last && self.is_broken()
     }
 
     /// Wakes the reader if it waits for a condition that now holds.
-    pub(super) fn look_again(&self) {
+    pub(super) fn recheck_waiters(&self) {
         drop(self.lock());
     }
 
@@ -492,16 +494,16 @@ impl Link {
         }
         if locked.is_ended() {
             // Anything queued from now on would never be written.
-            locked.queue.refuse();
+            locked.queue.start_closing();
         }
-        if !locked.queue.is_written() {
+        if !locked.queue.will_be_written() {
             return Poll::Ready(Writable::Ended);
         }
         let before = match &locked.writer {
             Some(waker) if waker.will_wake(cx.waker()) => None,
             _ => locked.writer.replace(cx.waker().clone()),
         };
-        locked.wakes.unneeded.extend(before);
+        locked.wakers.to_drop.extend(before);
         Poll::Pending
     }
 
@@ -512,7 +514,7 @@ impl Link {
             return Poll::Ready(());
         }
         let before = locked.reader.replace((until, cx.waker().clone()));
-        locked.wakes.unneeded.extend(before.map(|(_, waker)| waker));
+        locked.wakers.to_drop.extend(before.map(|(_, waker)| waker));
         Poll::Pending
     }
 }

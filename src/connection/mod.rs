@@ -106,7 +106,7 @@ pub struct Connection<T> {
     input: Input,
     /// A line that was found but not taken yet.
     ready: Option<Ready>,
-    batch: Option<Batch>,
+    batch: Option<BatchEntries>,
     /// The line number of the last batch.
     batch_line: Option<u64>,
     /// Requests to the peer that won't be answered because the stream has ended.
@@ -118,7 +118,7 @@ pub struct Connection<T> {
 }
 
 /// A batch whose entries are being handed out.
-struct Batch {
+struct BatchEntries {
     entries: Entries<'static>,
     key: u32,
 }
@@ -235,7 +235,7 @@ impl<T> Connection<T> {
     /// the request is cancelled.
     pub fn next_expired(&mut self, now: Instant) -> Option<Event<'static, T>> {
         let (id, value) = self.shared.with_calls(|calls| calls.take_expired(now))??;
-        self.shared.tell_cancelled(&id);
+        self.shared.send_cancellation(&id);
         Some(Event::Lost(id, value, Lost::Expired))
     }
 
@@ -345,15 +345,15 @@ impl<T> Connection<T> {
     }
 
     /// Whether handlers may be waiting for the peer, either for a response or for room to send.
-    pub(crate) fn may_be_waited_for(&self) -> bool {
+    pub(crate) fn handlers_may_wait(&self) -> bool {
         self.awaits_responses() || self.shared.link.level() > self.shared.link.backlog
     }
 
     /// Ready when no request to the peer is in flight, after the connection has [broken](Link::break_off). Otherwise
     /// registers the waker.
-    pub(crate) fn poll_unawaited(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_no_calls(&self, cx: &mut Context<'_>) -> Poll<()> {
         // Registers the waker before checking, so that a request that ends in between wakes it.
-        let polled = self.shared.link.poll_until(Until::Unawaited, cx);
+        let polled = self.shared.link.poll_until(Until::NoCalls, cx);
         match self.shared.calls().as_ref().is_some_and(|calls| calls.in_flight() > 0) {
             true => polled,
             false => Poll::Ready(()),
@@ -387,11 +387,11 @@ impl<T> Connection<T> {
             return true;
         }
         self.ready = self.input.decoder.next_ready();
-        self.ready.is_some() || self.input.ended && self.has_lost()
+        self.ready.is_some() || self.input.ended && self.collect_lost()
     }
 
     #[cold]
-    fn has_lost(&mut self) -> bool {
+    fn collect_lost(&mut self) -> bool {
         if let Some(mut calls) = self.shared.calls().take() {
             self.lost.extend(calls.drain());
             self.shared.link.calls.store(0, Ordering::Relaxed);
@@ -407,13 +407,16 @@ impl<T> Connection<T> {
         &mut self,
         settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
     ) -> Option<Event<'_, U>> {
-        let Some(ready) = self.ready.take() else { return self.take_other(settle) };
+        let Some(ready) = self.ready.take() else { return self.take_entry_or_lost(settle) };
         let Self { input, shared, batch, batch_line, .. } = self;
         shared.frame(input.decoder.take(ready)?, batch, batch_line, settle)
     }
 
     #[cold]
-    fn take_other<U>(&mut self, settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U) -> Option<Event<'_, U>> {
+    fn take_entry_or_lost<U>(
+        &mut self,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Option<Event<'_, U>> {
         if self.batch.is_some() {
             return self.shared.next_entry(&mut self.batch, settle);
         }
@@ -427,7 +430,7 @@ impl<T> Shared<T> {
     fn frame<'a, U>(
         &self,
         frame: Result<Frame<'a>, Fault>,
-        batch: &mut Option<Batch>,
+        batch: &mut Option<BatchEntries>,
         batch_line: &mut Option<u64>,
         settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
     ) -> Option<Event<'a, U>> {
@@ -436,7 +439,7 @@ impl<T> Shared<T> {
             Ok(Frame::Batch(frame)) => {
                 let key = self.link.lock().batches.open();
                 *batch_line = Some(frame.line());
-                *batch = Some(Batch { entries: frame.into_owned().into_iter(), key });
+                *batch = Some(BatchEntries { entries: frame.into_owned().into_iter(), key });
                 self.next_entry(batch, settle)
             }
             Err(fault) => Some(self.fault(fault, None, settle)),
@@ -524,10 +527,10 @@ impl<T> Shared<T> {
 
     fn next_entry<U>(
         &self,
-        batch: &mut Option<Batch>,
+        batch: &mut Option<BatchEntries>,
         settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
     ) -> Option<Event<'static, U>> {
-        let Batch { entries, key } = batch.as_mut()?;
+        let BatchEntries { entries, key } = batch.as_mut()?;
         let key = *key;
         let event = match entries.next()? {
             Ok(message) => self.message(message, Some(key), settle),

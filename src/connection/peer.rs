@@ -85,7 +85,7 @@ impl<T> Peer<T> {
     /// [stray](super::Event::Stray).
     pub fn cancel(&self, id: &Id<'_>) -> Option<T> {
         let value = self.withdraw(id)?;
-        self.shared.tell_cancelled(id);
+        self.shared.send_cancellation(id);
         Some(value)
     }
 
@@ -127,7 +127,7 @@ impl<T> Peer<T> {
     pub fn try_notify(&self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), SendError> {
         let mut line = BytesMut::new();
         Encoder::append_to(&mut line, self.shared.rules).notification(method, params)?;
-        self.shared.add(&mut line)
+        self.shared.try_push(&mut line)
     }
 
     /// Sends a message as it was received, if there is room; otherwise like [`forward`](Self::forward).
@@ -138,7 +138,7 @@ impl<T> Peer<T> {
     pub fn try_forward(&self, message: &impl AnyMessage) -> Result<(), SendError> {
         let mut line = BytesMut::new();
         Encoder::append_to(&mut line, self.shared.rules).forward(message)?;
-        self.shared.add(&mut line)
+        self.shared.try_push(&mut line)
     }
 
     /// Refuses all further requests of the peer. Those in flight can still be answered.
@@ -172,7 +172,7 @@ impl<T> Peer<T> {
         write: impl FnOnce(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>,
     ) -> Result<Id<'static>, SendError> {
         let (id, mut line) = self.issue(value, write)?;
-        match self.shared.add(&mut line) {
+        match self.shared.try_push(&mut line) {
             Ok(()) => Ok(id),
             Err(error) => match self.withdraw(&id) {
                 Some(_) => Err(error),
@@ -191,7 +191,7 @@ impl<T> Peer<T> {
         let issued = self.shared.with_calls(|calls| calls.issue(value)).ok_or(SendError::Closed)?;
         let id = issued.ok_or(SendError::Full)?;
         // Removes the value again if encoding fails or panics.
-        let guard = Withdraw { peer: self, id };
+        let guard = WithdrawGuard { peer: self, id };
         let mut line = BytesMut::with_capacity(128);
         write(&mut Encoder::append_to(&mut line, self.shared.rules), &guard.id)?;
         Ok((guard.keep(), line))
@@ -212,38 +212,38 @@ impl<T> Shared<T> {
         let before = open.in_flight();
         let changed = change(open);
         let after = open.in_flight();
-        let has_news = self.link.set_calls(before, after);
+        let must_recheck = self.link.set_calls(before, after);
         // Release the lock first: a task that is woken may need it.
         drop(calls);
-        if has_news {
-            self.link.look_again();
+        if must_recheck {
+            self.link.recheck_waiters();
         }
         Some(changed)
     }
 
     /// Tells the peer that a request was cancelled. Ignores the backlog: there is at most one such message for each
     /// request.
-    pub(super) fn tell_cancelled(&self, id: &Id<'_>) {
+    pub(super) fn send_cancellation(&self, id: &Id<'_>) {
         let cancellation = &self.rules.dialect.cancellation;
-        let params = Cancel { member: &cancellation.id[1..], id };
+        let params = CancelParams { member: &cancellation.id[1..], id };
         let mut line = BytesMut::new();
         if Encoder::append_to(&mut line, self.rules).notification(cancellation.method, &params).is_ok() {
             self.link.lock().queue.push(&mut line);
         }
     }
 
-    fn add(&self, line: &mut BytesMut) -> Result<(), SendError> {
-        self.link.lock().queue.add(line, self.link.backlog)
+    fn try_push(&self, line: &mut BytesMut) -> Result<(), SendError> {
+        self.link.lock().queue.try_push(line, self.link.backlog)
     }
 }
 
 /// Withdraws a request when dropped, unless `keep` was called.
-struct Withdraw<'p, T> {
+struct WithdrawGuard<'p, T> {
     peer: &'p Peer<T>,
     id: Id<'static>,
 }
 
-impl<T> Withdraw<'_, T> {
+impl<T> WithdrawGuard<'_, T> {
     fn keep(mut self) -> Id<'static> {
         let id = mem::replace(&mut self.id, Id::NULL);
         mem::forget(self);
@@ -251,19 +251,19 @@ impl<T> Withdraw<'_, T> {
     }
 }
 
-impl<T> Drop for Withdraw<'_, T> {
+impl<T> Drop for WithdrawGuard<'_, T> {
     fn drop(&mut self) {
         drop(self.peer.withdraw(&self.id));
     }
 }
 
 /// The params of a cancellation.
-struct Cancel<'a> {
+struct CancelParams<'a> {
     member: &'static str,
     id: &'a Id<'a>,
 }
 
-impl Serialize for Cancel<'_> {
+impl Serialize for CancelParams<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map([(self.member, self.id)])
     }

@@ -10,21 +10,21 @@ use std::task::{Poll, Waker};
 use bytes::BytesMut;
 
 use super::SendError;
-use super::link::Wakes;
+use super::link::DeferredWakers;
 
 /// Buffers larger than this are freed once they are written.
-const KEPT: usize = 128 << 10;
+const MAX_SPARE_CAPACITY: usize = 128 << 10;
 
 /// A line of at least this length is moved into an empty queue instead of copied.
-const WORTH_MOVING: usize = 4 << 10;
+const MIN_MOVED_LEN: usize = 4 << 10;
 
 /// A sender yields after this many lines in a row that didn't have to wait, or after the line that fills the backlog,
 /// so that other tasks of its thread can run.
-const STREAK: u32 = 32;
+const MAX_STREAK: u32 = 32;
 
 /// While more bytes than this are queued, all senders whose lines were queued in one round run before the next round
 /// starts. With fewer bytes queued, the writer could run out of lines meanwhile.
-const ROUNDS: usize = 64 << 10;
+const ROUND_THRESHOLD: usize = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct Queue {
@@ -36,23 +36,23 @@ pub(super) struct Queue {
     answers: usize,
     taken_answers: usize,
     /// Lines that wait for room, by turn, and their total length in bytes.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingLine>,
     waiting_bytes: usize,
     next_turn: u64,
     /// The turns of queued lines whose senders were woken but haven't run yet.
     woken: BTreeSet<u64>,
     streak: u32,
-    fate: Fate,
+    phase: Phase,
 }
 
-struct Waiting {
+struct WaitingLine {
     /// `None` if the line can no longer be sent.
     line: Option<BytesMut>,
     waker: Option<Waker>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Fate {
+enum Phase {
     #[default]
     Open,
     /// Only answers are accepted. Queued lines will still be written.
@@ -66,7 +66,7 @@ enum Fate {
 }
 
 /// What became of a line that was offered.
-pub(super) enum Place {
+pub(super) enum Placement {
     /// Queued. `yields` says whether its sender should yield.
     Queued { yields: bool },
     /// Waiting for its turn.
@@ -88,7 +88,7 @@ impl Queue {
 
     /// How many bytes are buffered: queued, being written, or waiting for room.
     #[inline]
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn buffered(&self) -> usize {
         self.level() + self.waiting_bytes
     }
 
@@ -104,27 +104,27 @@ impl Queue {
     }
 
     pub(super) fn is_ending(&self) -> bool {
-        self.fate == Fate::Ending
+        self.phase == Phase::Ending
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.fate == Fate::Closed
+        self.phase == Phase::Closed
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.fate == Fate::Broken
+        self.phase == Phase::Broken
     }
 
     /// Whether queued lines will be written.
     #[inline]
-    pub(super) fn is_written(&self) -> bool {
-        matches!(self.fate, Fate::Open | Fate::Ending)
+    pub(super) fn will_be_written(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Ending)
     }
 
     /// Adds an answer, regardless of the backlog. `line` may be left with another buffer, for reuse.
     #[inline]
-    pub(super) fn put(&mut self, line: &mut BytesMut) {
-        if self.is_written() {
+    pub(super) fn push_answer(&mut self, line: &mut BytesMut) {
+        if self.will_be_written() {
             self.answers += line.len();
             self.push(line);
         }
@@ -133,10 +133,10 @@ impl Queue {
     /// Adds a line, regardless of the backlog, without counting it as an answer.
     #[inline]
     pub(super) fn push(&mut self, line: &mut BytesMut) {
-        if !self.is_written() {
+        if !self.will_be_written() {
             return;
         }
-        if self.lines.is_empty() && line.len() >= WORTH_MOVING {
+        if self.lines.is_empty() && line.len() >= MIN_MOVED_LEN {
             mem::swap(&mut self.lines, line);
         } else {
             self.lines.extend_from_slice(line);
@@ -144,30 +144,30 @@ impl Queue {
     }
 
     /// Adds a request or a notification, or lets it wait for its turn.
-    pub(super) fn offer(&mut self, mut line: BytesMut, backlog: usize) -> Result<Place, SendError> {
-        match self.add(&mut line, backlog) {
+    pub(super) fn offer(&mut self, mut line: BytesMut, backlog: usize) -> Result<Placement, SendError> {
+        match self.try_push(&mut line, backlog) {
             Ok(()) => {
                 self.streak += 1;
-                let yields = self.streak == STREAK || self.level() > backlog;
+                let yields = self.streak == MAX_STREAK || self.level() > backlog;
                 if yields {
                     self.streak = 0;
                 }
-                Ok(Place::Queued { yields })
+                Ok(Placement::Queued { yields })
             }
             Err(SendError::Full) => {
                 let turn = self.next_turn;
                 self.next_turn += 1;
                 self.waiting_bytes += line.len();
-                self.waiting.insert(turn, Waiting { line: Some(line), waker: None });
-                Ok(Place::Waiting(turn))
+                self.waiting.insert(turn, WaitingLine { line: Some(line), waker: None });
+                Ok(Placement::Waiting(turn))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Adds a request or a notification, if there is room and no other line is waiting.
-    pub(super) fn add(&mut self, line: &mut BytesMut, backlog: usize) -> Result<(), SendError> {
-        if self.fate != Fate::Open {
+    pub(super) fn try_push(&mut self, line: &mut BytesMut, backlog: usize) -> Result<(), SendError> {
+        if self.phase != Phase::Open {
             return Err(SendError::Closed);
         }
         if !self.has_room(backlog) || !self.waiting.is_empty() {
@@ -181,13 +181,13 @@ impl Queue {
     /// sender to run would take all the room.
     #[inline]
     fn has_room(&self, backlog: usize) -> bool {
-        self.level() <= backlog && (self.woken.is_empty() || self.level() <= ROUNDS)
+        self.level() <= backlog && (self.woken.is_empty() || self.level() <= ROUND_THRESHOLD)
     }
 
     /// Queues one round of waiting lines, as far as there is room: one line of each waiting sender.
     #[inline]
-    pub(super) fn add_waiting(&mut self, backlog: usize, wakes: &mut Wakes) {
-        if self.waiting.is_empty() || !self.has_room(backlog) || !self.is_written() {
+    pub(super) fn push_waiting(&mut self, backlog: usize, wakers: &mut DeferredWakers) {
+        if self.waiting.is_empty() || !self.has_room(backlog) || !self.will_be_written() {
             return;
         }
         while self.level() <= backlog
@@ -199,24 +199,29 @@ impl Queue {
             }
             if let Some(waker) = waiting.waker {
                 self.woken.insert(turn);
-                wakes.due.push(waker);
+                wakers.to_wake.push(waker);
             }
         }
     }
 
     /// Ready when the line with this turn is queued or can no longer be sent. Otherwise registers `waker`.
-    pub(super) fn poll_turn(&mut self, turn: u64, waker: &Waker, wakes: &mut Wakes) -> Poll<Result<(), SendError>> {
+    pub(super) fn poll_turn(
+        &mut self,
+        turn: u64,
+        waker: &Waker,
+        wakers: &mut DeferredWakers,
+    ) -> Poll<Result<(), SendError>> {
         match self.waiting.get_mut(&turn) {
             None => {
                 self.woken.remove(&turn);
                 Poll::Ready(Ok(()))
             }
-            Some(Waiting { line: None, .. }) => {
+            Some(WaitingLine { line: None, .. }) => {
                 self.waiting.remove(&turn);
                 Poll::Ready(Err(SendError::Closed))
             }
             Some(waiting) => {
-                wakes.unneeded.extend(waiting.waker.replace(waker.clone()));
+                wakers.to_drop.extend(waiting.waker.replace(waker.clone()));
                 Poll::Pending
             }
         }
@@ -228,20 +233,20 @@ impl Queue {
     }
 
     /// Takes back a line that waits for its turn. Returns false if it is queued.
-    pub(super) fn withdraw(&mut self, turn: u64, wakes: &mut Wakes) -> bool {
+    pub(super) fn withdraw(&mut self, turn: u64, wakers: &mut DeferredWakers) -> bool {
         self.woken.remove(&turn);
         let waiting = self.waiting.remove(&turn);
         let is_withdrawn = waiting.is_some();
         self.waiting_bytes -=
             waiting.iter().filter_map(|waiting| waiting.line.as_ref()).map(BytesMut::len).sum::<usize>();
-        wakes.unneeded.extend(waiting.and_then(|waiting| waiting.waker));
+        wakers.to_drop.extend(waiting.and_then(|waiting| waiting.waker));
         is_withdrawn
     }
 
     /// Swaps a buffer of written lines for the lines to write next.
     pub(super) fn take(&mut self, written: &mut BytesMut) {
         written.clear();
-        if written.capacity() > KEPT {
+        if written.capacity() > MAX_SPARE_CAPACITY {
             *written = BytesMut::new();
         }
         mem::swap(written, &mut self.lines);
@@ -251,7 +256,7 @@ impl Queue {
 
     /// Notes how many of the taken bytes aren't written yet.
     pub(super) fn set_unwritten(&mut self, bytes: usize) {
-        if self.is_written() {
+        if self.will_be_written() {
             self.taken = bytes;
             self.taken_answers = self.taken_answers.min(bytes);
         }
@@ -259,34 +264,34 @@ impl Queue {
 
     /// Accepts no more requests or notifications.
     pub(super) fn end(&mut self) {
-        if self.fate == Fate::Open {
-            self.fate = Fate::Ending;
+        if self.phase == Phase::Open {
+            self.phase = Phase::Ending;
         }
     }
 
     /// Accepts nothing more: the stream is about to be closed.
-    pub(super) fn refuse(&mut self) {
-        if self.is_written() {
-            self.fate = Fate::Closing;
+    pub(super) fn start_closing(&mut self) {
+        if self.will_be_written() {
+            self.phase = Phase::Closing;
         }
     }
 
     /// Notes that the stream is closed.
     pub(super) fn close(&mut self) {
-        if self.fate != Fate::Broken {
-            self.fate = Fate::Closed;
+        if self.phase != Phase::Broken {
+            self.phase = Phase::Closed;
         }
     }
 
     /// Drops all lines: nothing more will be written.
-    pub(super) fn break_off(&mut self, wakes: &mut Wakes) {
-        self.fate = Fate::Broken;
+    pub(super) fn break_off(&mut self, wakers: &mut DeferredWakers) {
+        self.phase = Phase::Broken;
         self.lines = BytesMut::new();
         self.woken.clear();
         (self.taken, self.answers, self.taken_answers, self.waiting_bytes) = (0, 0, 0, 0);
         for waiting in self.waiting.values_mut() {
             waiting.line = None;
-            wakes.due.extend(waiting.waker.take());
+            wakers.to_wake.extend(waiting.waker.take());
         }
     }
 }

@@ -21,15 +21,15 @@ use super::sending::Sending;
 use super::{Lost, Peer, SendError};
 
 /// The value that the drivers keep for each request. It delivers the response to a [`Reply`].
-pub struct Caller(Arc<Mutex<Slot>>);
+pub struct Caller(Arc<Mutex<ReplySlot>>);
 
 #[derive(Default)]
-struct Slot {
+struct ReplySlot {
     outcome: Option<Result<Response<'static>, Lost>>,
     waker: Option<Waker>,
 }
 
-fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+fn lock(slot: &Mutex<ReplySlot>) -> MutexGuard<'_, ReplySlot> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -97,7 +97,7 @@ impl Peer<Caller> {
     }
 
     fn start<R>(&self, write: impl FnOnce(&mut Encoder<'_>, &Id<'static>) -> Result<(), EncodeError>) -> Reply<R> {
-        let slot = Arc::new(Mutex::new(Slot::default()));
+        let slot = Arc::new(Mutex::new(ReplySlot::default()));
         let (id, line) = match self.issue(Caller(Arc::clone(&slot)), write) {
             Ok((id, line)) => (Some(id), Ok(line)),
             Err(error) => (None, Err(error)),
@@ -115,7 +115,7 @@ pub struct Reply<R> {
     peer: Peer<Caller>,
     /// `None` if the request wasn't sent, or its outcome was taken.
     id: Option<Id<'static>>,
-    slot: Arc<Mutex<Slot>>,
+    slot: Arc<Mutex<ReplySlot>>,
     /// `None` once the request is queued.
     sending: Option<Sending>,
     result: PhantomData<fn() -> R>,

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::BytesMut;
 
 use super::link::Link;
-use super::queue::Place;
+use super::queue::Placement;
 use super::{SendError, block_on};
 
 /// How many times a sender yields. At the first yield, the waiting lines are queued; at the second, their senders run
@@ -23,10 +23,10 @@ const YIELDS: u8 = 2;
 #[must_use = "dropping it takes back a message that still waits: await it, or call `wait`"]
 pub struct Sending {
     link: Arc<Link>,
-    state: State,
+    stage: Stage,
 }
 
-enum State {
+enum Stage {
     Failed(SendError),
     Waiting(u64),
     /// Queued, but the sender should still yield this many times.
@@ -35,13 +35,13 @@ enum State {
 
 impl Sending {
     pub(super) fn new(link: &Arc<Link>, line: Result<BytesMut, SendError>) -> Self {
-        let state = match line.and_then(|line| link.lock().queue.offer(line, link.backlog)) {
-            Err(error) => State::Failed(error),
-            Ok(Place::Waiting(turn)) => State::Waiting(turn),
-            Ok(Place::Queued { yields: false }) => State::Queued(0),
-            Ok(Place::Queued { yields: true }) => State::Queued(YIELDS),
+        let stage = match line.and_then(|line| link.lock().queue.offer(line, link.backlog)) {
+            Err(error) => Stage::Failed(error),
+            Ok(Placement::Waiting(turn)) => Stage::Waiting(turn),
+            Ok(Placement::Queued { yields: false }) => Stage::Queued(0),
+            Ok(Placement::Queued { yields: true }) => Stage::Queued(YIELDS),
         };
-        Self { link: Arc::clone(link), state }
+        Self { link: Arc::clone(link), stage }
     }
 
     /// Blocks until the message is queued. Another thread has to write meanwhile.
@@ -55,19 +55,19 @@ impl Sending {
 
     /// Whether the message waits for room in the queue.
     pub(super) fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Waiting(turn) if self.link.lock().queue.is_waiting(turn))
+        matches!(self.stage, Stage::Waiting(turn) if self.link.lock().queue.is_waiting(turn))
     }
 
     /// Takes back the message. Returns false if it is queued.
     pub(super) fn withdraw(&mut self) -> bool {
-        match mem::replace(&mut self.state, State::Queued(0)) {
-            State::Failed(_) => true,
-            State::Waiting(turn) => {
+        match mem::replace(&mut self.stage, Stage::Queued(0)) {
+            Stage::Failed(_) => true,
+            Stage::Waiting(turn) => {
                 let mut locked = self.link.lock();
-                let (state, wakes) = locked.parts();
-                state.queue.withdraw(turn, wakes)
+                let (state, wakers) = locked.parts();
+                state.queue.withdraw(turn, wakers)
             }
-            State::Queued(_) => false,
+            Stage::Queued(_) => false,
         }
     }
 }
@@ -76,22 +76,22 @@ impl Future for Sending {
     type Output = Result<(), SendError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match mem::replace(&mut self.state, State::Queued(0)) {
-            State::Queued(0) => Poll::Ready(Ok(())),
-            State::Failed(error) => Poll::Ready(Err(error)),
-            State::Queued(yields) => {
-                self.state = State::Queued(yields - 1);
+        match mem::replace(&mut self.stage, Stage::Queued(0)) {
+            Stage::Queued(0) => Poll::Ready(Ok(())),
+            Stage::Failed(error) => Poll::Ready(Err(error)),
+            Stage::Queued(yields) => {
+                self.stage = Stage::Queued(yields - 1);
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
-            State::Waiting(turn) => {
+            Stage::Waiting(turn) => {
                 let polled = {
                     let mut locked = self.link.lock();
-                    let (state, wakes) = locked.parts();
-                    state.queue.poll_turn(turn, cx.waker(), wakes)
+                    let (state, wakers) = locked.parts();
+                    state.queue.poll_turn(turn, cx.waker(), wakers)
                 };
                 if polled.is_pending() {
-                    self.state = State::Waiting(turn);
+                    self.stage = Stage::Waiting(turn);
                 }
                 polled
             }

@@ -16,7 +16,7 @@ use crate::sync::atomic::AtomicU64;
 use super::link::Link;
 
 /// Room for a usual answer, so that encoding one needs a single allocation at most.
-const USUAL_LEN: usize = 128;
+const TYPICAL_LEN: usize = 128;
 
 /// The duty to answer one request, exactly once.
 ///
@@ -43,13 +43,20 @@ pub(super) struct Body {
     /// Whether the line doesn't fit the array of its batch.
     pub(super) is_alone: bool,
     /// The value of [`Link::stops`] when the request was last known to be neither cancelled nor settled.
-    pub(super) seen: AtomicU64,
+    pub(super) seen_stops: AtomicU64,
 }
 
 impl Default for Body {
     fn default() -> Self {
-        let seen = AtomicU64::new(0);
-        Self { id: Id::NULL, line: BytesMut::new(), number: Number::default(), in_batch: false, is_alone: false, seen }
+        let seen_stops = AtomicU64::new(0);
+        Self {
+            id: Id::NULL,
+            line: BytesMut::new(),
+            number: Number::default(),
+            in_batch: false,
+            is_alone: false,
+            seen_stops,
+        }
     }
 }
 
@@ -232,7 +239,7 @@ pub(super) fn encode_answer(
     in_batch: bool,
     write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<bool, EncodeError> {
-    line.reserve(USUAL_LEN);
+    line.reserve(TYPICAL_LEN);
     if in_batch && write(&mut Encoder::append_to(line, in_array(rules))).is_ok() {
         return Ok(false);
     }

@@ -240,11 +240,11 @@ impl<R: Read> Connection<R> {
         let peer = self.core.peer();
         let handler = Arc::new(handler);
         // The queue's length is bounded by the limits on requests in flight and on waiting notifications.
-        let (queue, calls) = channel::<(Call<'static>, Option<Waiting>)>();
+        let (queue, calls) = channel::<(Call<'static>, Option<PendingNotification>)>();
         let calls = Arc::new(Mutex::new(calls));
         // Disconnected once all workers have ended.
         let (working, workers_end) = channel::<()>();
-        let notifications = Notifications::default();
+        let notifications = NotificationCount::default();
         for _ in 0..workers.max(1) {
             let (calls, handler, report) = (Arc::clone(&calls), Arc::clone(&handler), Arc::clone(&self.report));
             let working = working.clone();
@@ -282,7 +282,7 @@ impl<R: Read> Connection<R> {
             if queue.send((call, waiting)).is_err() {
                 return Err(io::Error::other("the worker threads are gone"));
             }
-            notifications.wait_for_room(|| self.core.may_be_waited_for());
+            notifications.wait_for_room(|| self.core.handlers_may_wait());
         }
         // All requests are answered by now, but notifications may still be running.
         drop(queue);
@@ -378,19 +378,19 @@ fn start_timer(link: Arc<Link>) -> Sender<(Instant, Number)> {
 
 /// Counts the notifications that are being handled or wait for a handler.
 #[derive(Clone, Default)]
-struct Notifications(Arc<(Mutex<usize>, Condvar)>);
+struct NotificationCount(Arc<(Mutex<usize>, Condvar)>);
 
 /// A counted notification. Dropping it decrements the count.
-struct Waiting(Notifications);
+struct PendingNotification(NotificationCount);
 
-impl Notifications {
+impl NotificationCount {
     fn count(&self) -> MutexGuard<'_, usize> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self) -> Waiting {
+    fn add(&self) -> PendingNotification {
         *self.count() += 1;
-        Waiting(self.clone())
+        PendingNotification(self.clone())
     }
 
     /// Waits while too many notifications are counted.
@@ -404,7 +404,7 @@ impl Notifications {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingNotification {
     fn drop(&mut self) {
         *self.0.count() -= 1;
         self.0.0.1.notify_one();
@@ -452,7 +452,7 @@ fn write(link: &Link, writer: impl Write) -> io::Result<()> {
         flush(&mut writer)?;
     }
     drop(writer);
-    link.has_closed();
+    link.mark_closed();
     std::mem::forget(guard);
     Ok(())
 }

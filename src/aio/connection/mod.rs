@@ -22,10 +22,10 @@ use limit::Limit;
 use next::Next;
 
 /// While there are events to take, outgoing bytes are written once this many are queued.
-const WRITE: usize = 64 << 10;
+const WRITE_THRESHOLD: usize = 64 << 10;
 
 /// How many events are handed out before the task yields.
-const TURN: u32 = 64;
+const EVENTS_PER_TURN: u32 = 64;
 
 /// A connection over an asynchronous stream, on any runtime.
 ///
@@ -218,7 +218,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
             is_dirty: false,
             is_writing: false,
             write_error: None,
-            turn: TURN,
+            turn: EVENTS_PER_TURN,
             has_yielded: false,
             stall: None,
             last_words: None,
@@ -364,11 +364,11 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
     #[inline(always)]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if self.turn == 0 {
-            self.turn = TURN;
+            self.turn = EVENTS_PER_TURN;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.core.link().level() < WRITE && self.core.is_ready() {
+        if self.core.link().level() < WRITE_THRESHOLD && self.core.is_ready() {
             self.turn -= 1;
             return Poll::Ready(Ok(true));
         }
@@ -422,7 +422,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         if self.core.has_ended() || has_stalled || self.poll_last_words(cx).is_ready() {
             return Poll::Ready(());
         }
-        self.core.poll_unawaited(cx)
+        self.core.poll_no_calls(cx)
     }
 
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
@@ -528,7 +528,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         if let Some(target) = &mut self.target {
             let _ = ready!(target.poll_close(cx));
             self.target = None;
-            self.core.link().has_closed();
+            self.core.link().mark_closed();
         }
         Poll::Ready(())
     }

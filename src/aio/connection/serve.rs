@@ -163,7 +163,7 @@ impl<R: Source, W: Target> Connection<R, W> {
     #[inline]
     fn has_too_many(&self, calls: usize) -> bool {
         calls >= most_notifications(false)
-            && calls.saturating_sub(self.core.in_flight()) >= most_notifications(self.core.may_be_waited_for())
+            && calls.saturating_sub(self.core.in_flight()) >= most_notifications(self.core.handlers_may_wait())
     }
 
     /// Whether every request taken so far is answered and everything is written. Unread lines don't count.
