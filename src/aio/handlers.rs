@@ -16,36 +16,36 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
 /// If there are more slots than this, they are freed when no handler is left.
-const KEPT: usize = 64;
+const MAX_SPARE_SLOTS: usize = 64;
 
 /// The futures of running handlers, each with the ticket of its request.
 ///
 /// A future is dropped if it panics or if its request is cancelled. Either way, dropping its ticket answers.
 pub(super) struct Handlers<F> {
-    slots: Vec<Slot<F>>,
+    slots: Vec<HandlerSlot<F>>,
     free: Vec<usize>,
-    woken: Arc<Woken>,
+    woken: Arc<WokenSlots>,
 }
 
-struct Slot<F> {
+struct HandlerSlot<F> {
     /// The box is reused for the next future.
     future: Pin<Box<Option<F>>>,
     /// `None` for a notification, or if the slot is free.
     ticket: Option<Ticket>,
     waker: Waker,
-    state: Arc<SlotWaker>,
+    slot_waker: Arc<SlotWaker>,
 }
 
 /// The slots that were woken and have to be polled.
 #[derive(Default)]
-struct Woken {
+struct WokenSlots {
     /// Whether `queue` isn't empty, readable without the lock.
     any: AtomicBool,
-    queue: Mutex<Queue>,
+    queue: Mutex<WakeQueue>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct WakeQueue {
     slots: VecDeque<usize>,
     /// The task that polls the handlers.
     task: Option<Waker>,
@@ -55,11 +55,11 @@ struct SlotWaker {
     at: usize,
     /// Whether the slot is in the queue. It must not be queued twice.
     is_queued: AtomicBool,
-    woken: Arc<Woken>,
+    woken: Arc<WokenSlots>,
 }
 
-impl Woken {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WokenSlots {
+    fn queue(&self) -> MutexGuard<'_, WakeQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,9 +113,10 @@ where
     pub(super) fn add(&mut self, future: F, ticket: Option<Ticket>, report: &mut Report) {
         let at = self.free.pop().unwrap_or_else(|| {
             let at = self.slots.len();
-            let state = Arc::new(SlotWaker { at, is_queued: AtomicBool::new(false), woken: Arc::clone(&self.woken) });
-            let waker = Waker::from(Arc::clone(&state));
-            self.slots.push(Slot { future: Box::pin(None), ticket: None, waker, state });
+            let slot_waker =
+                Arc::new(SlotWaker { at, is_queued: AtomicBool::new(false), woken: Arc::clone(&self.woken) });
+            let waker = Waker::from(Arc::clone(&slot_waker));
+            self.slots.push(HandlerSlot { future: Box::pin(None), ticket: None, waker, slot_waker });
             at
         });
         let slot = &mut self.slots[at];
@@ -139,7 +140,7 @@ where
                 if let Some(slot) = self.slots.get(at) {
                     // A swap, not a store, which would let the poll miss what another thread did before it woke the
                     // handler again.
-                    slot.state.is_queued.swap(false, Ordering::AcqRel);
+                    slot.slot_waker.is_queued.swap(false, Ordering::AcqRel);
                     self.poll_slot(at, report);
                 }
             }
@@ -187,7 +188,7 @@ where
             mem::forget(mem::replace(&mut slot.future, Box::pin(None)));
         }
         drop(ticket);
-        if self.len() == 0 && self.slots.len() > KEPT {
+        if self.len() == 0 && self.slots.len() > MAX_SPARE_SLOTS {
             self.slots = Vec::new();
             self.free = Vec::new();
         }
