@@ -11,7 +11,7 @@ use crate::encode::{Array, RpcError};
 use crate::message::{Frame, Message, Rules};
 
 /// Answers are written when this many bytes have accumulated, or when the next read may block.
-const WRITE: usize = 64 << 10;
+const WRITE_THRESHOLD: usize = 64 << 10;
 
 /// Serves requests until the stream ends.
 ///
@@ -203,7 +203,7 @@ where
             if let Some(event) = connection.next_event() {
                 self.serve_event(event);
             }
-            if connection.link().level() >= WRITE {
+            if connection.link().level() >= WRITE_THRESHOLD {
                 return true;
             }
         }
