@@ -8,12 +8,12 @@ use std::hash::{BuildHasher, RandomState};
 use crate::message::Id;
 
 /// The secret key, chosen at random for each ledger.
-pub(super) struct Key {
+pub(super) struct HashKey {
     words: [u64; 2],
     unusual: RandomState,
 }
 
-impl Key {
+impl HashKey {
     pub(super) fn random() -> Self {
         let state = RandomState::new();
         Self { words: [state.hash_one(0), state.hash_one(1)], unusual: state }
@@ -51,7 +51,7 @@ impl Key {
     #[inline]
     fn hash_bytes(&self, bytes: &[u8]) -> u64 {
         let [k0, k1] = self.words;
-        let mut state = State([
+        let mut state = SipState([
             k0 ^ 0x736f_6d65_7073_6575,
             k1 ^ 0x646f_7261_6e64_6f6d,
             k0 ^ 0x6c79_6765_6e65_7261,
@@ -98,9 +98,9 @@ fn short_word(bytes: &[u8]) -> u64 {
     }
 }
 
-struct State([u64; 4]);
+struct SipState([u64; 4]);
 
-impl State {
+impl SipState {
     #[inline]
     fn take(&mut self, word: u64) {
         self.0[3] ^= word;
@@ -133,7 +133,7 @@ mod tests {
     /// The standard library's hash, as long as that is SipHash-1-3.
     #[test]
     fn is_the_standard_hash() {
-        let key = Key { words: [0, 0], unusual: RandomState::new() };
+        let key = HashKey { words: [0, 0], unusual: RandomState::new() };
         let bytes: Vec<u8> = (0..100).collect();
         for len in 0..bytes.len() {
             let mut expected = DefaultHasher::new();
@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn each_key_hashes_in_its_own_way() {
         let id = Id::from(1);
-        assert_ne!(Key::random().hash(&id), Key::random().hash(&id));
+        assert_ne!(HashKey::random().hash(&id), HashKey::random().hash(&id));
     }
 
     #[test]
     fn spellings_of_one_id_hash_alike() {
-        let key = Key::random();
+        let key = HashKey::random();
         for class in [
             &["1", "1.0", "1e0", "10e-1"][..],
             &["0", "-0", "0.0", "-0e7"],

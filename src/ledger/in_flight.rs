@@ -12,15 +12,15 @@ use std::task::Waker;
 use crate::message::Id;
 
 use super::Refusal;
-use super::hash::Key;
+use super::hash::HashKey;
 use super::slab::Slab;
 
 /// The highest limit on requests in flight. Keeps slot numbers within 32 bits.
-const MOST: usize = 1 << 28;
+const MAX_LIMIT: usize = 1 << 28;
 
 pub(crate) struct InFlight {
-    requests: Slab<State>,
-    key: Key,
+    requests: Slab<RequestState>,
+    key: HashKey,
     limit: usize,
     is_closed: bool,
     /// The number of requests so far.
@@ -37,7 +37,7 @@ pub(crate) struct Number {
     serial: u64,
 }
 
-struct State {
+struct RequestState {
     serial: u64,
     /// The batch that the request belongs to.
     batch: Option<u32>,
@@ -61,8 +61,8 @@ impl InFlight {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             requests: Slab::default(),
-            key: Key::random(),
-            limit: limit.min(MOST),
+            key: HashKey::random(),
+            limit: limit.min(MAX_LIMIT),
             is_closed: false,
             count: 0,
             tickets: 0,
@@ -82,7 +82,7 @@ impl InFlight {
             return Err(if is_duplicate { Refusal::Duplicate } else { Refusal::TooMany });
         }
         let serial = self.count;
-        let state = State { serial, batch, is_stopped: false, is_settled: false, waker: None };
+        let state = RequestState { serial, batch, is_stopped: false, is_settled: false, waker: None };
         let slot = self.requests.insert(hash, id, state).ok_or(Refusal::Duplicate)?;
         self.count += 1;
         self.tickets += 1;
@@ -93,7 +93,7 @@ impl InFlight {
     #[inline]
     pub(crate) fn settle(&mut self, slot: u32) -> Option<Settled> {
         let state = self.requests.get_mut(slot)?;
-        let State { batch, is_stopped, is_settled, ref mut waker, .. } = *state;
+        let RequestState { batch, is_stopped, is_settled, ref mut waker, .. } = *state;
         let waker = waker.take();
         self.tickets -= 1;
         if is_settled {
@@ -161,7 +161,7 @@ impl InFlight {
     }
 }
 
-impl State {
+impl RequestState {
     /// Leaves the slot to the ticket, which finds that work can stop and nothing is left to settle.
     fn settle_early(&mut self) -> Settled {
         let is_cancelled = mem::replace(&mut self.is_stopped, true);

@@ -6,24 +6,24 @@ use std::time::Instant;
 
 use crate::message::{Id, Response};
 
-use super::hash::Key;
+use super::hash::HashKey;
 use super::slab::Slab;
 
 /// The highest limit on requests in flight. Keeps their numbers within 32 bits.
-const MOST: usize = 1 << 28;
+const MAX_LIMIT: usize = 1 << 28;
 
 /// The requests that the peer still has to answer, each with a value that the caller provided.
 pub(crate) struct Outbound<T> {
-    open: Slab<Open<T>>,
+    open: Slab<OpenCall<T>>,
     /// The deadlines of requests, each with the number of its entry in `open`.
     deadlines: BTreeSet<(Instant, u32)>,
-    key: Key,
+    key: HashKey,
     next_id: u64,
     next_turn: u64,
     limit: usize,
 }
 
-struct Open<T> {
+struct OpenCall<T> {
     value: T,
     /// The request's position in the order of sending.
     turn: u64,
@@ -36,10 +36,10 @@ impl<T> Outbound<T> {
         Self {
             open: Slab::default(),
             deadlines: BTreeSet::new(),
-            key: Key::random(),
+            key: HashKey::random(),
             next_id: 1,
             next_turn: 0,
-            limit: limit.min(MOST),
+            limit: limit.min(MAX_LIMIT),
         }
     }
 
@@ -71,7 +71,7 @@ impl<T> Outbound<T> {
     }
 
     fn insert(&mut self, id: &Id<'static>, value: T) {
-        let open = Open { value, turn: self.next_turn, deadline: None };
+        let open = OpenCall { value, turn: self.next_turn, deadline: None };
         self.open.insert(self.key.hash32(id), id, open);
         self.next_turn += 1;
     }
@@ -142,7 +142,7 @@ impl<T> Outbound<T> {
         self.open.find(self.key.hash32(id), id)
     }
 
-    fn remove(&mut self, number: u32) -> Option<(Id<'static>, Open<T>)> {
+    fn remove(&mut self, number: u32) -> Option<(Id<'static>, OpenCall<T>)> {
         let (id, open) = self.open.remove(number)?;
         if let Some(deadline) = open.deadline {
             self.deadlines.remove(&(deadline, number));

@@ -10,10 +10,10 @@ use crate::message::Id;
 /// Entries in a chunk: one for each bit of its free list.
 const CHUNK: usize = u32::BITS as usize;
 /// The smallest size of a non-empty index.
-const LEAST: usize = 16;
+const MIN_INDEX_LEN: usize = 16;
 /// An index of up to this many places has at least four places per entry, because a collision costs more than the
 /// lookup itself. A larger index has at least two, to save memory.
-const SMALL: usize = 1024;
+const SMALL_INDEX_LEN: usize = 1024;
 /// A place of the index without an entry. No slab is large enough for this number.
 const VACANT: u64 = u64::MAX;
 
@@ -86,7 +86,7 @@ impl<V> Slab<V> {
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, id: &Id<'_>, value: V) -> Option<u32> {
         if is_crowded(self.indexed + 1, self.index.len()) {
-            self.resize_index((2 * self.index.len()).max(LEAST));
+            self.resize_index((2 * self.index.len()).max(MIN_INDEX_LEN));
         }
         let at = self.probe(hash, id, self.index.len() - 1).err()?;
         let number = self.occupy(hash, id, value);
@@ -191,8 +191,8 @@ impl<V> Slab<V> {
         }
         self.index[at] = VACANT;
         self.indexed -= 1;
-        if self.index.len() > LEAST && 32 * self.indexed < self.index.len() {
-            self.resize_index((self.index.len() / 4).max(LEAST));
+        if self.index.len() > MIN_INDEX_LEN && 32 * self.indexed < self.index.len() {
+            self.resize_index((self.index.len() / 4).max(MIN_INDEX_LEN));
         }
     }
 
@@ -202,7 +202,7 @@ impl<V> Slab<V> {
         let entry = self.entry(number)?;
         let value = entry.value.take()?;
         let id = mem::replace(&mut entry.id, Id::NULL);
-        self.has_vacated(number);
+        self.mark_free(number);
         Some((id, value))
     }
 
@@ -213,7 +213,7 @@ impl<V> Slab<V> {
             && entry.value.take().is_some()
         {
             entry.id = Id::NULL;
-            self.has_vacated(number);
+            self.mark_free(number);
         }
     }
 
@@ -225,7 +225,7 @@ impl<V> Slab<V> {
 
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "as when it was inserted")]
-    fn has_vacated(&mut self, number: u32) {
+    fn mark_free(&mut self, number: u32) {
         let (at, bit) = chunk_and_bit(number);
         let Some(chunk) = &mut self.chunks[at] else { return };
         if chunk.free == 0 {
@@ -234,14 +234,14 @@ impl<V> Slab<V> {
         chunk.free |= 1 << bit;
         if chunk.free == u32::MAX {
             match self.has_empty {
-                true => self.give_back(at),
+                true => self.free_chunk(at),
                 false => self.has_empty = true,
             }
         }
     }
 
     #[cold]
-    fn give_back(&mut self, at: usize) {
+    fn free_chunk(&mut self, at: usize) {
         self.chunks[at] = None;
         self.allocated -= 1;
         if self.allocated == 1 {
@@ -277,7 +277,7 @@ impl<V> Slab<V> {
 /// Whether an index of `places` is too small for `entries`.
 #[inline]
 fn is_crowded(entries: usize, places: usize) -> bool {
-    entries * if places <= SMALL { 4 } else { 2 } > places
+    entries * if places <= SMALL_INDEX_LEN { 4 } else { 2 } > places
 }
 
 fn place(hash: u32, number: u32) -> u64 {
@@ -327,7 +327,7 @@ mod tests {
                     slab.remove(number).unwrap();
                 }
                 assert_eq!(slab.allocated, 1);
-                assert!(slab.chunks.len() <= 8 && slab.roomy.capacity() <= 16 && slab.index.len() <= LEAST);
+                assert!(slab.chunks.len() <= 8 && slab.roomy.capacity() <= 16 && slab.index.len() <= MIN_INDEX_LEN);
             }
         }
     }
