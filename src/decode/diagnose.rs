@@ -3,7 +3,7 @@
 use wireline_json::walk;
 
 use crate::message::envelope::check_id;
-use crate::message::{AnswerWithoutId, FaultKind, Kind, Position, Rules, Violation};
+use crate::message::{AnswerWithoutId, FaultKind, MessageKind, Position, Rules, Violation};
 
 use super::fault::{Answer, Detail, Fault, Looks};
 use super::hint::Hint;
@@ -60,7 +60,7 @@ impl Faulty<'_> {
             false => Looks::Unknown,
         };
         let detail = self.detail(violation, &recovered, hint, rules);
-        let id = recovered.id.filter(|id| check_id(id.as_json(), Kind::Error, rules).is_ok());
+        let id = recovered.id.filter(|id| check_id(id.as_json(), MessageKind::Error, rules).is_ok());
         let answer = match (&id, rules.answer_without_id) {
             _ if looks == Looks::Response => Answer::Never,
             (Some(_), _) => Answer::ById,
@@ -116,9 +116,9 @@ impl Faulty<'_> {
         match violation.kind {
             FaultKind::InvalidId | FaultKind::InvalidMethod if found == Some(&b'"') => Detail::LoneSurrogate,
             FaultKind::InvalidId => Detail::Id(rules.permits.id_types(match recovered {
-                _ if !recovered.is_response() => Kind::Request,
-                Recovered { has_error: true, .. } => Kind::Error,
-                _ => Kind::Result,
+                _ if !recovered.is_response() => MessageKind::Request,
+                Recovered { has_error: true, .. } => MessageKind::Error,
+                _ => MessageKind::Result,
             })),
             FaultKind::InvalidLiteral | FaultKind::InvalidNumber | FaultKind::UnexpectedByte
                 if self.start == 0 && (violation.at == 0 || hint.is_some_and(is_another_format)) =>

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wireline_json::escape::append_spliced;
 use wireline_json::{is_blank, pointer};
 
-use crate::message::{AnyMessage, Envelope, FaultKind, Id, Kind, Permits, Rules, envelope};
+use crate::message::{AnyMessage, Envelope, FaultKind, Id, MessageKind, Permits, Rules, envelope};
 
 use super::error::{EncodeError, EncodeErrorKind};
 use super::null_params;
@@ -81,7 +81,7 @@ impl<'d> Draft<'d> {
     ) -> Result<(), EncodeError> {
         self.check_depth(1)?;
         let id = id.as_json();
-        self.check_id(id, Kind::Request)?;
+        self.check_id(id, MessageKind::Request)?;
         let permits = self.rules.permits;
         self.write(|writer| {
             writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","method":""#)?;
@@ -102,7 +102,7 @@ impl<'d> Draft<'d> {
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
         let id = id.as_json();
-        self.check_id(id, Kind::Result)?;
+        self.check_id(id, MessageKind::Result)?;
         let start = self.write(|writer| {
             writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","result":"#)?;
             let start = writer.position();
@@ -121,7 +121,7 @@ impl<'d> Draft<'d> {
         self.check_depth(2)?;
         let id = id.map(Id::as_json);
         match id {
-            Some(id) => self.check_id(id, Kind::Error)?,
+            Some(id) => self.check_id(id, MessageKind::Error)?,
             None if self.rules.permits.contains(Permits::ERROR_WITHOUT_ID) => {}
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
@@ -214,7 +214,7 @@ impl<'d> Draft<'d> {
         value: &(impl Serialize + ?Sized),
     ) -> Result<(), EncodeError> {
         let (text, envelope) = message.text_and_envelope();
-        let place = place_of(text, pointer).ok_or_else(EncodeError::pointer)?;
+        let place = range_of(text, pointer).ok_or_else(EncodeError::pointer)?;
         // The parts before and after the value. The id is in one of them.
         let (before, after) = (0..place.start, place.end..text.len());
         let old_id = envelope.id.range();
@@ -299,13 +299,13 @@ impl<'d> Draft<'d> {
     }
 
     #[inline]
-    fn check_id(&self, id: &str, kind: Kind) -> Result<(), EncodeError> {
+    fn check_id(&self, id: &str, kind: MessageKind) -> Result<(), EncodeError> {
         envelope::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
     /// Whether a message that has passed other rules certainly passes these.
     fn passes(&self, before: &Envelope) -> bool {
-        self.depth == 0 && self.rules.standard().covers(before.passed)
+        self.depth == 0 && self.rules.message_rules().covers(before.passed)
     }
 
     /// Checks that a message that has passed other rules passes these. Reads it again only if these may be stricter.
@@ -364,7 +364,7 @@ fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), per
 
 /// The range of the value at `pointer` in a message. `None` if there is no such value, if the pointer is ambiguous, or
 /// if it leads to the message itself or its id, which `forward_with` doesn't replace.
-fn place_of(text: &str, pointer: &str) -> Option<Range<usize>> {
+fn range_of(text: &str, pointer: &str) -> Option<Range<usize>> {
     let message = text.trim_start_matches([' ', '\t', '\n', '\r']);
     let found = pointer::find_only(message, pointer).filter(|_| !pointer.is_empty() && pointer != "/id")?;
     let start = found.as_ptr().addr() - text.as_ptr().addr();

@@ -143,7 +143,7 @@ impl IdTypes {
 
 /// The kind of message that an id or a payload belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MessageKind {
     Request,
     Notification,
     Result,
@@ -192,11 +192,11 @@ impl Permits {
 
     /// The types that `id` may have in a message of this kind.
     #[inline(always)]
-    pub(crate) fn id_types(self, kind: Kind) -> IdTypes {
+    pub(crate) fn id_types(self, kind: MessageKind) -> IdTypes {
         let shift = match kind {
-            Kind::Request | Kind::Notification => Self::REQUEST_ID,
-            Kind::Result => Self::RESULT_ID,
-            Kind::Error => Self::ERROR_ID,
+            MessageKind::Request | MessageKind::Notification => Self::REQUEST_ID,
+            MessageKind::Result => Self::RESULT_ID,
+            MessageKind::Error => Self::ERROR_ID,
         };
         IdTypes(self.0 >> shift & 0xf)
     }
@@ -210,15 +210,15 @@ mod tests {
     fn permits_are_what_the_table_says() {
         for dialect in [&JSON_RPC, &MCP, &ACP] {
             let permits = Permits::of(dialect);
-            assert_eq!(permits.id_types(Kind::Request), dialect.request_id);
-            assert_eq!(permits.id_types(Kind::Result), dialect.result_id);
-            assert_eq!(permits.id_types(Kind::Error), dialect.error_id);
+            assert_eq!(permits.id_types(MessageKind::Request), dialect.request_id);
+            assert_eq!(permits.id_types(MessageKind::Result), dialect.result_id);
+            assert_eq!(permits.id_types(MessageKind::Error), dialect.error_id);
             assert_eq!(permits.contains(Permits::ERROR_WITHOUT_ID), dialect.error_without_id);
             assert_eq!(permits.contains(Permits::ARRAY_PARAMS), dialect.array_params);
             assert_eq!(permits.contains(Permits::NULL_PARAMS), dialect.null_params);
             assert_eq!(permits.contains(Permits::ANY_RESULT), dialect.any_result);
         }
-        assert!(Permits::of(&MCP).with_null_in_errors().id_types(Kind::Error).contains(IdTypes::NULL));
+        assert!(Permits::of(&MCP).with_null_in_errors().id_types(MessageKind::Error).contains(IdTypes::NULL));
     }
 
     #[test]

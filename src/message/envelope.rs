@@ -7,9 +7,9 @@ use wireline_json::{
     self as json, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk,
 };
 
-use super::dialect::{IdTypes, Kind, Permits};
+use super::dialect::{IdTypes, MessageKind, Permits};
 use super::fault_kind::FaultKind;
-use super::rules::{Rules, Standard};
+use super::rules::{MessageRules, Rules};
 
 /// The contents of a line that passed the rules.
 pub(crate) enum Contents {
@@ -23,11 +23,11 @@ pub(crate) enum Contents {
 /// A message's kind, and the positions of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     /// Whether the text is known to contain no line break.
     pub(crate) is_one_line: bool,
     /// The rules that the message has passed.
-    pub(crate) passed: Standard,
+    pub(crate) passed: MessageRules,
     /// Empty in a notification, and possibly in an error.
     pub(crate) id: Span,
     /// Empty in a response.
@@ -325,10 +325,10 @@ impl Outline {
         }
 
         let kind = match (self.has(Name::Method), self.has(Name::Result), self.has(Name::Error)) {
-            (true, false, false) if self.has(Name::Id) => Kind::Request,
-            (true, false, false) => Kind::Notification,
-            (false, true, false) => Kind::Result,
-            (false, false, true) => Kind::Error,
+            (true, false, false) if self.has(Name::Id) => MessageKind::Request,
+            (true, false, false) => MessageKind::Notification,
+            (false, true, false) => MessageKind::Result,
+            (false, false, true) => MessageKind::Error,
             (false, false, false) => return Err(whole(FaultKind::MissingMethod)),
             (true, true, _) | (false, true, true) => return Err(at(FaultKind::ConflictingMembers, Name::Result)),
             (true, false, true) => return Err(at(FaultKind::ConflictingMembers, Name::Error)),
@@ -345,15 +345,15 @@ impl Outline {
             if rules.is_id_too_long(json.len()) {
                 return Err(at(FaultKind::IdTooLong, Name::Id));
             }
-        } else if matches!(kind, Kind::Result)
-            || matches!(kind, Kind::Error) && !rules.permits.contains(Permits::ERROR_WITHOUT_ID)
+        } else if matches!(kind, MessageKind::Result)
+            || matches!(kind, MessageKind::Error) && !rules.permits.contains(Permits::ERROR_WITHOUT_ID)
         {
             return Err(whole(FaultKind::MissingId));
         }
 
         let method = self.value(Name::Method);
         let payload = match kind {
-            Kind::Request | Kind::Notification => {
+            MessageKind::Request | MessageKind::Notification => {
                 let is_string = first(bytes, method) == Some(b'"');
                 if !is_string || scanned.traits.has_escapes() && !is_decodable(method.in_str(text)) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
@@ -366,14 +366,14 @@ impl Outline {
                     Some(_) => return Err(at(FaultKind::InvalidParams, Name::Params)),
                 }
             }
-            Kind::Result => {
+            MessageKind::Result => {
                 let result = self.value(Name::Result);
                 if !rules.permits.contains(Permits::ANY_RESULT) && first(bytes, result) != Some(b'{') {
                     return Err(at(FaultKind::InvalidResult, Name::Result));
                 }
                 result
             }
-            Kind::Error => {
+            MessageKind::Error => {
                 let error = self.value(Name::Error);
                 if !is_error_object(error.in_str(text)) {
                     return Err(at(FaultKind::InvalidError, Name::Error));
@@ -382,7 +382,7 @@ impl Outline {
             }
         };
         let is_one_line = !scanned.traits.has_controls();
-        Ok(Envelope { kind, is_one_line, passed: rules.standard(), id, method, payload })
+        Ok(Envelope { kind, is_one_line, passed: rules.message_rules(), id, method, payload })
     }
 }
 
@@ -394,7 +394,7 @@ fn first(text: &[u8], value: Span) -> Option<u8> {
 
 /// Checks that `json`, a JSON text, may be the id of a message of this kind.
 #[inline]
-pub(crate) fn check_id(json: &str, kind: Kind, rules: &Rules) -> Result<(), FaultKind> {
+pub(crate) fn check_id(json: &str, kind: MessageKind, rules: &Rules) -> Result<(), FaultKind> {
     let is_string = json.starts_with('"');
     if !has_permitted_type(json.as_bytes(), kind, rules.permits) || is_string && !string::is_decodable(json) {
         return Err(FaultKind::InvalidId);
@@ -409,7 +409,7 @@ fn is_decodable(json: &str) -> bool {
 
 /// Whether an id may have the type of `json`.
 #[inline(always)]
-fn has_permitted_type(json: &[u8], kind: Kind, permits: Permits) -> bool {
+fn has_permitted_type(json: &[u8], kind: MessageKind, permits: Permits) -> bool {
     let types = permits.id_types(kind);
     match json.first() {
         Some(b'"') => types.contains(IdTypes::STRING),

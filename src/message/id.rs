@@ -67,10 +67,10 @@ impl<'a> Id<'a> {
 
     /// The id spelled by `json`, a JSON text without white space around it.
     pub(crate) fn of_json(json: ShortText<'a>) -> Option<Self> {
-        let is_id = match Kind::of(json.as_str()) {
-            Kind::String => string::is_decodable(json.as_str()),
-            Kind::Number | Kind::Null => true,
-            Kind::Other => false,
+        let is_id = match IdKind::of(json.as_str()) {
+            IdKind::String => string::is_decodable(json.as_str()),
+            IdKind::Number | IdKind::Null => true,
+            IdKind::Other => false,
         };
         is_id.then_some(Self { json })
     }
@@ -116,13 +116,13 @@ impl<'a> Id<'a> {
     /// Whether the id is a string.
     #[must_use]
     pub fn is_string(&self) -> bool {
-        self.kind() == Kind::String
+        self.kind() == IdKind::String
     }
 
     /// Whether the id is a number.
     #[must_use]
     pub fn is_number(&self) -> bool {
-        self.kind() == Kind::Number
+        self.kind() == IdKind::Number
     }
 
     /// Whether the id is a number without a fraction, by value: `1e2` is, `1.5` isn't.
@@ -134,7 +134,7 @@ impl<'a> Id<'a> {
     /// Whether the id is null.
     #[must_use]
     pub fn is_null(&self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == IdKind::Null
     }
 
     /// Turns this into an id that owns its spelling and keeps no buffer alive.
@@ -155,8 +155,8 @@ impl<'a> Id<'a> {
         Id { json: self.json.shareable() }
     }
 
-    fn kind(&self) -> Kind {
-        Kind::of(self.as_json())
+    fn kind(&self) -> IdKind {
+        IdKind::of(self.as_json())
     }
 
     fn decimal(&self) -> Option<Decimal<'_>> {
@@ -232,8 +232,8 @@ impl std::error::Error for ParseIdError {}
 impl PartialEq<Id<'_>> for Id<'_> {
     fn eq(&self, other: &Id<'_>) -> bool {
         match (self.kind(), other.kind()) {
-            (Kind::String, Kind::String) => string::same(self.as_json(), other.as_json()),
-            (Kind::Number, Kind::Number) => self.as_json() == other.as_json() || self.decimal() == other.decimal(),
+            (IdKind::String, IdKind::String) => string::same(self.as_json(), other.as_json()),
+            (IdKind::Number, IdKind::Number) => self.as_json() == other.as_json() || self.decimal() == other.decimal(),
             (one, other) => one == other,
         }
     }
@@ -246,12 +246,12 @@ impl Hash for Id<'_> {
         let kind = self.kind();
         kind.hash(state);
         match kind {
-            Kind::String => {
+            IdKind::String => {
                 hash_string(self.as_json(), state);
                 state.write_u8(0xff);
             }
-            Kind::Number => self.decimal().hash(state),
-            Kind::Null | Kind::Other => {}
+            IdKind::Number => self.decimal().hash(state),
+            IdKind::Null | IdKind::Other => {}
         }
     }
 }
@@ -290,14 +290,14 @@ impl fmt::Debug for Id<'_> {
 
 /// The type of a JSON text, as far as ids are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum IdKind {
     String,
     Number,
     Null,
     Other,
 }
 
-impl Kind {
+impl IdKind {
     fn of(json: &str) -> Self {
         match json.as_bytes().first() {
             Some(b'"') => Self::String,

@@ -7,7 +7,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use wireline_json::{Span, Text, string, walk};
 
-use super::dialect::Kind;
+use super::dialect::MessageKind;
 use super::envelope::Envelope;
 use super::id::Id;
 use super::raw::RawJson;
@@ -91,9 +91,9 @@ impl<'a> Message<'a> {
         let parts = Parts { text, id, position, start, envelope };
         // All three have the same layout, so this costs no more than setting a tag.
         match envelope.kind {
-            Kind::Request => Self::Request(Request { parts }),
-            Kind::Notification => Self::Notification(Notification { parts }),
-            Kind::Result | Kind::Error => Self::Response(Response { parts }),
+            MessageKind::Request => Self::Request(Request { parts }),
+            MessageKind::Notification => Self::Notification(Notification { parts }),
+            MessageKind::Result | MessageKind::Error => Self::Response(Response { parts }),
         }
     }
 
@@ -237,7 +237,7 @@ impl<'a> Response<'a> {
     pub fn outcome(&self) -> Result<RawJson<'a>, ErrorObject<'a>> {
         let json = self.parts.part(self.parts.envelope.payload);
         match self.parts.envelope.kind {
-            Kind::Error => Err(ErrorObject { json }),
+            MessageKind::Error => Err(ErrorObject { json }),
             _ => Ok(json),
         }
     }
@@ -507,9 +507,9 @@ impl<'a> Parts<'a> {
             message: start..start + self.text.as_str().len(),
             id: range(id, true),
             method: range(method, true),
-            params: range(payload, matches!(kind, Kind::Request | Kind::Notification)),
-            result: range(payload, kind == Kind::Result),
-            error: range(payload, kind == Kind::Error),
+            params: range(payload, matches!(kind, MessageKind::Request | MessageKind::Notification)),
+            result: range(payload, kind == MessageKind::Result),
+            error: range(payload, kind == MessageKind::Error),
         }
     }
 

@@ -311,8 +311,8 @@ impl Rules {
     /// The rules for a single message, except the limits on its length and that of its id.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
-    pub(crate) fn standard(&self) -> Standard {
-        Standard { permits: self.permits, max_depth: self.limits.max_depth as u16 }
+    pub(crate) fn message_rules(&self) -> MessageRules {
+        MessageRules { permits: self.permits, max_depth: self.limits.max_depth as u16 }
     }
 }
 
@@ -322,14 +322,14 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// See [`Rules::standard`].
+/// The rules for a single message; see [`Rules::message_rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standard {
+pub(crate) struct MessageRules {
     permits: Permits,
     max_depth: u16,
 }
 
-impl Standard {
+impl MessageRules {
     /// Whether every message that passes `other` is sure to pass this too.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.permits.contains(other.permits) && self.max_depth >= other.max_depth
@@ -429,7 +429,11 @@ mod tests {
             (mcp, mcp.batches(true).max_batch_len(5), true),
             (mcp, mcp.max_line_len(10), true),
         ] {
-            assert_eq!(rules.standard().covers(before.standard()), expected, "{rules:?}, and before {before:?}");
+            assert_eq!(
+                rules.message_rules().covers(before.message_rules()),
+                expected,
+                "{rules:?}, and before {before:?}"
+            );
         }
     }
 }
