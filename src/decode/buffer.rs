@@ -16,10 +16,10 @@ use std::mem;
 use bytes::{Bytes, BytesMut};
 
 /// How many bytes of capacity to keep between lines by default.
-const KEPT: usize = 64 << 10;
+const DEFAULT_KEPT: usize = 64 << 10;
 
 /// The smallest allocation.
-const SMALLEST: usize = 512;
+const MIN_CAPACITY: usize = 512;
 
 /// See the [module](self).
 pub(super) struct Buffer {
@@ -52,7 +52,7 @@ impl Buffer {
             tail: BytesMut::new(),
             room: Room::None,
             allocated: 0,
-            kept: KEPT,
+            kept: DEFAULT_KEPT,
             split: 0,
             has_split: false,
             closed: false,
@@ -212,7 +212,7 @@ impl Buffer {
             _ => longest.saturating_add(additional),
         };
         let expected = self.expected().min(longest).max(len).saturating_add(additional);
-        let capacity = ample.max(expected).max(SMALLEST);
+        let capacity = ample.max(expected).max(MIN_CAPACITY);
         let mut larger = BytesMut::with_capacity(capacity);
         larger.extend_from_slice(&self.tail);
         self.tail = larger;
@@ -254,8 +254,8 @@ mod tests {
     #[test]
     fn grows_up_to_the_longest_line_and_a_read() {
         for (longest, split, len, expected) in [
-            (100_005, 0, 0, SMALLEST),
-            (100_005, 0, 10, SMALLEST),
+            (100_005, 0, 0, MIN_CAPACITY),
+            (100_005, 0, 10, MIN_CAPACITY),
             (100_005, 0, 1000, 4000),
             (100_005, 0, 12_500, 50_000),
             (100_000, 0, 12_500, 100_000 + 7),

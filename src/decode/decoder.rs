@@ -79,13 +79,13 @@ pub struct Decoder {
     buffer: Buffer,
     tail_searched: usize,
     lines: Bytes,
-    cursor: Cursor,
+    cursor: LineCursor,
     /// Set while a line beyond the limit is being discarded.
     discarding: Option<Box<Discarding>>,
 }
 
 /// The boundary between lines that were taken and the next one.
-struct Cursor {
+struct LineCursor {
     next: usize,
     searched: usize,
     /// The range of the line that was taken last.
@@ -111,7 +111,7 @@ impl Decoder {
             buffer: Buffer::new(),
             tail_searched: 0,
             lines: Bytes::new(),
-            cursor: Cursor { next: 0, searched: 0, last: 0..0, position: Position::START },
+            cursor: LineCursor { next: 0, searched: 0, last: 0..0, position: Position::START },
             discarding: None,
         }
     }
@@ -335,7 +335,7 @@ impl Decoder {
         if self.starts_like_a_message() && self.discarding.is_none() {
             return Some(Ready::Line);
         }
-        self.find_ready()
+        self.next_ready_slow()
     }
 
     /// Whether the next line starts with `{`, as most do.
@@ -346,7 +346,7 @@ impl Decoder {
 
     /// Slow path of [`next_ready`](Self::next_ready): refills, discards, skips blank lines.
     #[inline(never)]
-    fn find_ready(&mut self) -> Option<Ready> {
+    fn next_ready_slow(&mut self) -> Option<Ready> {
         loop {
             if self.cursor.next == self.lines.len() && !self.refill() {
                 return None;
@@ -374,7 +374,7 @@ impl Decoder {
         {
             return Some(Reading::Message(text, envelope).into_frame(Some(lines), position, rules));
         }
-        let (position, reading) = cursor.take_other(ready, lines, rules);
+        let (position, reading) = cursor.take_slow(ready, lines, rules);
         Some(reading.into_frame(Some(lines), position, rules))
     }
 
@@ -424,7 +424,7 @@ impl Decoder {
         if !self.rules.skip_blank_lines {
             return false;
         }
-        let Line { range, after, .. } = self.cursor.find_line(&self.lines);
+        let FoundLine { range, after, .. } = self.cursor.find_line(&self.lines);
         // A line beyond the limit doesn't count as blank: had it arrived in small pieces, it would have been discarded
         // before its last byte was known.
         let is_blank = range.len() <= self.rules.limits.max_line_len
@@ -444,7 +444,7 @@ impl Decoder {
 
     /// Discards `lines` up to the first line feed. Returns the fault if the discarded line ends there.
     fn discard(&mut self) -> Option<Fault> {
-        let Cursor { next, searched, position, .. } = self.cursor;
+        let LineCursor { next, searched, position, .. } = self.cursor;
         let end = memchr::memchr(b'\n', &self.lines[searched..]).map(|at| searched + at);
         let discarding = self.discarding.as_mut()?;
         discarding.feed(&self.lines[next..end.unwrap_or(self.lines.len())]);
@@ -468,14 +468,14 @@ impl Decoder {
 }
 
 /// A line that was found in `lines`.
-struct Line {
+struct FoundLine {
     range: Range<usize>,
     /// Where the next line starts.
     after: usize,
     position: Position,
 }
 
-impl Cursor {
+impl LineCursor {
     /// Finds and checks the next line in one pass, if it is a message and hasn't been searched.
     #[inline(always)]
     fn take_message<'l>(&mut self, lines: &'l [u8], rules: &Rules) -> Option<(Position, &'l str, Envelope)> {
@@ -501,14 +501,14 @@ impl Cursor {
 
     /// Slow path of [`Decoder::take`]: everything but messages that take one pass.
     #[inline(never)]
-    fn take_other<'l>(&mut self, ready: Ready, lines: &'l [u8], rules: &Rules) -> (Position, Reading<'l>) {
+    fn take_slow<'l>(&mut self, ready: Ready, lines: &'l [u8], rules: &Rules) -> (Position, Reading<'l>) {
         match ready {
             Ready::Discarded(fault) => {
                 fault.log();
                 (self.position, Reading::Faulty(fault))
             }
             Ready::Line => {
-                let Line { range, after, position } = self.find_line(lines);
+                let FoundLine { range, after, position } = self.find_line(lines);
                 let is_kept = range.len() <= rules.limits.max_line_len;
                 self.pass(after, if is_kept { range.clone() } else { 0..0 });
                 (position, Reading::of(&lines[range], position, rules))
@@ -517,7 +517,7 @@ impl Cursor {
     }
 
     /// Finds the next line, without its line ending and without a byte order mark at the start of the stream.
-    fn find_line(&mut self, lines: &[u8]) -> Line {
+    fn find_line(&mut self, lines: &[u8]) -> FoundLine {
         let (end, after) = match memchr::memchr(b'\n', &lines[self.searched..]) {
             Some(at) => (self.searched + at, self.searched + at + 1),
             None => (lines.len(), lines.len()),
@@ -525,7 +525,7 @@ impl Cursor {
         self.searched = end;
         let start = self.next + self.byte_order_mark(&lines[self.next..end]);
         let has_return = after > end && end > start && lines[end - 1] == b'\r';
-        Line {
+        FoundLine {
             range: start..end - usize::from(has_return),
             after,
             position: Position { offset: self.position.offset + (start - self.next) as u64, ..self.position },

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::decoder::Decoder;
 
 /// The size of the first read, and of the largest.
-const READ: RangeInclusive<usize> = 4 << 10..=64 << 10;
+const READ_SIZES: RangeInclusive<usize> = 4 << 10..=64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Input {
@@ -20,7 +20,7 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn new(decoder: Decoder) -> Self {
-        Self { decoder, read: *READ.start(), was_full: false, ended: false }
+        Self { decoder, read: *READ_SIZES.start(), was_full: false, ended: false }
     }
 
     /// Reads once, straight into the decoder's buffer. Returns false if the stream had already ended.
@@ -39,8 +39,8 @@ impl Input {
                 self.ended = true;
                 self.decoder.finish();
             }
-            _ if read == asked => self.read = (2 * self.read).min(*READ.end()),
-            _ if read < asked / 8 => self.read = (self.read / 2).max(*READ.start()),
+            _ if read == asked => self.read = (2 * self.read).min(*READ_SIZES.end()),
+            _ if read < asked / 8 => self.read = (self.read / 2).max(*READ_SIZES.start()),
             _ => {}
         }
         Ok(true)

@@ -5,7 +5,7 @@
 //! **The line is parsed by JSON's grammar**, in any number of pieces. These flaws are skipped, because the text after
 //! them can be read in one way only:
 //!
-//! - brackets that are nested too deep, up to [`brackets::MOST`];
+//! - brackets that are nested too deep, up to [`brackets::MAX_OPEN`];
 //! - in a string: bytes that aren't UTF-8, tabs, and escapes that JSON doesn't have;
 //! - a number that is spelled badly, such as `01`, `1.` or `0x1f`, and the [`WORDS`] for values, such as `NaN`;
 //! - superfluous commas, as in `[1,]`;
@@ -86,11 +86,11 @@ impl Recovered {
 #[derive(Debug)]
 pub(crate) struct Recovery {
     longest_id: usize,
-    state: State,
+    state: ParserState,
     brackets: Brackets,
     /// The current member's name, then its value if it may be the id, or the start of a number or word.
     kept: Vec<u8>,
-    member: Member,
+    member: KnownMember,
     id: Candidate,
     has_method: bool,
     has_result: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Recovery {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum ParserState {
     /// Before the object, after `mark` bytes of a byte order mark.
     Start {
         mark: usize,
@@ -143,7 +143,7 @@ enum Escape {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Member {
+enum KnownMember {
     Other,
     Id,
     Method,
@@ -167,10 +167,10 @@ impl Recovery {
     pub(crate) fn new(longest_id: usize) -> Self {
         Self {
             longest_id,
-            state: State::Start { mark: 0 },
+            state: ParserState::Start { mark: 0 },
             brackets: Brackets::default(),
             kept: Vec::new(),
-            member: Member::Other,
+            member: KnownMember::Other,
             id: Candidate::None,
             has_method: false,
             has_result: false,
@@ -193,14 +193,14 @@ impl Recovery {
     pub(crate) fn feed(&mut self, mut piece: &[u8]) {
         while let [byte, rest @ ..] = piece {
             piece = match self.state {
-                State::Lost => {
+                ParserState::Lost => {
                     if matches!(self.id, Candidate::Confirmed(_)) {
                         self.mentions.feed(piece);
                     }
                     return;
                 }
                 // Most of a long line is inside strings, so these are searched instead of stepped through byte by byte.
-                State::String { is_name, escape: Escape::None } => {
+                ParserState::String { is_name, escape: Escape::None } => {
                     let (plain, special) = piece.split_at(plain_len(piece));
                     self.keep(is_name, plain);
                     match special {
@@ -217,7 +217,7 @@ impl Recovery {
                         [] => return self.remember(plain),
                     }
                 }
-                State::Noise => return,
+                ParserState::Noise => return,
                 _ => {
                     self.step(*byte);
                     rest
@@ -229,11 +229,11 @@ impl Recovery {
     pub(crate) fn finish(mut self) -> Recovered {
         self.mentions.finish();
         let Mentions { id: mentions_id, method, outcome, is_inner, .. } = self.mentions;
-        let is_lost = self.state == State::Lost || self.is_second;
-        let is_doubtful = mentions_id || is_inner || self.is_second && self.state != State::Closed;
+        let is_lost = self.state == ParserState::Lost || self.is_second;
+        let is_doubtful = mentions_id || is_inner || self.is_second && self.state != ParserState::Closed;
         // Whether the line was cut off in a real name, rather than in a string that contains a quote and a comma.
         let is_name = match (self.state, &*self.kept) {
-            (State::String { is_name: true, .. }, [_, name @ ..]) => name.iter().all(|&byte| is_scalar(byte)),
+            (ParserState::String { is_name: true, .. }, [_, name @ ..]) => name.iter().all(|&byte| is_scalar(byte)),
             _ => true,
         };
         let id = match self.id {
@@ -249,45 +249,47 @@ impl Recovery {
     #[inline(always)]
     fn step(&mut self, byte: u8) {
         self.state = match (self.state, byte) {
-            (State::String { is_name, escape }, _) => self.step_in_string(is_name, escape, byte),
-            (State::Scalar { is_numeric }, _) => self.step_in_scalar(is_numeric, byte),
-            (State::Start { mark: 0 | 3 }, b'{') => State::Name,
-            (State::Closed, b'{') => {
+            (ParserState::String { is_name, escape }, _) => self.step_in_string(is_name, escape, byte),
+            (ParserState::Scalar { is_numeric }, _) => self.step_in_scalar(is_numeric, byte),
+            (ParserState::Start { mark: 0 | 3 }, b'{') => ParserState::Name,
+            (ParserState::Closed, b'{') => {
                 self.is_second = true;
-                State::Name
+                ParserState::Name
             }
-            (State::Start { mark }, _) if b"\xef\xbb\xbf".get(mark) == Some(&byte) => State::Start { mark: mark + 1 },
-            (state, _) if is_blank(byte) && !matches!(state, State::Start { mark: 1 | 2 }) => state,
-            (State::Name, b'"') => self.open_string(true),
-            (State::Name | State::Element, b',') => self.state,
-            (State::Name, b'}') | (State::Element, b']') => self.close(byte),
-            (State::Colon, b':') => {
+            (ParserState::Start { mark }, _) if b"\xef\xbb\xbf".get(mark) == Some(&byte) => {
+                ParserState::Start { mark: mark + 1 }
+            }
+            (state, _) if is_blank(byte) && !matches!(state, ParserState::Start { mark: 1 | 2 }) => state,
+            (ParserState::Name, b'"') => self.open_string(true),
+            (ParserState::Name | ParserState::Element, b',') => self.state,
+            (ParserState::Name, b'}') | (ParserState::Element, b']') => self.close(byte),
+            (ParserState::Colon, b':') => {
                 self.enter_member();
-                State::Value
+                ParserState::Value
             }
-            (State::Value | State::Element, b'"') => self.open_string(false),
-            (State::Value | State::Element, b'{' | b'[') => self.open(byte),
-            (State::Value | State::Element, _) if is_scalar(byte) => {
+            (ParserState::Value | ParserState::Element, b'"') => self.open_string(false),
+            (ParserState::Value | ParserState::Element, b'{' | b'[') => self.open(byte),
+            (ParserState::Value | ParserState::Element, _) if is_scalar(byte) => {
                 self.kept.clear();
                 self.keep_scalar(byte);
-                State::Scalar { is_numeric: matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.') }
+                ParserState::Scalar { is_numeric: matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.') }
             }
-            (State::Separator, _) => self.separate(byte),
+            (ParserState::Separator, _) => self.separate(byte),
             _ => self.lose(byte),
         };
     }
 
-    fn open_string(&mut self, is_name: bool) -> State {
+    fn open_string(&mut self, is_name: bool) -> ParserState {
         self.kept.clear();
         self.recent = 0;
         if is_name {
-            self.member = Member::Other;
+            self.member = KnownMember::Other;
         }
         self.keep(is_name, b"\"");
-        State::String { is_name, escape: Escape::None }
+        ParserState::String { is_name, escape: Escape::None }
     }
 
-    fn step_in_string(&mut self, is_name: bool, escape: Escape, byte: u8) -> State {
+    fn step_in_string(&mut self, is_name: bool, escape: Escape, byte: u8) -> ParserState {
         let next = match (escape, byte) {
             _ if ends_string_early(byte) => return self.lose(byte),
             (Escape::None | Escape::Digits(_), b'"') => {
@@ -312,7 +314,7 @@ impl Recovery {
         };
         self.recent = self.recent << 8 | u32::from(byte);
         self.keep(is_name, &[byte]);
-        State::String { is_name, escape: next }
+        ParserState::String { is_name, escape: next }
     }
 
     /// Remembers the last bytes of the current string.
@@ -329,17 +331,17 @@ impl Recovery {
         }
     }
 
-    fn close_string(&mut self, is_name: bool) -> State {
+    fn close_string(&mut self, is_name: bool) -> ParserState {
         if !is_name {
-            return State::Separator;
+            return ParserState::Separator;
         }
         if self.is_outermost() && !self.is_second {
             self.name_member();
         }
-        State::Colon
+        ParserState::Colon
     }
 
-    fn step_in_scalar(&mut self, is_numeric: bool, byte: u8) -> State {
+    fn step_in_scalar(&mut self, is_numeric: bool, byte: u8) -> ParserState {
         if is_scalar(byte) {
             let is_numeric =
                 is_numeric && (byte.is_ascii_hexdigit() || matches!(byte, b'x' | b'X' | b'+' | b'-' | b'.' | b'_'));
@@ -347,7 +349,7 @@ impl Recovery {
                 return self.lose(byte);
             }
             self.keep_scalar(byte);
-            return State::Scalar { is_numeric };
+            return ParserState::Scalar { is_numeric };
         }
         // A number has a digit among its first bytes; a row of dots or dashes isn't a number.
         let is_value = match is_numeric {
@@ -356,75 +358,75 @@ impl Recovery {
         };
         match byte {
             _ if !is_value => self.lose(byte),
-            _ if is_blank(byte) => State::Separator,
+            _ if is_blank(byte) => ParserState::Separator,
             _ => self.separate(byte),
         }
     }
 
     /// Reads a byte after a value.
-    fn separate(&mut self, byte: u8) -> State {
+    fn separate(&mut self, byte: u8) -> ParserState {
         match byte {
             b',' => {
                 if self.is_outermost() {
                     self.leave_member(Candidate::Unconfirmed);
                 }
-                if self.brackets.in_object() { State::Name } else { State::Element }
+                if self.brackets.in_object() { ParserState::Name } else { ParserState::Element }
             }
             b'}' | b']' => self.close(byte),
             _ => self.lose(byte),
         }
     }
 
-    fn open(&mut self, byte: u8) -> State {
-        if self.is_outermost() && self.member == Member::Id {
+    fn open(&mut self, byte: u8) -> ParserState {
+        if self.is_outermost() && self.member == KnownMember::Id {
             self.id = Candidate::Doubtful;
         }
         match byte {
             _ if !self.brackets.open(byte) => self.lose(byte),
-            b'{' => State::Name,
-            _ => State::Element,
+            b'{' => ParserState::Name,
+            _ => ParserState::Element,
         }
     }
 
-    fn close(&mut self, byte: u8) -> State {
+    fn close(&mut self, byte: u8) -> ParserState {
         if self.brackets.in_object() != (byte == b'}') {
             return self.lose(byte);
         }
         if self.is_outermost() {
             self.leave_member(Candidate::Confirmed);
             self.confirm();
-            return State::Closed;
+            return ParserState::Closed;
         }
         self.brackets.close();
-        State::Separator
+        ParserState::Separator
     }
 
     /// Ends the reading at this byte.
     #[cold]
-    fn lose(&mut self, byte: u8) -> State {
-        if let State::Start { .. } = self.state {
-            return State::Noise;
+    fn lose(&mut self, byte: u8) -> ParserState {
+        if let ParserState::Start { .. } = self.state {
+            return ParserState::Noise;
         }
         let is_doubtful = match self.state {
             _ if self.is_second => true,
             _ if !self.is_outermost() => false,
-            State::String { is_name, .. } => is_name,
-            State::Colon => matches!(byte, b',' | b'}' | b']'),
+            ParserState::String { is_name, .. } => is_name,
+            ParserState::Colon => matches!(byte, b',' | b'}' | b']'),
             _ => byte == b']',
         };
         if is_doubtful || !matches!(self.id, Candidate::Confirmed(_)) {
             self.id = Candidate::Doubtful;
         } else {
             self.mentions = match self.state {
-                State::Closed => Mentions::after(),
+                ParserState::Closed => Mentions::after(),
                 _ => Mentions::at(self.brackets.depth()),
             };
-            if let State::Scalar { .. } = self.state {
+            if let ParserState::Scalar { .. } = self.state {
                 self.mentions.feed(&self.kept);
             }
             self.mentions.feed(&[byte]);
         }
-        State::Lost
+        ParserState::Lost
     }
 
     fn is_outermost(&self) -> bool {
@@ -445,13 +447,13 @@ impl Recovery {
         };
         let is = |name| string::says(key, name);
         self.member = match () {
-            () if is("id") => Member::Id,
-            () if is("method") => Member::Method,
-            () if is("result") => Member::Result,
-            () if is("error") => Member::Error,
-            () => Member::Other,
+            () if is("id") => KnownMember::Id,
+            () if is("method") => KnownMember::Method,
+            () if is("result") => KnownMember::Result,
+            () if is("error") => KnownMember::Error,
+            () => KnownMember::Other,
         };
-        if self.member == Member::Id {
+        if self.member == KnownMember::Id {
             self.id = match self.id {
                 Candidate::None => Candidate::Named,
                 _ => Candidate::Doubtful,
@@ -462,9 +464,9 @@ impl Recovery {
     /// Handles the colon after a name.
     fn enter_member(&mut self) {
         if self.is_outermost() && !self.is_second {
-            self.has_method |= self.member == Member::Method;
-            self.has_result |= self.member == Member::Result;
-            self.has_error |= self.member == Member::Error;
+            self.has_method |= self.member == KnownMember::Method;
+            self.has_result |= self.member == KnownMember::Result;
+            self.has_error |= self.member == KnownMember::Error;
             self.confirm();
         }
         self.kept.clear();
@@ -493,7 +495,7 @@ impl Recovery {
         let most = match () {
             () if !self.is_outermost() => return,
             () if is_name => LONGEST_KEY,
-            () if self.member == Member::Id => self.longest_id,
+            () if self.member == KnownMember::Id => self.longest_id,
             () => return,
         };
         // Keep one more byte, to detect a string that is too long.
@@ -502,7 +504,7 @@ impl Recovery {
     }
 
     fn keep_scalar(&mut self, byte: u8) {
-        let is_id = self.is_outermost() && self.member == Member::Id;
+        let is_id = self.is_outermost() && self.member == KnownMember::Id;
         let most = if is_id { self.longest_id.max(LONGEST_WORD) } else { LONGEST_WORD };
         if self.kept.len() <= most {
             self.kept.push(byte);
@@ -613,7 +615,7 @@ mod tests {
 
     #[test]
     fn follows_brackets_up_to_a_limit() {
-        let deepest = brackets::MOST / 2;
+        let deepest = brackets::MAX_OPEN / 2;
         let deeper = format!(r#"{{"a":{}0{},"id":5}}"#, "[{\"k\":".repeat(deepest + 1), "}]".repeat(deepest + 1));
         assert!(Recovery::of(deeper.as_bytes(), LONGEST_ID).id.is_none());
         let first = deeper.replace("{\"a\"", "{\"id\":5,\"a\"").replace(",\"id\":5}", "}");

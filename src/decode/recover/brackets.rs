@@ -1,7 +1,7 @@
 //! A stack of the open brackets inside the outermost object.
 
 /// How many brackets can be open. Each takes one bit, 128 KiB in all.
-pub(super) const MOST: usize = 1 << 20;
+pub(super) const MAX_OPEN: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
@@ -25,7 +25,7 @@ impl Brackets {
 
     /// Pushes a bracket. Returns false if too many are open already.
     pub(super) fn open(&mut self, byte: u8) -> bool {
-        if self.depth == MOST {
+        if self.depth == MAX_OPEN {
             return false;
         }
         let (at, bit) = (self.depth / 8, 1 << (self.depth % 8));
