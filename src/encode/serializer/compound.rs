@@ -6,7 +6,7 @@ use serde::ser::{self, Serialize};
 use serde_json::Error;
 
 use super::fragment::{Claim, Fragment};
-use super::key::Key;
+use super::key::KeySerializer;
 use super::{Cause, Done, Writer};
 
 /// An open array.
@@ -95,7 +95,7 @@ impl<'w, 'b> Map<'w, 'b> {
     fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
         let before = if self.is_empty { b'{' } else { b',' };
         self.is_empty = false;
-        self.writer.watched(|writer| key.serialize(Key::new(writer, before)))
+        self.writer.watched(|writer| key.serialize(KeySerializer::new(writer, before)))
     }
 }
 
@@ -144,14 +144,14 @@ impl ser::SerializeMap for Map<'_, '_> {
 /// key.
 pub(super) struct Fields<'w, 'b> {
     writer: &'w mut Writer<'b>,
-    state: State,
+    state: FieldsState,
 }
 
 /// An object inside the object around a variant.
 pub(super) struct VariantFields<'w, 'b>(pub(super) Fields<'w, 'b>);
 
 #[derive(Clone, Copy)]
-enum State {
+enum FieldsState {
     Empty,
     Open,
     /// The fragment hasn't been written yet.
@@ -164,26 +164,26 @@ impl<'w, 'b> Fields<'w, 'b> {
     #[inline(always)]
     pub(super) fn open(writer: &'w mut Writer<'b>) -> Result<Self, Error> {
         writer.descend()?;
-        Ok(Self { writer, state: State::Empty })
+        Ok(Self { writer, state: FieldsState::Empty })
     }
 
     #[inline(always)]
     pub(super) fn fragment(writer: &'w mut Writer<'b>, claim: Claim) -> Self {
-        Self { writer, state: State::Awaits(claim) }
+        Self { writer, state: FieldsState::Awaits(claim) }
     }
 
     #[inline(always)]
     fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Done {
         let before = match self.state {
-            State::Empty => b'{',
-            State::Open => b',',
-            State::Awaits(claim) => {
-                self.state = State::Complete;
+            FieldsState::Empty => b'{',
+            FieldsState::Open => b',',
+            FieldsState::Awaits(claim) => {
+                self.state = FieldsState::Complete;
                 return self.writer.watched(|writer| value.serialize(Fragment::new(writer, claim)));
             }
-            State::Complete => return Err(self.writer.fail(Cause::Serialize, "a raw value has one field")),
+            FieldsState::Complete => return Err(self.writer.fail(Cause::Serialize, "a raw value has one field")),
         };
-        self.state = State::Open;
+        self.state = FieldsState::Open;
         self.writer.name(before, name)?;
         self.writer.nested(value)
     }
@@ -192,10 +192,10 @@ impl<'w, 'b> Fields<'w, 'b> {
     #[inline(always)]
     fn close(self, also: &[u8]) -> Done {
         match self.state {
-            State::Empty => self.writer.put([b"{}", also]),
-            State::Open => self.writer.put([b"}", also]),
-            State::Awaits(_) => Err(self.writer.fail(Cause::Serialize, "a raw value has one field")),
-            State::Complete => Ok(()),
+            FieldsState::Empty => self.writer.put([b"{}", also]),
+            FieldsState::Open => self.writer.put([b"}", also]),
+            FieldsState::Awaits(_) => Err(self.writer.fail(Cause::Serialize, "a raw value has one field")),
+            FieldsState::Complete => Ok(()),
         }
     }
 }
@@ -211,7 +211,7 @@ impl ser::SerializeStruct for Fields<'_, '_> {
 
     #[inline(always)]
     fn end(self) -> Done {
-        if let State::Empty | State::Open = self.state {
+        if let FieldsState::Empty | FieldsState::Open = self.state {
             self.writer.ascend(1);
         }
         self.close(b"")

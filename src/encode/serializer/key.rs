@@ -12,13 +12,13 @@ use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
 
 /// Writes a key, with the bracket or comma before it and the colon after it.
-pub(super) struct Key<'w, 'b> {
+pub(super) struct KeySerializer<'w, 'b> {
     writer: &'w mut Writer<'b>,
     /// An opening bracket or a comma.
     before: u8,
 }
 
-impl<'w, 'b> Key<'w, 'b> {
+impl<'w, 'b> KeySerializer<'w, 'b> {
     #[inline(always)]
     pub(super) fn new(writer: &'w mut Writer<'b>, before: u8) -> Self {
         Self { writer, before }
@@ -44,7 +44,7 @@ macro_rules! quoted {
     )*};
 }
 
-impl Serializer for Key<'_, '_> {
+impl Serializer for KeySerializer<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -101,7 +101,7 @@ impl Serializer for Key<'_, '_> {
     refuse_all! { compounds }
 }
 
-impl Destination for Key<'_, '_> {
+impl Destination for KeySerializer<'_, '_> {
     fn number(self, text: &str) -> Done {
         self.writer.put([&[self.before, b'"'], text.as_bytes(), b"\":"])
     }

@@ -39,7 +39,7 @@ use serde_json::Error;
 
 use crate::encode::error::{EncodeError, EncodeErrorKind};
 use crate::message::FaultKind;
-use value::Place;
+use value::ValueSerializer;
 
 /// How much may be written.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ pub(crate) fn append<R>(
 /// The result of each serializer method.
 pub(crate) type Done = Result<(), Error>;
 
-/// Writes messages. A [`Place`] in it implements [`serde::Serializer`].
+/// Writes messages. A [`ValueSerializer`] serializes the values in them.
 pub(crate) struct Writer<'b> {
     cursor: Cursor<'b>,
     /// How many brackets may still be opened.
@@ -122,7 +122,7 @@ impl<'b> Writer<'b> {
     /// Writes a value as compact JSON. Fails even if the `Serialize` has ignored a failure.
     #[inline(always)]
     pub(crate) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        value.serialize(Place::new(self, false))?;
+        value.serialize(ValueSerializer::new(self, false))?;
         if self.failure.is_some() { Err(ignored()) } else { Ok(()) }
     }
 
@@ -228,14 +228,14 @@ impl<'b> Writer<'b> {
     /// Writes a value inside another one.
     #[inline(always)]
     fn nested<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        self.watched(|writer| value.serialize(Place::new(writer, false)))
+        self.watched(|writer| value.serialize(ValueSerializer::new(writer, false)))
     }
 
     /// Writes an element of an array, after a comma if one is due.
     #[inline(always)]
     fn element<T: Serialize + ?Sized>(&mut self, comma: bool, value: &T) -> Done {
         let start = self.cursor.address();
-        let done = self.watched(|writer| value.serialize(Place::new(writer, comma)));
+        let done = self.watched(|writer| value.serialize(ValueSerializer::new(writer, comma)));
         if done.is_err() && comma {
             self.refused_after(start);
         }

@@ -41,7 +41,7 @@ pub(super) enum Model {
     Tuple(Vec<Self>),
     TupleStruct(Name, Vec<Self>),
     TupleVariant(Name, Vec<Self>),
-    Map(Vec<(Key, Self)>, bool),
+    Map(Vec<(ModelKey, Self)>, bool),
     Struct(Name, Vec<(Name, Self)>),
     StructVariant(Name, Vec<(Name, Self)>),
     /// Keeps its spelling if serde_json has the feature `arbitrary_precision`.
@@ -51,7 +51,7 @@ pub(super) enum Model {
 
 /// A value that serde_json accepts as a key.
 #[derive(Clone, Debug)]
-pub(super) enum Key {
+pub(super) enum ModelKey {
     Bool(bool),
     I8(i8),
     I16(i16),
@@ -166,7 +166,7 @@ impl Serialize for Model {
     }
 }
 
-impl Serialize for Key {
+impl Serialize for ModelKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Bool(value) => serializer.serialize_bool(*value),
@@ -242,7 +242,7 @@ impl Model {
         let inner = |g: &mut Gen| Box::new(Self::up_to(depth.saturating_sub(1), g));
         let list = |g: &mut Gen| (0..below(6, g)).map(|_| *inner(g)).collect::<Vec<_>>();
         let fields = |g: &mut Gen| (0..below(6, g)).map(|_| (name(g), *inner(g))).collect::<Vec<_>>();
-        let entries = |g: &mut Gen| (0..below(6, g)).map(|_| (Key::arbitrary(g), *inner(g))).collect::<Vec<_>>();
+        let entries = |g: &mut Gen| (0..below(6, g)).map(|_| (ModelKey::arbitrary(g), *inner(g))).collect::<Vec<_>>();
         // From 22 on, values contain other values.
         match below(if depth == 0 { 22 } else { 33 }, g) {
             0 => Self::Bool(bool::arbitrary(g)),
@@ -286,7 +286,7 @@ impl Model {
     }
 }
 
-impl Arbitrary for Key {
+impl Arbitrary for ModelKey {
     fn arbitrary(g: &mut Gen) -> Self {
         match below(24, g) {
             0 => Self::Bool(bool::arbitrary(g)),

@@ -7,7 +7,7 @@ use serde_json::Error;
 use wireline_json::fragment::{self, Received};
 
 use super::fragment::Claim;
-use super::value::Place;
+use super::value::ValueSerializer;
 use super::{Cause, Done};
 
 /// Implements methods of a serializer by forwarding to `self.inner()`. Wide numbers have 64 bits or more.
@@ -78,10 +78,10 @@ macro_rules! pass_on {
 pub(super) use pass_on;
 
 /// Writes a text that is [offered](fragment) to it verbatim, and anything else as a value.
-pub(super) struct Offered<'w, 'b>(pub(super) Place<'w, 'b>);
+pub(super) struct Offered<'w, 'b>(pub(super) ValueSerializer<'w, 'b>);
 
 impl<'w, 'b> Offered<'w, 'b> {
-    fn inner(self) -> Place<'w, 'b> {
+    fn inner(self) -> ValueSerializer<'w, 'b> {
         self.0
     }
 }
@@ -109,7 +109,7 @@ impl<'w, 'b> Serializer for Offered<'w, 'b> {
         self.0.serialize_newtype_struct(name, value)
     }
 
-    pass_on! { all but strings and wide numbers, to Place<'w, 'b> }
+    pass_on! { all but strings and wide numbers, to ValueSerializer<'w, 'b> }
     pass_on! {
         serialize_i64(value: i64);
         serialize_i128(value: i128);

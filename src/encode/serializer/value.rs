@@ -16,16 +16,16 @@ use super::offered::Offered;
 use super::spelt::{Destination, Spelt};
 use super::{Cause, Done, Writer};
 
-/// The place of a value: at the end of the output, after a comma if one is due.
+/// Serializes a value at the end of the output, after a comma if one is due.
 ///
 /// Writing the comma together with the value saves a check for room, which matters in arrays of numbers and short
 /// strings.
-pub(super) struct Place<'w, 'b> {
+pub(super) struct ValueSerializer<'w, 'b> {
     writer: &'w mut Writer<'b>,
     comma: bool,
 }
 
-impl<'w, 'b> Place<'w, 'b> {
+impl<'w, 'b> ValueSerializer<'w, 'b> {
     #[inline(always)]
     pub(super) fn new(writer: &'w mut Writer<'b>, comma: bool) -> Self {
         Self { writer, comma }
@@ -50,7 +50,7 @@ macro_rules! integers {
     )*};
 }
 
-impl<'w, 'b> Serializer for Place<'w, 'b> {
+impl<'w, 'b> Serializer for ValueSerializer<'w, 'b> {
     type Ok = ();
     type Error = Error;
     type SerializeSeq = Seq<'w, 'b>;
@@ -154,7 +154,7 @@ impl<'w, 'b> Serializer for Place<'w, 'b> {
     ) -> Done {
         let writer = self.writer()?;
         writer.variant(variant)?;
-        value.serialize(Place::new(writer, false))?;
+        value.serialize(ValueSerializer::new(writer, false))?;
         writer.ascend(1);
         writer.put([b"}"])
     }
@@ -223,7 +223,7 @@ impl<'w, 'b> Serializer for Place<'w, 'b> {
     }
 }
 
-impl Destination for Place<'_, '_> {
+impl Destination for ValueSerializer<'_, '_> {
     fn number(self, text: &str) -> Done {
         self.writer()?.put([text.as_bytes()])
     }
