@@ -9,17 +9,17 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// A pipe that holds at most `capacity` bytes.
 pub(crate) fn pipe(capacity: usize) -> (PipeWriter, PipeReader) {
-    let shared = Arc::new(Shared { capacity: capacity.max(1), state: Mutex::default() });
+    let shared = Arc::new(SharedPipe { capacity: capacity.max(1), state: Mutex::default() });
     (PipeWriter { shared: Arc::clone(&shared) }, PipeReader { shared })
 }
 
-struct Shared {
+struct SharedPipe {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<PipeState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PipeState {
     bytes: VecDeque<u8>,
     /// Set once the writer has ended the stream, perhaps with an error.
     end: Option<Option<ErrorKind>>,
@@ -29,14 +29,14 @@ struct State {
     writer: Option<Waker>,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedPipe {
+    fn state(&self) -> MutexGuard<'_, PipeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Releases the lock, and then wakes the waker, if there is one.
-fn wake(state: MutexGuard<'_, State>, waker: Option<Waker>) {
+fn wake(state: MutexGuard<'_, PipeState>, waker: Option<Waker>) {
     drop(state);
     if let Some(waker) = waker {
         waker.wake();
@@ -45,7 +45,7 @@ fn wake(state: MutexGuard<'_, State>, waker: Option<Waker>) {
 
 /// The writing end. Dropping it ends the stream.
 pub(crate) struct PipeWriter {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPipe>,
 }
 
 impl PipeWriter {
@@ -110,7 +110,7 @@ impl Drop for PipeWriter {
 
 /// The reading end. Once it is dropped, writing fails.
 pub(crate) struct PipeReader {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPipe>,
 }
 
 impl PipeReader {

@@ -57,10 +57,10 @@ use std::thread;
 use std::time::Duration;
 
 /// The stack size of the thread that waits for an exit, which needs very little.
-const STACK: usize = 64 << 10;
+const STACK_SIZE: usize = 64 << 10;
 
 /// The longest piece of a stderr line that is passed on at once.
-const PIECE: usize = 8 << 10;
+const MAX_PIECE_LEN: usize = 8 << 10;
 
 /// A running program and its process group.
 ///
@@ -74,11 +74,11 @@ pub struct Child {
 }
 
 struct Process {
-    state: Mutex<State>,
+    state: Mutex<ChildState>,
     has_exited: Condvar,
 }
 
-struct State {
+struct ChildState {
     /// Reaped only under the lock, so while `outcome` is `None`, the process id can't belong to another process.
     child: std::process::Child,
     /// `None` while the program runs, then its exit status, if that is known.
@@ -99,11 +99,11 @@ impl Child {
         std::os::unix::process::CommandExt::process_group(command, 0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let state = State { child, outcome: None, wakers: BTreeMap::new(), next_key: 0 };
+        let state = ChildState { child, outcome: None, wakers: BTreeMap::new(), next_key: 0 };
         let process = Arc::new(Process { state: Mutex::new(state), has_exited: Condvar::new() });
         // If the thread can't be started, dropping this kills the program.
         let this = Self { process: Arc::clone(&process), stdin, stdout, stderr };
-        thread::Builder::new().name("child".to_owned()).stack_size(STACK).spawn(move || process.reap())?;
+        thread::Builder::new().name("child".to_owned()).stack_size(STACK_SIZE).spawn(move || process.reap())?;
         Ok(this)
     }
 
@@ -136,7 +136,7 @@ impl Child {
         let Some(stderr) = self.stderr.take() else { return Ok(()) };
         thread::Builder::new().name("stderr".to_owned()).spawn(move || {
             // An error can't be handled: the program may still print, but its output can't be read.
-            let _ = read_lines(BufReader::with_capacity(PIECE, stderr), &mut report);
+            let _ = read_lines(BufReader::with_capacity(MAX_PIECE_LEN, stderr), &mut report);
         })?;
         Ok(())
     }
@@ -251,7 +251,7 @@ impl fmt::Debug for Child {
 }
 
 impl Process {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ChildState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -300,7 +300,7 @@ impl Process {
     }
 }
 
-impl State {
+impl ChildState {
     #[cfg(unix)]
     fn pid(&self) -> Option<rustix::process::Pid> {
         i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
@@ -381,11 +381,11 @@ fn read_lines(mut reader: BufReader<ChildStderr>, report: &mut impl FnMut(&[u8])
             Err(error) => return Err(error),
         };
         let end = available.iter().position(|byte| *byte == b'\n');
-        let len = end.unwrap_or(available.len()).min(PIECE - line.len());
+        let len = end.unwrap_or(available.len()).min(MAX_PIECE_LEN - line.len());
         line.extend_from_slice(&available[..len]);
         let (is_line, is_over) = (end == Some(len), available.is_empty());
         reader.consume(len + usize::from(is_line));
-        if is_line || line.len() == PIECE || is_over && !line.is_empty() {
+        if is_line || line.len() == MAX_PIECE_LEN || is_over && !line.is_empty() {
             report(line.strip_suffix(b"\r").unwrap_or(&line));
             line.clear();
         }

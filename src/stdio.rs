@@ -76,7 +76,7 @@ pub fn claim() -> io::Result<Stdout> {
     if CLAIMED.swap(true, Ordering::AcqRel) {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "standard output is already claimed"));
     }
-    let real = imp::Real::take().inspect_err(|_| CLAIMED.store(false, Ordering::Release))?;
+    let real = imp::RealStdout::take().inspect_err(|_| CLAIMED.store(false, Ordering::Release))?;
     Ok(Stdout { real })
 }
 
@@ -85,7 +85,7 @@ pub fn claim() -> io::Result<Stdout> {
 /// Dropping it closes the real standard output, so the peer sees the end of the stream. Stray output still goes to
 /// stderr.
 pub struct Stdout {
-    real: imp::Real,
+    real: imp::RealStdout,
 }
 
 impl Write for Stdout {
@@ -120,12 +120,12 @@ mod imp {
     use crate::stdio::diversion::{Diversion, above_standard_streams};
 
     /// A duplicate of the original descriptor 1.
-    pub(super) struct Real {
+    pub(super) struct RealStdout {
         file: File,
         diversion: Arc<Diversion>,
     }
 
-    impl Real {
+    impl RealStdout {
         pub(super) fn take() -> io::Result<Self> {
             let file = above_standard_streams(io::stdout())?;
             let diversion = Diversion::start()?;
@@ -137,7 +137,7 @@ mod imp {
         }
     }
 
-    impl Drop for Real {
+    impl Drop for RealStdout {
         fn drop(&mut self) {
             self.diversion.forward_pending();
         }
@@ -149,9 +149,9 @@ mod imp {
     use std::io;
 
     /// The ordinary standard output.
-    pub(super) struct Real;
+    pub(super) struct RealStdout;
 
-    impl Real {
+    impl RealStdout {
         pub(super) fn take() -> io::Result<Self> {
             Ok(Self)
         }
