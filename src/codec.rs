@@ -17,7 +17,7 @@
 //! match far.next().await.unwrap()? {
 //!     Ok(Frame::Message(Message::Request(request))) => assert_eq!(request.method(), "ping"),
 //!     Ok(_) => {}
-//!     Err(fault) => { /* a bad line; the stream goes on */ }
+//!     Err(fault) => { /* a bad line; the stream continues */ }
 //! }
 //! near.close().await?;
 //! # Ok(())

@@ -31,8 +31,8 @@ impl Config {
     /// The most requests of the peer that may be in flight. Further ones are refused with error -32000, "too many
     /// requests in flight".
     ///
-    /// This includes requests that wait for a handler because [`serve`](crate::aio::Connection::serve) runs [fewer at a
-    /// time](crate::aio::Connection::concurrency) or all threads are busy.
+    /// This includes requests that wait for a handler because [`serve`](crate::aio::Connection::serve) runs
+    /// [fewer at a time](crate::aio::Connection::concurrency) or all threads are busy.
     ///
     /// Each request in a batch counts, so if a batch has more requests than this, the last ones are refused.
     #[must_use]

@@ -98,8 +98,8 @@ impl Drop for DeferredWakers {
     }
 }
 
-/// A guard of the locked state. Dropping it carries out what the change made possible: it queues lines whose turn it
-/// is, and wakes the writer, the reader and senders.
+/// Guards the locked state. Dropping it carries out what the change made possible: it queues lines whose turn it is,
+/// and wakes the writer, the reader and senders.
 pub(super) struct LinkGuard<'l> {
     link: &'l Link,
     state: MutexGuard<'l, LinkState>,

@@ -74,7 +74,7 @@ impl<T> Peer<T> {
 
     /// Sets when a request expires. Returns false if it isn't in flight.
     ///
-    /// Nothing happens by itself at that time; see [`Connection::next_expired`](super::Connection::next_expired).
+    /// Nothing happens automatically at that time; see [`Connection::next_expired`](super::Connection::next_expired).
     pub fn set_deadline(&self, id: &Id<'_>, at: Instant) -> bool {
         self.shared.with_calls(|calls| calls.set_deadline(id, at)).unwrap_or_default()
     }

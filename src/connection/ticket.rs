@@ -142,7 +142,7 @@ impl Ticket {
         let _ = self.answer(|encoder, id| encoder.error(id, error));
     }
 
-    /// Answers with what a handler returned.
+    /// Answers with a handler's outcome.
     #[inline]
     pub fn settle<T: Serialize>(self, outcome: Result<T, RpcError>) {
         let _ = self.settle_or_replace(&outcome);
@@ -185,7 +185,7 @@ impl Ticket {
     ) -> Result<(), EncodeError> {
         let Some(body) = self.body.as_deref_mut() else { return Ok(()) };
         let rules = self.link.rules;
-        // Stays empty if the dialect doesn't answer cancelled requests.
+        // Stays empty if the request was stopped and the dialect doesn't answer cancelled requests.
         body.line.clear();
         if !rules.dialect.answers_cancelled && self.link.is_stopped(body) {
             return Ok(());

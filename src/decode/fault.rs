@@ -100,8 +100,8 @@ impl Fault {
         self.offset
     }
 
-    /// The byte of the line at which the fault was detected, starting at 1. In the stream, that is byte `offset() +
-    /// column() - 1`.
+    /// The byte of the line at which the fault was detected, starting at 1. In the stream, that is byte
+    /// `offset() + column() - 1`.
     #[must_use]
     pub fn column(&self) -> u64 {
         self.column

@@ -9,10 +9,10 @@ use wireline_json::{self as json, Decimal, ShortText, string};
 
 /// The id that ties a response to its request: a string, a number or null.
 ///
-/// An id keeps the spelling it was sent with, whatever its length, so it can be sent back byte for byte. Two ids are
-/// equal if they have the same type and value, however they are spelled: `"a"` equals `"\u0061"`, and `1`, `1.0` and
-/// `1e0` are one number, but `1` isn't `"1"`. (Numbers whose exponents have 18 or more digits are only equal if both
-/// their exponents and the rest are.)
+/// An id of any length keeps the spelling it was sent with, so it can be sent back byte for byte. Two ids are equal if
+/// they have the same type and value, however they are spelled: `"a"` equals `"\u0061"`, and `1`, `1.0` and `1e0` are
+/// one number, but `1` isn't `"1"`. (Numbers whose exponents have 18 or more digits are only equal if both their
+/// exponents and the rest are.)
 ///
 /// ```
 /// use wireline::Id;

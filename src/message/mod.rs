@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `dialect` | a table for each dialect of what it permits |
+//! | `dialect` | one table per dialect |
 //! | `rules` | a dialect and its limits, each adjustable |
 //! | `envelope` | turns members into a message or a violation |
 //! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |

@@ -13,7 +13,8 @@ const LONGEST: usize = u32::MAX as usize - 1;
 /// the crate falls back to when nothing else fits.
 const AROUND_ID: usize = r#"[{"jsonrpc":"2.0","id":,"error":{"code":-32800,"message":"Request cancelled"}}]"#.len();
 
-/// An answer may be this long and this deep, whatever the limits, so that an error response to any accepted id fits.
+/// An answer may be this long and this deep regardless of the limits, so that an error response to any accepted id
+/// fits.
 const ANSWER_LEN: usize = 128;
 const ANSWER_DEPTH: usize = 3;
 
