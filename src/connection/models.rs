@@ -66,6 +66,10 @@ impl Act {
     fn stops_other(self) -> bool {
         matches!(self, Self::Cancel | Self::Expire | Self::Abort)
     }
+
+    fn sends(self) -> bool {
+        matches!(self, Self::Notify | Self::GiveUpNotifying | Self::Call | Self::GiveUpCalling)
+    }
 }
 
 /// A thread, with the request that it answers and the other's.
@@ -173,14 +177,15 @@ fn every_pair(mut model: impl FnMut(Act, Act)) {
     }
 }
 
-/// Whether a thread would wait for a cancellation that doesn't come.
-fn waits_for_nothing(first: Act, second: Act) -> bool {
-    first == Act::AwaitCancelled && !second.stops_other() || second == Act::AwaitCancelled && !first.stops_other()
+/// Whether a thread would wait for a cancellation that doesn't come, or send something after the other has answered in its
+/// place, when the driver may have finished.
+fn comes_too_late(act: Act, other: Act) -> bool {
+    act == Act::AwaitCancelled && !other.stops_other() || act.sends() && matches!(other, Act::Expire | Act::Abort)
 }
 
 fn one_answer_to_each(in_batch: bool) {
     every_pair(|first, second| {
-        if waits_for_nothing(first, second) {
+        if comes_too_late(first, second) || comes_too_late(second, first) {
             return;
         }
         check(&format!("{first:?} and {second:?}"), 1, move || {
