@@ -13,7 +13,7 @@ impl Fault {
     ///
     /// A line that looks like a response (it has `result` or `error`, and no `method`) is never answered: two peers
     /// answering each other's answers would never stop. Any other line is answered with its id. If its id can't be
-    /// read, [`Rules::answer_without_id`] decides.
+    /// read, [`Rules::answer_without_id`](crate::Rules::answer_without_id) decides.
     ///
     /// ```
     /// use wireline::{Encoder, Frame, Rules};

@@ -141,7 +141,7 @@ impl Rules {
     ///
     /// A message with a longer id is an [`IdTooLong`](crate::FaultKind::IdTooLong) fault, and an encoder refuses to
     /// produce it. An answer repeats the id of its request, so with a very long id it would exceed the line limit. For
-    /// the same reason, the limit in force (see [`limits`](Self::limits)) always leaves room for an error response
+    /// the same reason, the limit in force (see [`settings`](Self::settings)) always leaves room for an error response
     /// within [`max_line_len`](Self::max_line_len).
     ///
     /// ```
@@ -153,7 +153,7 @@ impl Rules {
     /// let line = br#"{"jsonrpc":"2.0","id":"012345678","method":"ping"}"#;
     /// assert_eq!(Frame::parse(line, &rules).unwrap_err().kind(), FaultKind::IdTooLong);
     ///
-    /// assert!(rules.max_id_len(5000).max_line_len(4000).limits().max_id_len < 4000);
+    /// assert!(rules.max_id_len(5000).max_line_len(4000).settings().max_id_len < 4000);
     /// ```
     #[must_use]
     pub fn max_id_len(mut self, bytes: usize) -> Self {
