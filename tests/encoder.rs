@@ -302,7 +302,7 @@ fn integrity() {
         }
         true
     }
-    QuickCheck::new().tests(300).quickcheck(property as fn(_, _) -> _);
+    QuickCheck::new().tests(common::times(30) as u64).quickcheck(property as fn(_, _) -> _);
 }
 
 struct FailsHalfway;

@@ -28,10 +28,10 @@ fn connection() {
     run("connection", 20_000, bodies::connection::run);
 }
 
-/// Sessions of random bytes. `WIRELINE_SESSIONS` says how many.
+/// Sessions of random bytes. `WIRELINE_TIMES=30` runs 30 times as many.
 #[test]
 fn connection_sessions() {
-    let sessions = std::env::var("WIRELINE_SESSIONS").map_or(3000, |count| count.parse().expect("a number"));
+    let sessions = common::times(3000);
     let mut random = common::Random::new(1);
     for _ in 0..sessions {
         let data: Vec<u8> = (0..100 + random.below(900)).map(|_| random.below(256) as u8).collect();

@@ -717,7 +717,7 @@ fn integrity() {
         }
         TestResult::passed()
     }
-    QuickCheck::new().tests(30).quickcheck(property as fn(_, _) -> _);
+    QuickCheck::new().tests(common::times(3) as u64).quickcheck(property as fn(_, _) -> _);
 }
 
 /// Any bytes decode to the same results in any pieces, on every kernel.
@@ -752,5 +752,5 @@ fn chunking_changes_nothing() {
         }
         true
     }
-    QuickCheck::new().tests(1000).quickcheck(property as fn(_, _) -> _);
+    QuickCheck::new().tests(common::times(100) as u64).quickcheck(property as fn(_, _) -> _);
 }

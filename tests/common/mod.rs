@@ -40,6 +40,11 @@ impl Dialect {
     }
 }
 
+/// How many cases a long test tries: as many as usual, times `WIRELINE_TIMES` if that is set.
+pub fn times(usual: usize) -> usize {
+    usual * std::env::var("WIRELINE_TIMES").map_or(1, |times| times.parse().expect("WIRELINE_TIMES is a number"))
+}
+
 /// Silences panics whose message is "on purpose".
 pub fn quiet_panics_on_purpose() {
     static ONCE: std::sync::Once = std::sync::Once::new();

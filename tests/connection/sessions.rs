@@ -2,7 +2,7 @@
 //! read slowly and die. A client that lives gets exactly one response for each of its requests, in one array for each
 //! batch; no handler outlives its connection; nothing hangs.
 //!
-//! `WIRELINE_SESSIONS` says how many sessions each test runs.
+//! `WIRELINE_TIMES=300` runs 300 times as many sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write, pipe};
@@ -23,10 +23,6 @@ use wireline::{Request, RpcError, Rules, io};
 
 use super::common::{self, Random};
 use super::{Explosive, within};
-
-fn sessions(usual: usize) -> usize {
-    std::env::var("WIRELINE_SESSIONS").map_or(usual, |count| count.parse().expect("a number"))
-}
 
 /// What a client sends, and what it must get.
 struct Script {
@@ -350,12 +346,12 @@ impl ExtendFrom for tokio::task::JoinSet<()> {
 
 #[test]
 fn on_one_thread() {
-    run(&Builder::new_current_thread().enable_all().build().unwrap(), sessions(2000));
+    run(&Builder::new_current_thread().enable_all().build().unwrap(), common::times(300));
 }
 
 #[test]
 fn on_several_threads() {
-    run(&Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(), sessions(2000));
+    run(&Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(), common::times(300));
 }
 
 fn handle_blocking(request: &Call<'static>, alive: Alive) -> Result<Outcome, RpcError> {
@@ -464,7 +460,7 @@ fn blocking(seed: u64) {
 #[test]
 fn on_blocking_streams() {
     common::quiet_panics_on_purpose();
-    let count = sessions(400);
+    let count = common::times(200);
     let next = Arc::new(AtomicUsize::new(0));
     let threads: Vec<_> = (0..8)
         .map(|_| {

@@ -1,6 +1,6 @@
 //! Ends each example at a random moment: its client stops sending, leaves, or dies. No answer that is owed is lost.
 //!
-//! A few times by default; `WIRELINE_ENDS=200` says how often.
+//! 20 times each; `WIRELINE_TIMES=10` for 200.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,10 +13,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{PATIENCE, example, wait};
-use crate::common::Random;
+use crate::common::{self, Random};
 
 pub(crate) fn times() -> usize {
-    std::env::var("WIRELINE_ENDS").map_or(20, |count| count.parse().expect("a number"))
+    common::times(20)
 }
 
 /// What a client sends, and how it ends.

@@ -1,4 +1,4 @@
-//! Writes numbers that arrive with their [spelling](wireline_json::spelling).
+//! Writes numbers that arrive with their [`spelling`].
 
 use std::fmt::Display;
 
