@@ -12,12 +12,12 @@
 //! let Frame::Message(Message::Response(response)) = Frame::parse(line, &Rules::mcp())? else { panic!() };
 //! let result = response.outcome().expect("it is a result");
 //!
-//! let document = parser.parse(result)?;
+//! let document = parser.parse(&result)?;
 //! let tools = document.as_value().get_array("tools").unwrap();
 //! assert_eq!(tools.iter().filter_map(|tool| tool.get("_meta")?.get_u64("cost")).sum::<u64>(), 7);
 //!
 //! // A value that can be changed, and sent.
-//! let mut value = parser.parse(result)?.to_borrowed_value();
+//! let mut value = document.to_borrowed_value();
 //! value["tools"].as_array_mut().unwrap().retain(|tool| tool.contains_key("_meta"));
 //! let line = wireline::to_line(&Rules::mcp(), |encoder| encoder.response(response.id().unwrap(), &value))?;
 //! assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"sub\",\"_meta\":{\"cost\":7}}]}}\n");
