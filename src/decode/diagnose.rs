@@ -2,7 +2,7 @@
 
 use wireline_json::walk;
 
-use crate::message::envelope::check_id;
+use crate::message::id_rules::check_id;
 use crate::message::{AnswerWithoutId, FaultKind, MessageKind, Position, Rules, Violation};
 
 use super::fault::{Answer, Detail, Fault, Looks};

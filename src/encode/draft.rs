@@ -7,7 +7,7 @@ use serde::Serialize;
 use wireline_json::escape::append_spliced;
 use wireline_json::{is_blank, pointer};
 
-use crate::message::{AnyMessage, Envelope, FaultKind, Id, MessageKind, Permits, Rules, envelope};
+use crate::message::{AnyMessage, Envelope, FaultKind, Id, MessageKind, Permits, Rules, envelope, id_rules};
 
 use super::error::{EncodeError, EncodeErrorKind};
 use super::null_params;
@@ -300,7 +300,7 @@ impl<'d> Draft<'d> {
 
     #[inline]
     fn check_id(&self, id: &str, kind: MessageKind) -> Result<(), EncodeError> {
-        envelope::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
+        id_rules::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
     }
 
     /// Whether a message that has passed other rules certainly passes these.

@@ -3,12 +3,12 @@
 //! The kind of a message depends on which members it has, never on their types: an `id` of the wrong type is a
 //! violation, and doesn't turn a request into a notification.
 
-use wireline_json::{
-    self as json, Accepted, Decimal, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk,
-};
+use wireline_json::{self as json, Accepted, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk};
 
-use super::dialect::{IdTypes, MessageKind, Permits};
+use super::dialect::{MessageKind, Permits};
+use super::error_object::is_error_object;
 use super::fault_kind::FaultKind;
+use super::id_rules::{has_permitted_type, is_decodable};
 use super::rules::{MessageRules, Rules};
 
 /// The contents of a line that passed the rules.
@@ -392,84 +392,6 @@ fn first(text: &[u8], value: Span) -> Option<u8> {
     if value.is_empty() { None } else { text.get(value.start()).copied() }
 }
 
-/// Checks that `json`, a JSON text, may be the id of a message of this kind.
-#[inline]
-pub(crate) fn check_id(json: &str, kind: MessageKind, rules: &Rules) -> Result<(), FaultKind> {
-    let is_string = json.starts_with('"');
-    if !has_permitted_type(json.as_bytes(), kind, rules.permits) || is_string && !string::is_decodable(json) {
-        return Err(FaultKind::InvalidId);
-    }
-    if json.len() > rules.longest_id() { Err(FaultKind::IdTooLong) } else { Ok(()) }
-}
-
-/// Whether `json` has no lone surrogate escape, if it is a string.
-fn is_decodable(json: &str) -> bool {
-    !json.starts_with('"') || string::is_decodable(json)
-}
-
-/// Whether an id may have the type of `json`.
-#[inline(always)]
-fn has_permitted_type(json: &[u8], kind: MessageKind, permits: Permits) -> bool {
-    let types = permits.id_types(kind);
-    match json.first() {
-        Some(b'"') => types.contains(IdTypes::STRING),
-        Some(b'-' | b'0'..=b'9') => {
-            types.contains(IdTypes::NUMBER) || types.contains(IdTypes::INTEGER) && is_integer(json)
-        }
-        Some(b'n') => types.contains(IdTypes::NULL),
-        _ => false,
-    }
-}
-
-/// Whether `json`, a JSON text, is an object with an integer `code` and a string `message`, without duplicates of these
-/// or of `data`.
-fn is_error_object(json: &str) -> bool {
-    const NAMES: [&str; 3] = ["code", "message", "data"];
-
-    let (mut seen, rest) = match after_code_and_message(json) {
-        Some("}") => return true,
-        Some(rest) => ([true, true, false], rest),
-        None => ([false; NAMES.len()], json),
-    };
-    let fine = json.starts_with('{')
-        && walk::members(rest).all(|(key, value)| {
-            let name = match key {
-                "\"code\"" => Some(0),
-                "\"message\"" => Some(1),
-                "\"data\"" => Some(2),
-                _ if !key.contains('\\') => None,
-                _ => NAMES.iter().position(|name| string::says(key, name)),
-            };
-            let fits = match name {
-                Some(0) => is_integer(value.as_bytes()),
-                Some(1) => value.starts_with('"'),
-                Some(_) => true,
-                None => return string::is_decodable(key),
-            };
-            fits && !std::mem::replace(&mut seen[name.unwrap_or_default()], true)
-        });
-    fine && seen[0] && seen[1]
-}
-
-/// The rest of an object after `code` and `message`, if it starts with those, spelled the usual way.
-fn after_code_and_message(json: &str) -> Option<&str> {
-    let opening = Opening::of(json.as_bytes()).literal(r#"{"code":"#)?;
-    let (_, opening) = opening.literal("-").unwrap_or(opening).natural()?;
-    // Requiring a comma rules out a number that continues after its digits.
-    let (message, _) = opening.literal(r#","message":"#)?.string()?;
-    json.get(message.end()..)
-}
-
-/// Whether `json`, a JSON text, is a number without a fraction, by value.
-#[inline]
-fn is_integer(json: &[u8]) -> bool {
-    match json {
-        [b'-', digits @ ..] | digits if digits.iter().all(u8::is_ascii_digit) => true,
-        [b'-' | b'0'..=b'9', ..] => Decimal::new(json).is_integer(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -585,49 +507,5 @@ mod tests {
             _ => None,
         };
         assert_eq!(ahead, whole, "{line}");
-    }
-
-    #[test]
-    fn error_objects() {
-        let [code, message, data] = [r#""code":-32600"#, r#""message":"no such tool""#, r#""data":{"code":"x"}"#];
-        for (members, expected) in [
-            (&[code, message][..], true),
-            (&[code, message, data], true),
-            (&[message, code], true),
-            (&[data, message, code], true),
-            (&[r#""code":0"#, message], true),
-            (&[r#""code":12345678"#, message], true),
-            (&[r#""code":1.0"#, message], true),
-            (&[r#""code":1e3"#, message], true),
-            (&[code, r#""message":"""#], true),
-            (&[code, r#""message":"é\n""#], true),
-            (&[code, r#""message":"\ud800""#], true),
-            (&[code, message, r#""other":1"#], true),
-            (&[code, message, r#""other\n":[1,{}]"#, data], true),
-            (&[r#""c\u006fde":1"#, message], true),
-            (&[code], false),
-            (&[message], false),
-            (&[], false),
-            (&[code, message, code], false),
-            (&[code, message, message], false),
-            (&[code, message, data, data], false),
-            (&[code, message, r#""c\u006fde":1"#], false),
-            (&[code, message, r#""\ud800":1"#], false),
-            (&[r#""code":1.5"#, message], false),
-            (&[r#""code":-1.5"#, message], false),
-            (&[r#""code":1e-3"#, message], false),
-            (&[r#""code":"1""#, message], false),
-            (&[code, r#""message":1"#], false),
-            (&[code, r#""message":null"#], false),
-        ] {
-            for (comma, colon) in [(",", ":"), (", ", ": "), (" ,", " :")] {
-                let json = format!("{{{}}}", members.join(comma));
-                let json = if colon == ":" { json } else { json.replace("\":", &format!("\"{colon}")) };
-                assert_eq!(is_error_object(&json), expected, "{json}");
-            }
-        }
-        for json in ["[]", "1", "\"code\"", "null"] {
-            assert!(!is_error_object(json), "{json}");
-        }
     }
 }

@@ -5,6 +5,7 @@
 //! | `dialect` | one table per dialect |
 //! | `rules` | a dialect and its limits, each adjustable |
 //! | `envelope` | turns members into a message or a violation |
+//! | `id_rules`, `error_object` | which values may be an id or an error |
 //! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |
 //! | `message`, `frame` | messages and batches that passed the rules |
 //! | `id`, `raw` | the parts of messages |
@@ -15,9 +16,11 @@ pub(crate) mod code;
 mod deserialize;
 pub(crate) mod dialect;
 pub(crate) mod envelope;
+mod error_object;
 pub(crate) mod fault_kind;
 pub(crate) mod frame;
 pub(crate) mod id;
+pub(crate) mod id_rules;
 #[expect(clippy::module_inception, reason = "messages are what the layer is named after")]
 pub(crate) mod message;
 pub(crate) mod raw;
