@@ -45,7 +45,7 @@ fn at_every_split_point() {
         for dialect in Dialect::ALL {
             let expected = [r#"request 0 "neighbour" -"#, case.expected(dialect), r#"request 0 "neighbour" -"#];
             // Usually, each split point on one of the kernels.
-            let kernels: Vec<_> = Cpu::available().into_iter().collect();
+            let kernels: Vec<_> = Cpu::available().collect();
             let step = if times(1) > 1 { 1 } else { kernels.len() };
             for (offset, kernel) in kernels.into_iter().enumerate() {
                 let line = String::from_utf8_lossy(&case.line);
