@@ -2,7 +2,7 @@
 //!
 //! - `encode`: a typed payload, against `serde_json::to_writer` of the whole message and a line feed into a reused
 //!   buffer.
-//! - `relay`: decoding and [`with_id`](wireline::Encoder::with_id), against a round trip through serde_json's `Value`.
+//! - `relay`: decoding and [`with_id`](wireline::Encoder::forward_with_id), against a round trip through serde_json's `Value`.
 //!
 //! One iteration is one message.
 

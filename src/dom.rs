@@ -104,17 +104,19 @@ impl Parser {
 
         let mut tape = mem::replace(&mut self.tape, Tape(Vec::new())).reset();
         let outcome = fill_tape_padded(&mut self.copy, text.len(), &mut self.buffers, &mut tape);
-        if text.len() > LONGEST_KEPT {
-            self.buffers = new_buffers();
+        if outcome.is_ok() {
+            correct(&mut tape.0, &mut self.keys);
         }
+        let is_kept = text.len() <= LONGEST_KEPT;
+        if !is_kept {
+            self.buffers = new_buffers();
+            self.keys = Vec::new();
+        }
+        let home = is_kept.then_some(&mut self.tape);
         match outcome {
-            Ok(()) => {
-                correct(&mut tape.0, &mut self.keys);
-                let home = (text.len() <= LONGEST_KEPT).then_some(&mut self.tape);
-                Ok(Document { tape, home })
-            }
+            Ok(()) => Ok(Document { tape, home }),
             Err(_) => {
-                self.tape = tape.reset();
+                drop(Document { tape, home });
                 Err(ParseError::find(json.as_json()))
             }
         }

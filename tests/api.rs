@@ -309,3 +309,22 @@ fn forwarding_checks_the_length_of_an_id() {
     let shorter = to_line(&Rules::json_rpc(), |encoder| encoder.forward_with_id(&message, &Id::from(1))).unwrap();
     assert_eq!(shorter, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n");
 }
+
+/// Even if the limits leave no room for the answer itself.
+#[test]
+fn a_reply_can_always_be_shown() {
+    let rules = Rules::json_rpc().max_id_len(2).max_line_len(10).max_depth(1);
+    let fault = Frame::parse(b"garbage", &rules).unwrap_err();
+    assert!(fault.reply().unwrap().to_string().starts_with(r#"{"jsonrpc":"2.0","id":null,"error":"#));
+}
+
+/// A line contains what its encoder has written, not what a closure puts in its place.
+#[test]
+fn a_line_is_made_by_its_own_encoder() {
+    let forged = to_line(&Rules::mcp(), |encoder| {
+        let bytes = Box::leak(Box::new(bytes::BytesMut::from("not\rJSON\n")));
+        *encoder = Encoder::append_to(bytes, Rules::mcp());
+        Ok(())
+    });
+    assert_eq!(forged.unwrap_err().kind(), EncodeErrorKind::NotOneLine);
+}

@@ -388,3 +388,23 @@ fn memory_is_given_back() {
     assert!((8 << 20..9 << 20).contains(&kept_while_lent), "{kept_while_lent}");
     assert!(kept.bytes_current < 1024, "{kept:?}");
 }
+
+/// Also if a long text is refused, or has many members.
+#[test]
+fn memory_is_given_back_after_any_long_text() {
+    let members: String = (0..300_000).map(|n| format!("\"member {n}\":1,")).collect();
+    for (long, is_accepted) in [
+        (format!("[{}1e400]", "0,".repeat(4 << 20)), false),
+        (format!("[{}\"\\ud800\"]", "0,".repeat(4 << 20)), false),
+        (format!("{{{members}\"last\":1}}"), true),
+    ] {
+        let mut parser = Parser::new();
+        let kept = measure(|| {
+            parser = Parser::new();
+            let json = RawJson::parse(long.as_bytes()).unwrap();
+            assert_eq!(parser.parse(&json).is_ok(), is_accepted);
+            parser.parse(&RawJson::parse(b"[1]").unwrap()).unwrap();
+        });
+        assert!(kept.bytes_current < 1024, "{kept:?} after {}", &long[long.len() - 12..]);
+    }
+}

@@ -54,6 +54,9 @@ impl Config {
     /// backlog, nothing more is read from the peer. So memory is bounded by twice the backlog, one message of each
     /// sender, and one answer for each request in flight.
     ///
+    /// Senders that wait are served in rounds. While more than 64 KiB is queued, a message may therefore wait below the
+    /// backlog, until those that were queued in the last round have been noticed by their senders.
+    ///
     /// While a request to the peer is in flight, reading continues until 64 times the backlog (and at least 1 MiB) is
     /// buffered. Otherwise two peers, each waiting for the other to read, would wait forever.
     #[must_use]

@@ -21,6 +21,9 @@ use super::sending::Sending;
 use super::{Lost, Peer, SendError};
 
 /// The value that the drivers keep for each request. It delivers the response to a [`Reply`].
+///
+/// Only the drivers, [`io::Connection`](crate::io::Connection) and [`aio::Connection`](crate::aio::Connection), can deliver
+/// through it. In an event loop of your own, keep a value of your own.
 pub struct Caller(Arc<Mutex<ReplySlot>>);
 
 #[derive(Default)]

@@ -87,7 +87,7 @@ impl<'b> Encoder<'b> {
 }
 
 impl Encoder<'_> {
-    /// The contents of the buffer.
+    /// The contents of the buffer. While a batch is being filled, they end with an unfinished line.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.out {
@@ -96,7 +96,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// Takes all lines out of the buffer. While a batch is being filled, this returns nothing.
+    /// Takes everything out of the buffer, including what yours contained before. While a batch is being filled, this
+    /// returns nothing.
     pub fn take(&mut self) -> Bytes {
         match self.batch {
             None => self.out.buffer().split().freeze(),
@@ -104,7 +105,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Removes all lines from the buffer but keeps its capacity. While a batch is being filled, this does nothing.
+    /// Empties the buffer but keeps its capacity. While a batch is being filled, this does nothing.
     pub fn clear(&mut self) {
         if self.batch.is_none() {
             self.out.buffer().clear();
@@ -406,12 +407,14 @@ impl Encoder<'_> {
             None => Draft::line(self.out.buffer(), &self.rules),
             Some(batch) => Draft::entry(self.out.buffer(), &self.rules, batch.line, batch.len)?,
         };
-        write(&mut draft).inspect_err(EncodeError::log)?;
-        draft.complete()?;
-        if let Some(batch) = &mut self.batch {
-            batch.len += 1;
+        let appended = write(&mut draft).and_then(|()| draft.complete());
+        match (&mut self.batch, &appended) {
+            (Some(batch), Ok(())) => batch.len += 1,
+            // The closure that fills the batch decides whether to continue without this entry.
+            (Some(_), Err(_)) | (None, Ok(())) => {}
+            (None, Err(error)) => error.log(),
         }
-        Ok(())
+        appended
     }
 }
 

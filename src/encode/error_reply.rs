@@ -86,7 +86,7 @@ impl<'a> ErrorReply<'a> {
 impl fmt::Display for ErrorReply<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The limits may be too tight for any answer. They don't matter here, because nothing is sent.
-        let rules = self.fault.rules().max_line_len(usize::MAX).max_depth(usize::MAX);
+        let rules = self.fault.rules().max_line_len(usize::MAX).max_id_len(usize::MAX).max_depth(usize::MAX);
         let line = to_line(&rules, |encoder| encoder.error_reply(self)).map_err(|_| fmt::Error)?;
         f.write_str(line.text())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::message::Rules;
 
@@ -107,11 +107,11 @@ pub fn to_line(
     rules: &Rules,
     write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<Line, EncodeError> {
-    let mut encoder = Encoder::new(*rules);
-    write(&mut encoder)?;
-    let bytes = encoder.take();
-    match memchr::memchr(b'\n', &bytes) {
-        Some(end) if end + 1 == bytes.len() => Ok(Line { bytes }),
+    // A buffer of its own, of which `write` sees only the encoder: whatever is in it was encoded.
+    let mut buffer = BytesMut::new();
+    write(&mut Encoder::append_to(&mut buffer, *rules))?;
+    match memchr::memchr(b'\n', &buffer) {
+        Some(end) if end + 1 == buffer.len() => Ok(Line { bytes: buffer.freeze() }),
         _ => Err(EncodeError::not_one_line()),
     }
 }

@@ -38,6 +38,8 @@ const ANSWER_DEPTH: usize = 3;
 /// | `result` | anything | object | anything |
 /// | batches | yes | no | no |
 /// | answer to a bad line without an id | with `id: null` | none | with `id: null` |
+/// | cancellation | `$/cancelRequest`, `id` | `notifications/cancelled`, `requestId` | `$/cancel_request`, `requestId` |
+/// | answer to a cancelled request | result, or error -32800 | none | result, or error -32800 |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     pub(crate) dialect: &'static Dialect,

@@ -89,7 +89,7 @@ fn relays() -> Vec<Relay> {
     ]
 }
 
-/// A [`Decoder`] and [`Encoder::with_id`], which changes nothing but the id.
+/// A [`Decoder`] and [`Encoder::forward_with_id`], which changes nothing but the id.
 struct Splicing {
     decoder: Decoder,
     out: BytesMut,
