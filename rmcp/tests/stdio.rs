@@ -165,7 +165,9 @@ async fn the_last_line_is_answered_before_the_exit(streams: Streams) {
 /// With tokio's own stdin it would wait for one more line.
 async fn a_server_can_exit_while_its_input_is_open(streams: Streams) {
     let (child, reader, writer) = start("quit", streams);
-    let probe = Probe::on(reader, writer).await.unwrap();
+    let probe = Probe::on(reader, writer).await;
+    // It may have exited before the handshake was over, with its input open all the same.
+    assert!(probe.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::BrokenPipe), "{streams:?}");
     assert_eq!(printed(child).await, "", "{streams:?}");
     drop(probe);
 }
