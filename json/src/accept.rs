@@ -17,7 +17,7 @@ pub struct Accepted<'a> {
 /// deeper than `max_depth`.
 #[inline(always)]
 pub fn accept<'a, M: Members>(input: Input<'a>, max_depth: u32, members: &mut M) -> Option<Accepted<'a>> {
-    let scanned = kernel::current().scan(input, max_depth, members)?;
+    let scanned = kernel::current().scanner.scan(input, max_depth, members)?;
     let bytes = input.first_bytes(scanned.len);
     debug_assert!(std::str::from_utf8(bytes).is_ok(), "the scanner accepted what isn't UTF-8");
     // SAFETY: the scanner accepts nothing but UTF-8: every block with a byte beyond ASCII, and every stretch of a string

@@ -7,6 +7,7 @@ use std::slice;
 use bytes::BytesMut;
 
 use super::{BLOCK, Blank, Escaper, room_for_some};
+use crate::kernel;
 
 /// Writes after the contents of a buffer, up to a limit. [`commit`](Self::commit) makes the output part of the
 /// contents; otherwise the buffer stays as it was.
@@ -55,7 +56,7 @@ impl<'b> Cursor<'b> {
         let mut cursor = Self {
             at: std::ptr::null_mut(),
             end: std::ptr::null_mut(),
-            escaper: Escaper::best(),
+            escaper: kernel::current().escaper,
             buffer,
             limit,
             before,

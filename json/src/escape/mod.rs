@@ -27,7 +27,8 @@ mod tests;
 
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::LazyLock;
+
+use crate::scan::Cpu;
 
 pub use cursor::{Cursor, Full, append_spliced};
 
@@ -38,7 +39,7 @@ const BLOCK: usize = 64;
 type Blank = MaybeUninit<u8>;
 
 /// An implementation that this CPU can run.
-pub struct Escaper {
+pub(crate) struct Escaper {
     name: &'static str,
     short: Escape,
     long: Escape,
@@ -55,44 +56,24 @@ pub struct Escaper {
 type Escape = unsafe fn(text: &[u8], room: &mut [Blank]) -> (usize, usize);
 
 impl Escaper {
-    /// The fastest one. The CPU's features are detected once per process.
-    #[inline]
-    pub(crate) fn best() -> &'static Self {
-        static BEST: LazyLock<&Escaper> = LazyLock::new(|| Escaper::available().next().unwrap_or(&portable::ESCAPER));
-        #[cfg(any(test, feature = "kernels"))]
-        if let Some(forced) = FORCED.get() {
-            return forced;
-        }
-        *BEST
-    }
-
-    /// All that this CPU can run, the fastest first.
-    fn available() -> impl Iterator<Item = &'static Self> {
-        [
+    /// The implementation for `cpu`, if it runs here.
+    pub(crate) fn new(cpu: Cpu) -> Option<&'static Self> {
+        match cpu {
             #[cfg(target_arch = "x86_64")]
-            avx512::detect_vbmi2(),
+            Cpu::Avx512 => avx512::detect(),
             #[cfg(target_arch = "x86_64")]
-            avx512::detect(),
-            #[cfg(target_arch = "x86_64")]
-            avx2::detect(),
+            Cpu::Avx2 => avx2::detect(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Cpu::Avx512 | Cpu::Avx2 => None,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            neon::detect(),
-            Some(&portable::ESCAPER),
-        ]
-        .into_iter()
-        .flatten()
+            Cpu::Neon => neon::detect(),
+            #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+            Cpu::Neon => None,
+            Cpu::Portable => Some(Self::PORTABLE),
+        }
     }
 
-    /// Calls `run` for each implementation that this CPU can run. Meanwhile `best` returns that one, on
-    /// this thread.
-    #[cfg(any(test, feature = "kernels"))]
-    pub fn with_each(mut run: impl FnMut(&'static Self)) {
-        for escaper in Self::available() {
-            FORCED.set(Some(escaper));
-            run(escaper);
-        }
-        FORCED.set(None);
-    }
+    pub(crate) const PORTABLE: &'static Self = &portable::ESCAPER;
 
     /// See [`Escape`].
     #[inline(always)]
@@ -107,11 +88,6 @@ impl fmt::Debug for Escaper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
-}
-
-#[cfg(any(test, feature = "kernels"))]
-thread_local! {
-    static FORCED: std::cell::Cell<Option<&'static Escaper>> = const { std::cell::Cell::new(None) };
 }
 
 /// How much room it takes to escape `len` bytes of text, a block at most, of which `escapes` need an escape.

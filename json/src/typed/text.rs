@@ -30,7 +30,7 @@ pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) 
 /// Decodes a string from `start` on. The cursor is at its first escape.
 fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -> Result<&'s str, Unread> {
     let mut decoding = Decoding::new(cursor.text, start, scratch);
-    let end = decoding.run(kernel::current(), cursor.at)?;
+    let end = decoding.run(kernel::current().scanner, cursor.at)?;
     cursor.at = end + 1;
     let len = decoding.to;
     // It is UTF-8, since it consists of whole characters. This is for the compiler, and fast.

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use quickcheck::QuickCheck;
 use serde::ser::{SerializeMap, SerializeSeq, SerializeStruct, SerializeTupleVariant, Serializer};
 use serde_json::value::RawValue;
+use wireline_json::Cpu;
 use wireline_json::DEEPEST;
-use wireline_json::escape::Escaper;
 use wireline_json::fragment::{self, NUMBER, RAW_FRAGMENT, RAW_VALUE};
 
 use super::model::Model;
@@ -44,26 +44,29 @@ fn depth(json: &str) -> u32 {
 /// The output equals serde_json's within the tightest possible bounds, and is empty within tighter bounds.
 #[test]
 fn whatever_the_data_model_can_say() {
+    fn check(value: &Model, json: &str, spare: u8, cpu: Cpu) {
+        let depth = depth(json);
+        let append = |end: usize, depth: u32| {
+            let mut out = BytesMut::with_capacity(7 + usize::from(spare));
+            out.extend_from_slice(b"before ");
+            let done = append_value(&mut out, value, Bounds { start: 7, end, depth, line_feed: false });
+            (out, done.map_err(|error| error.kind()))
+        };
+        let end = 7 + json.len();
+        let (out, done) = append(end, depth);
+        assert_eq!((&out[7..], done), (json.as_bytes(), Ok(())), "{cpu:?}");
+        let (out, done) = append(end - 1, depth);
+        assert_eq!((&out[..], done), (&b"before "[..], Err(EncodeErrorKind::Rule(FaultKind::LineTooLong))), "{cpu:?}");
+        if let Some(depth) = depth.checked_sub(1) {
+            let (out, done) = append(end, depth);
+            assert_eq!((&out[..], done), (&b"before "[..], Err(EncodeErrorKind::Rule(FaultKind::TooDeep))), "{cpu:?}");
+        }
+    }
     fn property(value: Model, spare: u8) -> bool {
         let json = serde_json::to_string(&value).unwrap();
-        let depth = depth(&json);
-        Escaper::with_each(|escaper| {
-            let append = |end: usize, depth: u32| {
-                let mut out = BytesMut::with_capacity(7 + usize::from(spare));
-                out.extend_from_slice(b"before ");
-                let done = append_value(&mut out, &value, Bounds { start: 7, end, depth, line_feed: false });
-                (out, done.map_err(|error| error.kind()))
-            };
-            let end = 7 + json.len();
-            let (out, done) = append(end, depth);
-            assert_eq!((&out[7..], done), (json.as_bytes(), Ok(())), "{escaper:?}");
-            let (out, done) = append(end - 1, depth);
-            assert_eq!((&out[..], done), (&b"before "[..], Err(EncodeErrorKind::Rule(FaultKind::LineTooLong))));
-            if let Some(depth) = depth.checked_sub(1) {
-                let (out, done) = append(end, depth);
-                assert_eq!((&out[..], done), (&b"before "[..], Err(EncodeErrorKind::Rule(FaultKind::TooDeep))));
-            }
-        });
+        for cpu in Cpu::available() {
+            cpu.run(|| check(&value, &json, spare, cpu));
+        }
         true
     }
     QuickCheck::new().tests(40_000).max_tests(40_000).quickcheck(property as fn(_, _) -> _);
