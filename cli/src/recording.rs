@@ -1,20 +1,15 @@
 //! Recordings of sessions: one JSON object per line, from which every byte of both directions can be restored.
 //!
 //! ```json
-//! {"wireline-recording":1,"time":1763289406.123456}
+//! {"wireline-recording":2,"time":1763289406.123456}
+//! {"time":1763289406.130407,"from":"stderr","line":"listening"}
 //! {"time":1763289406.140012,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"}
 //! {"time":1763289406.141203,"from":"server","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"}
 //! {"time":1763289406.150000,"event":"end","code":0}
 //! ```
 //!
-//! Each session starts with a header. Its first member names the format and its version, and no other file starts like
-//! that. A file may contain several sessions, one after the other.
-//!
-//! `line` is without its newline. A line that is not UTF-8 is stored as `base64` instead. A line longer than
-//! [`MAX_PART_LEN`] is split into records, all but the last with `"more":true`. A line that was not terminated when the
-//! stream ended has `"open":true`.
-//!
-//! `wireline tap` writes this format; [`Reader`] reads it.
+//! `docs/recordings.md` describes the format for programs that read or write it. `wireline tap` writes it; [`Reader`]
+//! reads it.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
@@ -41,7 +36,7 @@ pub(crate) struct Record<'a> {
     /// Seconds since 1970 (UTC).
     pub(crate) time: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Side>,
+    pub(crate) from: Option<Stream>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +51,26 @@ pub(crate) struct Record<'a> {
     pub(crate) code: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) signal: Option<i32>,
+}
+
+/// Where bytes come from.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Stream {
+    Client,
+    /// The server's standard output.
+    Server,
+    /// The server's standard error, which is in recordings since version 2.
+    Stderr,
+}
+
+impl From<Side> for Stream {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Client => Self::Client,
+            Side::Server => Self::Server,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -101,7 +116,12 @@ impl<'a> Record<'a> {
         if !self.more && !self.open {
             bytes.push(b'\n');
         }
-        Some(Content::Bytes { from, bytes, is_last: self.open })
+        let is_last = self.open;
+        Some(match from {
+            Stream::Client => Content::Bytes { from: Side::Client, bytes, is_last },
+            Stream::Server => Content::Bytes { from: Side::Server, bytes, is_last },
+            Stream::Stderr => Content::Stderr { bytes },
+        })
     }
 }
 
@@ -109,8 +129,8 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// The version of the format that is written, and the only one that is read.
-const VERSION: u32 = 1;
+/// The version of the format that is written. All versions up to it are read.
+const VERSION: u32 = 2;
 
 /// The start of every header, and so of every recording.
 const HEADER_OPENING: &[u8] = b"{\"wireline-recording\":";
@@ -172,6 +192,8 @@ pub(crate) enum Content {
         /// Whether the stream ended after these bytes, without a newline.
         is_last: bool,
     },
+    /// Bytes that the server wrote to its standard error: a line with its newline, or a part of one.
+    Stderr { bytes: Vec<u8> },
     /// The server has exited, with a code or by a signal.
     End { code: Option<i32>, signal: Option<i32> },
 }
@@ -198,9 +220,9 @@ impl<R: BufRead> Reader<R> {
             self.offset += len as u64;
             if let Some(record) = Record::parse(&self.line) {
                 let (time, version) = (record.time, record.version);
-                if let Some(version) = version.filter(|version| *version != VERSION) {
+                if let Some(version) = version.filter(|version| !(1..=VERSION).contains(version)) {
                     return Err(io::Error::other(format!(
-                        "the recording has version {version} of the format, and this wireline reads version {VERSION}"
+                        "the recording has version {version} of the format, and this wireline reads versions 1 to {VERSION}"
                     )));
                 }
                 if let Some(content) = record.into_content() {
@@ -249,7 +271,7 @@ mod tests {
     #[test]
     fn only_a_header_makes_a_recording() {
         let header = serde_json::to_string(&Record { time: 1.5, ..Record::header() }).unwrap();
-        assert_eq!(header, r#"{"wireline-recording":1,"time":1.5}"#);
+        assert_eq!(header, r#"{"wireline-recording":2,"time":1.5}"#);
         assert!(is_recording(&header.as_bytes()[..DETECTION_LEN]));
         assert!((0..DETECTION_LEN).all(|len| may_be_recording(&header.as_bytes()[..len])));
         for line in [
@@ -266,9 +288,22 @@ mod tests {
 
     #[test]
     fn other_versions_are_refused() {
-        let mut reader = Reader::new(&br#"{"wireline-recording":2,"time":1.0}"#[..]);
-        let error = reader.next().unwrap_err().to_string();
-        assert!(error.contains("version 2") && error.contains("version 1"), "{error}");
+        for version in [0, 3] {
+            let header = format!("{{\"wireline-recording\":{version},\"time\":1.0}}");
+            let error = Reader::new(header.as_bytes()).next().unwrap_err().to_string();
+            assert!(error.contains(&format!("version {version} ")) && error.contains("versions 1 to 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_version_is_read() {
+        let text = r#"{"wireline-recording":1,"time":5.0}
+{"time":5.5,"from":"client","line":""}
+"#;
+        let mut reader = Reader::new(text.as_bytes());
+        assert_eq!(reader.next().unwrap().unwrap().content, Content::Start);
+        let content = reader.next().unwrap().unwrap().content;
+        assert_eq!(content, Content::Bytes { from: Side::Client, bytes: b"\n".to_vec(), is_last: false });
     }
 
     #[test]

@@ -14,9 +14,11 @@ mod stats;
 mod tap;
 mod tap_everywhere;
 mod tap_faults;
+mod tap_files;
 mod tap_log;
 mod tap_mcp;
 mod tap_recording;
+mod tap_stderr;
 mod tap_terminal;
 mod tapping;
 #[cfg(target_os = "linux")]

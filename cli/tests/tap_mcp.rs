@@ -127,10 +127,8 @@ fn recordings_are_private() {
     assert_eq!(std::fs::metadata(&recording).unwrap().permissions().mode() & 0o777, 0o600);
     let other = file("not-a-recording.ndjson", "{\"time\":1731,\"event\":\"server started\"}\n");
     let refused = session(&["--record", other.to_str().unwrap()], &["cat"], b"");
-    assert_eq!(refused.status.code(), Some(125));
     assert!(text(&refused.stderr).contains("not-a-recording.ndjson: the file exists and is not a recording"));
-    let unwritable = session(&["--record", "/no/such/directory/x.tap"], &["cat"], b"");
-    assert!(text(&unwritable.stderr).contains("cannot record to /no/such/directory/x.tap: "));
+    assert_eq!(std::fs::read_to_string(other).unwrap(), "{\"time\":1731,\"event\":\"server started\"}\n");
 }
 
 #[test]
@@ -138,8 +136,8 @@ fn recording_that_nobody_reads_does_not_stall_the_session() {
     let pipe = new_file("unread.fifo");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let name = pipe.to_str().unwrap();
-    let unopened = session(&["--record", name], &["cat"], b"");
-    assert_eq!(unopened.status.code(), Some(125));
+    let unopened = session(&["--record", name], &["cat"], b"x\n");
+    assert_eq!((unopened.status.code(), text(&unopened.stdout)), (Some(0), "x\n"));
     assert!(
         text(&unopened.stderr).contains("nobody has opened the named pipe for reading"),
         "{}",

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{SESSION, file, new_file, wireline};
 use serde_json::Value;
-use tapping::{REQUEST, session, tap, text, wait_for_exit};
+use tapping::{REQUEST, session, text};
 use wireline::FaultKind;
 
 /// Removes the members that depend on line numbers.
@@ -106,29 +106,27 @@ fn session_survives_a_full_disk() {
 }
 
 #[test]
-fn recording_is_locked_by_one_tap() {
-    let recording = new_file("shared.tap");
-    let name = recording.to_str().unwrap();
-    let mut first = tap(&["-qq", "--record", name], &["sh", "-c", "echo ready; cat"]);
-    BufReader::new(first.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let second = session(&["--record", name], &["cat"], b"");
-    assert_eq!(second.status.code(), Some(125));
-    let message = format!("wireline: cannot record to {name}: another `wireline tap` is recording to it\n");
-    assert_eq!(text(&second.stderr), message);
-    drop(first.stdin.take());
-    wait_for_exit(&mut first);
-
-    // A truncated last line does not spoil the next one.
-    std::fs::write(&recording, r#"{"wireline-recording":1,"time":1.5}"#.to_owned() + "\n{\"time\":1.6,\"fr").unwrap();
-    session(&["-qq", "--record", name], &["cat"], format!("{REQUEST}\n").as_bytes());
+fn truncated_last_line_does_not_spoil_the_next_one() {
+    let recording = file("truncated.tap", r#"{"wireline-recording":1,"time":1.5}"#.to_owned() + "\n{\"time\":1.6,\"fr");
+    session(&["-qq", "--record", recording.to_str().unwrap()], &["cat"], format!("{REQUEST}\n").as_bytes());
     let records = std::fs::read_to_string(&recording).unwrap();
     assert!(
-        records.contains("\"fr\n{\"wireline-recording\":1,\"time\":") && records.contains("\"event\":\"end\""),
+        records.contains("\"fr\n{\"wireline-recording\":2,\"time\":") && records.contains("\"event\":\"end\""),
         "{records}"
     );
+}
 
-    let both = session(&["--log", name, "--record", name], &["cat"], b"");
-    assert_eq!(text(&both.stderr), format!("wireline: cannot record to {name}: --log names the same file\n"));
+#[test]
+fn documented_example_is_a_recording() {
+    let page = include_str!("../../docs/recordings.md");
+    let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let recording = file("documented.tap", example);
+    let shown = wireline(&["show", recording.to_str().unwrap()]).output().unwrap();
+    assert_eq!((shown.status.code(), text(&shown.stderr)), (Some(0), ""));
+    let shown = text(&shown.stdout);
+    for part in ["0.012 ← stderr       demo: ready", "0.021 ← response     ping #1 ", "server exited with code 0"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
 }
 
 #[test]

@@ -257,7 +257,8 @@ fn failures_to_start() {
     let hint = "the whole command is in quotes, so it is taken for the name of one program: leave them out";
     let cannot_run = format!("wireline: cannot run python3 server.py: {not_found}; {hint}");
     tells(&["tap", "--", "python3 server.py"], "", &[&cannot_run]);
-    let recording = format!("wireline: cannot record to /no/such/directory/x.tap: {not_found}");
+    let recording =
+        format!("wireline: cannot record to /no/such/directory/x.tap: {not_found}; the session goes on unrecorded");
     tells(&["tap", "--record", "/no/such/directory/x.tap", "--", "cat"], "", &[&recording]);
     tells(&["stats", "no-such-file"], "", &[&format!("wireline: cannot read no-such-file: {not_found}")]);
     let full = ["wireline: cannot write to the recording /dev/full: No space left on device (os error 28);"];

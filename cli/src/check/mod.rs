@@ -174,6 +174,9 @@ impl<R: Report> Checker<R> {
             let before = reader.offset;
             let entry = reader.next();
             progress.advance(reader.offset - before);
+            if matches!(&entry, Ok(Some(Entry { content: Content::Stderr { .. }, .. }))) {
+                continue;
+            }
             let Ok(Some(Entry { content: Content::Bytes { from, bytes, is_last }, .. })) = entry else {
                 // A session starts or ends here, so incomplete lines stay incomplete.
                 for (decoder, from) in incomplete.iter_mut().zip(Side::BOTH) {

@@ -190,6 +190,7 @@ impl<R: BufRead> Script<R> {
                 self.end_streams(at);
                 self.push(at, StepKind::Start);
             }
+            Content::Stderr { .. } => {}
             Content::End { code, .. } => {
                 self.end_streams(at);
                 self.push(at, StepKind::End { code });

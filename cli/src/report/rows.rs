@@ -147,7 +147,7 @@ impl<W: Write> Rows<W> {
         let at = at.max(self.session.at);
         self.session.at = at;
         match content {
-            Content::Start => {}
+            Content::Start | Content::Stderr { .. } => {}
             Content::End { code, signal } => self.session.end = Some((code, signal)),
             Content::Bytes { from, bytes, is_last } => {
                 let text = bytes.strip_suffix(b"\n");

@@ -45,6 +45,10 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
+    /// Leave out what the server wrote to standard error
+    #[arg(long)]
+    no_stderr: bool,
+
     /// Wait for more at the end of a recording that is being written, until its session ends
     #[arg(short, long)]
     follow: bool,
@@ -60,7 +64,7 @@ const ABOUT: &str = "\
 Shows what `wireline tap` logged while it recorded a session, one line per message: time, direction (→ from the client, \
 ← from the server), kind, method, id, size, and the latency of a response.
 
-Filters select messages. If there are several, a message must pass all of them; if one is given several times, it must \
+What the server wrote to standard error is shown between the messages, unless --no-stderr or a filter is passed. Filters select messages. If there are several, a message must pass all of them; if one is given several times, it must \
 pass one of those. An answer belongs to the method and the tool of its request.
 
 Message contents are not shown unless you pass --show, --pretty or --full.";
@@ -214,6 +218,11 @@ impl Showing<'_> {
                 follower.add_bytes(from, &bytes, Some(at), &mut see);
                 if is_last {
                     follower.end_stream(from, Some(at), &mut see);
+                }
+            }
+            Content::Stderr { bytes } => {
+                if !self.args.no_stderr {
+                    self.transcript.add_stderr(&bytes, at);
                 }
             }
             Content::End { code, signal } => {

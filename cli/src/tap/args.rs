@@ -15,11 +15,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) rules: RulesArgs,
 
-    /// Append the session to this file, for `wireline check` and `wireline stats` to read
+    /// Append the session to this file, for the other commands to read
+    ///
+    /// In the name, %t stands for the time, %p for the process id, %% for %, and ~ at the start for the home directory.
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 
-    /// Append the log to this file instead of writing it to standard error
+    /// Do not record what the server writes to standard error
+    #[arg(long)]
+    pub(super) no_stderr: bool,
+
+    /// Append the log to this file instead of writing it to standard error; %t, %p and ~ as for --record
     #[arg(long, value_name = "FILE")]
     pub(super) log: Option<PathBuf>,
 
@@ -71,18 +77,26 @@ Exit codes:
   The exit code of the server. If a signal ended the server, the tap ends by the same signal, or exits with 128 plus its \
 number. Otherwise:
   2    usage error
-  125  the tap could not start, for example because a file could not be opened
+  125  the tap could not start, for example because there are too many processes
   126  COMMAND could not be run
   127  COMMAND was not found
 
 Slow readers:
   The session never waits for whoever reads standard error. Lines that are not read in time are dropped, and the log \
 says how many. At the end, the tap waits up to 10 s for the reader. A log file and a recording are always complete: for \
-them the session waits for the disk if it must. A named pipe as log is opened once it has a reader. For the reader of a \
-named pipe as recording the session waits up to 5 s, and then goes on without a recording.
+them the session waits for the disk if it must. If the log or the recording is a named pipe, the session waits up to 5 s \
+for its reader, and then goes on without it.
 
 Files:
-  A recording holds every byte of the session, secrets included, and is created for its owner only (mode 600).
+  A recording holds every byte of the session, secrets included, and is created for its owner only (mode 600). If a file \
+cannot be opened or written, the tap says so on standard error, and the session goes on without it. A recording that \
+another tap is writing gets a numbered neighbour: session.tap, then session-2.tap. Relative names start from the \
+directory in which the client starts its servers.
+
+Standard error:
+  A recording includes the server's standard error, with the time of each line, unless --no-stderr is passed or standard \
+error is a terminal. The server then writes to a pipe, and the tap passes the bytes on at once. If nobody reads them, \
+they are dropped after a while, so that the server does not have to wait.
 
 Signals:
   SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are forwarded to the server unless they are ignored. While the \
@@ -111,6 +125,9 @@ Examples:
   Log only failures, and calls of one tool that take longer than a second:
     wireline tap --errors -- my-server
     wireline tap --tool echo --slower-than 1s -- my-server
+
+  Record every session of a client to a file of its own:
+    { \"command\": \"wireline\", \"args\": [\"tap\", \"--record\", \"~/taps/%t-%p.tap\", \"--\", \"my-server\"] }
 
   Record a session and examine it later:
     wireline tap --quiet --record session.tap -- my-server

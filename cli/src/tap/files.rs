@@ -1,26 +1,109 @@
 //! The files of a tap: its log and its recording.
+//!
+//! Whatever is wrong with one of them is told, and the session goes on without it: a tap never keeps a server from
+//! working.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::Args;
+use super::names::{expand, neighbours};
 use super::sys;
+use crate::output::report_error;
 use crate::recording::{DETECTION_LEN, is_recording};
+use crate::terminal::escape;
 
-/// How long the session waits for whoever reads its recording.
+/// How long the session waits for whoever reads its recording or its log.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a recording cannot be opened that another process has opened for writing.
+/// Why a recording cannot be opened that another process has opened for writing. The error's kind is
+/// [`ErrorKind::ResourceBusy`].
 pub(super) const RECORDED_BY_ANOTHER: &str = "another `wireline tap` is recording to it";
 
+/// The files that could be opened.
+pub(super) struct Files {
+    pub(super) log: LogFile,
+    pub(super) recording: Option<NamedFile>,
+}
+
+pub(super) enum LogFile {
+    /// Standard error.
+    Stderr,
+    File(NamedFile),
+    /// The file that should have it cannot be opened.
+    Missing,
+}
+
+pub(super) struct NamedFile {
+    pub(super) file: File,
+    /// Escaped, for messages.
+    pub(super) name: String,
+}
+
+impl Files {
+    /// Opens the files that the arguments name.
+    pub(super) fn open(args: &Args) -> Self {
+        let log = match args.log.as_deref().map(expand) {
+            None => LogFile::Stderr,
+            Some(path) => match open_log(&path) {
+                Ok(file) => LogFile::File(NamedFile { file, name: escaped(&path) }),
+                Err(error) => {
+                    let place = place(&path);
+                    report_error(&format!("cannot open the log {place}: {error}; the session goes on without a log"));
+                    LogFile::Missing
+                }
+            },
+        };
+        let path = args.record.as_deref().map(expand);
+        let recording = path.and_then(|path| match open_recording(&path, &log) {
+            Ok(recording) => Some(recording),
+            Err(error) => {
+                report_error(&format!("cannot record to {}: {error}; the session goes on unrecorded", place(&path)));
+                None
+            }
+        });
+        Self { log, recording }
+    }
+}
+
 /// Opens a log for appending.
-pub(super) fn open_log(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
+fn open_log(path: &Path) -> io::Result<File> {
+    match sys::open_named_pipe(path, PATIENCE) {
+        Some(pipe) => pipe,
+        None => File::options().create(true).append(true).open(path),
+    }
+}
+
+/// Opens a recording, or a numbered neighbour of it that no other tap records to.
+fn open_recording(path: &Path, log: &LogFile) -> io::Result<NamedFile> {
+    let is_in_use =
+        |opened: &io::Result<File>| opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::ResourceBusy);
+    let mut tried = neighbours(path).map(|path| (open_for_appending(&path), path));
+    let mut first_error = None;
+    let (opened, actual) = tried
+        .find_map(|(opened, actual)| match is_in_use(&opened) {
+            true => {
+                first_error = first_error.take().or(opened.err());
+                None
+            }
+            false => Some((opened, actual)),
+        })
+        .unwrap_or_else(|| (Err(first_error.unwrap_or(ErrorKind::ResourceBusy.into())), path.to_owned()));
+    let file = opened?;
+    if let LogFile::File(log) = log {
+        ensure_distinct(&log.file, &file)?;
+    }
+    let name = escaped(&actual);
+    if actual != path {
+        report_error(&format!("{}: {RECORDED_BY_ANOTHER}, so this session is recorded to {name}", escaped(path)));
+    }
+    Ok(NamedFile { file, name })
 }
 
 /// Opens a recording for appending, locks it, and makes sure that a new line starts.
-pub(super) fn open_recording(path: &Path) -> io::Result<File> {
+fn open_for_appending(path: &Path) -> io::Result<File> {
     if let Some(pipe) = sys::open_named_pipe(path, PATIENCE) {
         return pipe;
     }
@@ -46,6 +129,27 @@ fn may_be_appended_to(file: &mut File) -> io::Result<bool> {
     Ok(start.is_empty() || is_recording(&start))
 }
 
+/// Fails if the log and the recording are one regular file.
+fn ensure_distinct(log: &File, recording: &File) -> io::Result<()> {
+    match recording.metadata()?.is_file() && sys::is_same_file(log, recording)? {
+        true => Err(io::Error::other("--log names the same file")),
+        false => Ok(()),
+    }
+}
+
+fn escaped(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
+}
+
+/// A path for messages, with the directory that a relative one starts from: a client may start its servers anywhere.
+fn place(path: &Path) -> String {
+    let directory = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    match path.is_absolute() {
+        true => escaped(path),
+        false => format!("{} in {}", escaped(path), escaped(&directory())),
+    }
+}
+
 /// Writes to a recording, and waits at most [`PATIENCE`] for whoever reads it.
 pub(super) struct RecordingFile(pub(super) File);
 
@@ -53,7 +157,7 @@ impl Write for RecordingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.0.write(bytes) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if !sys::is_writable_within(&self.0, PATIENCE) {
                         let seconds = PATIENCE.as_secs();
                         return Err(io::Error::other(format!("its reader has taken nothing for {seconds} s")));
@@ -66,13 +170,5 @@ impl Write for RecordingFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
-    }
-}
-
-/// Fails if the log and the recording are one regular file.
-pub(super) fn ensure_distinct(log: &File, recording: &File) -> io::Result<()> {
-    match recording.metadata()?.is_file() && sys::is_same_file(log, recording)? {
-        true => Err(io::Error::other("--log names the same file")),
-        false => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::files::LogFile;
 use super::relay::retry;
 use super::sys::{self, Ready};
 use crate::output::report_error;
@@ -26,6 +27,8 @@ const FINAL_STALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait at the end of the session for a reader that takes something.
 const FINAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Clones write to the same log.
+#[derive(Clone)]
 pub(super) struct Log {
     shared: Arc<Shared>,
     /// Whether it is a regular file, which is always waited for.
@@ -42,7 +45,7 @@ struct Shared {
 }
 
 struct State {
-    queued: String,
+    queued: Vec<u8>,
     dropped_lines: u64,
     /// When something was last written.
     last_progress: Instant,
@@ -52,17 +55,17 @@ struct State {
 }
 
 impl Log {
-    /// Starts a log that writes to `file`, named `name` in messages, or to standard error.
-    pub(super) fn start(file: Option<File>, name: Option<String>) -> io::Result<Self> {
-        let output = match file {
-            Some(file) => file,
-            None => sys::stderr()?,
+    /// Starts a log. If its file is missing, only messages about the tap itself should be written to it.
+    pub(super) fn start(file: LogFile) -> io::Result<Self> {
+        let (output, name) = match file {
+            LogFile::File(log) => (log.file, Some(log.name)),
+            LogFile::Stderr | LogFile::Missing => (sys::stderr()?, None),
         };
         let (is_terminal, columns) = (output.is_terminal(), terminal_columns(&output));
         let log = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
-                    queued: String::new(),
+                    queued: Vec::new(),
                     dropped_lines: 0,
                     last_progress: Instant::now(),
                     is_closed: false,
@@ -85,24 +88,28 @@ impl Log {
         Ok(log)
     }
 
-    /// Queues whole lines, and clears `text`. While the queue is full, waits for a file, and for a stream as long as its
-    /// reader takes something.
+    /// Queues whole lines, and clears `text`.
     pub(super) fn write(&self, text: &mut String) {
-        if text.is_empty() {
+        self.write_bytes(text.as_bytes());
+        text.clear();
+    }
+
+    /// Queues bytes. While the queue is full, waits for a file, and for a stream as long as its reader takes something.
+    pub(super) fn write_bytes(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
             return;
         }
-        let is_full = |state: &State| !state.is_done && state.queued.len() + text.len() > MAX_QUEUED;
+        let is_full = |state: &State| !state.is_done && state.queued.len() + bytes.len() > MAX_QUEUED;
         let mut state = self.shared.lock();
         while is_full(&state) && (self.is_file || state.last_progress.elapsed() < STALL_TIMEOUT) {
             state = self.shared.wait(state);
         }
         if is_full(&state) {
-            state.dropped_lines += text.lines().count() as u64;
+            state.dropped_lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         } else if !state.is_done {
-            state.push(text, self.shared.message_columns);
+            state.push(bytes, self.shared.message_columns);
         }
         drop(state);
-        text.clear();
         self.shared.changed.notify_all();
     }
 
@@ -114,7 +121,7 @@ impl Log {
     /// Queues the last lines, even if the queue is full, and waits until all is written or the reader has stalled.
     pub(super) fn close(self, text: &str) {
         let mut state = self.shared.lock();
-        state.push(text, self.shared.message_columns);
+        state.push(text.as_bytes(), self.shared.message_columns);
         state.is_closed = true;
         let closed = Instant::now();
         state.last_progress = closed;
@@ -127,15 +134,15 @@ impl Log {
 }
 
 impl State {
-    fn push(&mut self, text: &str, message_columns: usize) {
+    fn push(&mut self, bytes: &[u8], message_columns: usize) {
         if self.dropped_lines > 0 {
             let lines = counted(self.dropped_lines, "log line", "log lines");
             let note = format!("wireline: dropped {lines}: the reader is too slow; --log FILE keeps every line");
-            self.queued.push_str(&wrap_message(&note, message_columns));
-            self.queued.push('\n');
+            self.queued.extend_from_slice(wrap_message(&note, message_columns).as_bytes());
+            self.queued.push(b'\n');
             self.dropped_lines = 0;
         }
-        self.queued.push_str(text);
+        self.queued.extend_from_slice(bytes);
     }
 }
 
@@ -151,7 +158,7 @@ impl Shared {
 
     /// Writes queued text until the log is closed or writing fails.
     fn write_to(&self, mut output: File, write_len: usize) -> io::Result<()> {
-        let mut text = String::new();
+        let mut text = Vec::new();
         let mut written = Ok(());
         while written.is_ok() {
             let state = self.lock();
@@ -166,12 +173,12 @@ impl Shared {
             state.last_progress = Instant::now();
             drop(state);
             self.changed.notify_all();
-            written = self.write_all(&mut output, text.as_bytes(), write_len);
+            written = self.write_all(&mut output, &text, write_len);
             text.clear();
         }
         let mut state = self.lock();
         state.is_done = true;
-        state.queued = String::new();
+        state.queued = Vec::new();
         drop(state);
         self.changed.notify_all();
         written

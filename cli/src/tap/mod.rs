@@ -16,16 +16,16 @@
 mod args;
 mod files;
 mod log;
+mod names;
 mod recorder;
 mod relay;
+mod server_stderr;
 #[cfg(target_os = "linux")]
 mod splice;
 mod sys;
 mod watcher;
 
-use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
@@ -35,10 +35,11 @@ pub(crate) use args::Args;
 
 use crate::output::report_error;
 use crate::session::Side;
-use crate::spawn;
-use crate::terminal::escape;
+use crate::spawn::{self, Stderr};
+use files::{Files, LogFile};
 use log::Log;
 use relay::{Activity, ActivityMonitor, Event, Relay};
+use server_stderr::StderrRelay;
 use sys::{Signals, Target};
 use watcher::Watcher;
 
@@ -77,11 +78,11 @@ fn cannot(action: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
 }
 
 fn tap(args: &Args) -> Result<ExitStatus, Failure> {
-    let (log, recording) = open_files(args)?;
     let signals = Signals::catch().map_err(cannot("catch signals"))?;
     let mut child = start_server(args)?;
     let target = signals.forward_to(&child);
-    let status = relay_session(args, &mut child, target, log, recording);
+    // After the server has started: opening a named pipe takes as long as its reader does.
+    let status = relay_session(args, &mut child, target, Files::open(args));
     if status.is_err() {
         // Nobody else would end it.
         let _ = child.kill().and_then(|()| child.wait());
@@ -89,38 +90,18 @@ fn tap(args: &Args) -> Result<ExitStatus, Failure> {
     status
 }
 
-fn open_files(args: &Args) -> Result<(Option<File>, Option<File>), Failure> {
-    let open = |path: &Option<_>, open: fn(&Path) -> io::Result<File>, action: &str| {
-        let Some(path) = path.as_deref() else { return Ok(None) };
-        open(path).map(Some).map_err(cannot(&format!("{action} {}", escaped_path(path))))
-    };
-    let log = open(&args.log, files::open_log, "open the log")?;
-    let recording = open(&args.record, files::open_recording, "record to")?;
-    if let (Some(log), Some(recording), Some(path)) = (&log, &recording, &args.record) {
-        files::ensure_distinct(log, recording).map_err(cannot(&format!("record to {}", escaped_path(path))))?;
-    }
-    Ok((log, recording))
-}
-
-fn escaped_path(path: &Path) -> String {
-    escape(path.as_os_str().as_encoded_bytes())
-}
-
 fn start_server(args: &Args) -> Result<Child, Failure> {
-    spawn::start(&args.command).map_err(|error| {
+    // A server may look whether its standard error is a terminal, so that is left to it.
+    let is_recorded = args.record.is_some() && !args.no_stderr && !io::stderr().is_terminal();
+    let stderr = if is_recorded { Stderr::Piped } else { Stderr::Inherited };
+    spawn::start_with(&args.command, stderr).map_err(|error| {
         let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
         Failure { code, message: spawn::cannot_run(&args.command, &error) }
     })
 }
 
 /// Relays between the server and its client until the server has exited.
-fn relay_session(
-    args: &Args,
-    child: &mut Child,
-    target: Target,
-    log: Option<File>,
-    recording: Option<File>,
-) -> Result<ExitStatus, Failure> {
+fn relay_session(args: &Args, child: &mut Child, target: Target, files: Files) -> Result<ExitStatus, Failure> {
     const START_THREAD: &str = "start a thread";
     let (stdin, stdout) = sys::take_stdio().map_err(cannot("take over standard input and output"))?;
     let (Some(to_server), Some(from_server)) = (child.stdin.take(), child.stdout.take()) else {
@@ -128,8 +109,15 @@ fn relay_session(
     };
     let (to_server, from_server) = (sys::enlarged(to_server), sys::enlarged(from_server));
     let (events, event_receiver) = sync_channel(MAX_EVENTS);
-    let log = Log::start(log, args.log.as_deref().map(escaped_path)).map_err(cannot(START_THREAD))?;
-    let mut watcher = Watcher::new(args, Instant::now(), log, recording);
+    let (has_log, is_log_on_stderr) =
+        (!matches!(files.log, LogFile::Missing), matches!(files.log, LogFile::Stderr | LogFile::Missing));
+    let log = Log::start(files.log).map_err(cannot(START_THREAD))?;
+    // Both go to one queue if they go to one stream, so that their lines stay in order.
+    let stderr = match is_log_on_stderr {
+        true => log.clone(),
+        false => Log::start(LogFile::Stderr).map_err(cannot(START_THREAD))?,
+    };
+    let mut watcher = Watcher::new(args, Instant::now(), log, has_log, files.recording);
     let watching = thread::Builder::new().spawn(move || {
         watcher.run(&event_receiver);
         watcher
@@ -140,22 +128,40 @@ fn relay_session(
     let downstream = Relay::new(Side::Server, from_server, stdout, events.clone());
     let monitor = downstream.monitor();
     thread::Builder::new().spawn(move || upstream.run()).map_err(cannot(START_THREAD))?;
-    let (done, is_done) = sync_channel(1);
-    let relaying = thread::Builder::new().spawn(move || {
-        downstream.run();
-        // Fails if nobody waits any longer.
-        let _ = done.send(());
+    let is_done = start(move || downstream.run()).map_err(cannot(START_THREAD))?;
+    let stderr_relay = child.stderr.take().map(|input| {
+        let (input, output, events) = (sys::enlarged(input), stderr.clone(), events.clone());
+        let relay = StderrRelay { input, output, events, monitor: ActivityMonitor::new() };
+        let monitor = relay.monitor.clone();
+        start(move || relay.run()).map(|is_done| (is_done, monitor))
     });
-    relaying.map_err(cannot(START_THREAD))?;
+    let stderr_relay = stderr_relay.transpose().map_err(cannot(START_THREAD))?;
 
     let status = sys::wait(child, &target).map_err(cannot("wait for the server"))?;
     drain(&is_done, &monitor, &target);
+    if let Some((is_done, monitor)) = stderr_relay {
+        drain(&is_done, &monitor, &target);
+    }
     // The upstream relay may still be reading from the client. It ends with the process.
     let _ = events.send(Event::session_over());
     if let Ok(watcher) = watching.join() {
         watcher.finish(status);
     }
+    if !is_log_on_stderr {
+        stderr.close("");
+    }
     Ok(status)
+}
+
+/// Starts a thread, and returns what receives a message at its end.
+fn start(work: impl FnOnce() + Send + 'static) -> io::Result<Receiver<()>> {
+    let (done, is_done) = sync_channel(1);
+    thread::Builder::new().spawn(move || {
+        work();
+        // Fails if nobody waits any longer.
+        let _ = done.send(());
+    })?;
+    Ok(is_done)
 }
 
 /// Waits until the output that an exited server left in its pipe has been relayed.

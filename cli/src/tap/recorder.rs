@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 
-use crate::recording::{MAX_PART_LEN, Record, SessionEvent};
-use crate::session::Side;
+use crate::recording::{MAX_PART_LEN, Record, SessionEvent, Stream};
 
 pub(super) struct Recorder<W> {
     output: W,
     /// When the session started, since 1970.
     epoch: Duration,
-    /// For each side, what it has sent since its last newline.
-    unterminated: [Vec<u8>; 2],
+    /// For each stream, what it has sent since its last newline.
+    unterminated: [Vec<u8>; 3],
 }
 
 impl<W: Write> Recorder<W> {
     pub(super) fn new(output: W, epoch: Duration) -> io::Result<Self> {
-        let mut recorder = Self { output, epoch, unterminated: [Vec::new(), Vec::new()] };
+        let mut recorder = Self { output, epoch, unterminated: Default::default() };
         recorder.write(Duration::ZERO, Record::header())?;
         Ok(recorder)
     }
 
-    /// Records bytes that `from` sent.
-    pub(super) fn bytes(&mut self, from: Side, mut bytes: &[u8], at: Duration) -> io::Result<()> {
+    /// Records bytes that came `from` a side, or from the server's standard error.
+    pub(super) fn bytes(&mut self, from: impl Into<Stream>, mut bytes: &[u8], at: Duration) -> io::Result<()> {
+        let from = from.into();
         let mut line = std::mem::take(&mut self.unterminated[from as usize]);
         while !bytes.is_empty() {
             let room = MAX_PART_LEN - line.len();
@@ -53,7 +53,8 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Records that `from` will send no more.
-    pub(super) fn end_of_stream(&mut self, from: Side, at: Duration) -> io::Result<()> {
+    pub(super) fn end_of_stream(&mut self, from: impl Into<Stream>, at: Duration) -> io::Result<()> {
+        let from = from.into();
         let line = std::mem::take(&mut self.unterminated[from as usize]);
         if line.is_empty() {
             return Ok(());
@@ -71,7 +72,7 @@ impl<W: Write> Recorder<W> {
         self.output.flush()
     }
 
-    fn write_line(&mut self, from: Side, line: &[u8], at: Duration, record: Record<'_>) -> io::Result<()> {
+    fn write_line(&mut self, from: Stream, line: &[u8], at: Duration, record: Record<'_>) -> io::Result<()> {
         let (line, base64) = match str::from_utf8(line) {
             Ok(line) => (Some(line.into()), None),
             Err(_) => (None, Some(BASE64_STANDARD.encode(line).into())),
@@ -92,6 +93,7 @@ mod tests {
 
     use super::*;
     use crate::recording::{Content, Reader, is_recording};
+    use crate::session::Side;
 
     /// Records chunks, and returns the recording and the bytes of both directions that can be restored from it.
     fn record(chunks: &[(bool, Vec<u8>)]) -> (String, [Vec<u8>; 2]) {
@@ -125,7 +127,7 @@ mod tests {
             (false, b"\n".to_vec()),
         ]);
         let expected = [
-            r#"{"wireline-recording":1,"time":1.0}"#,
+            r#"{"wireline-recording":2,"time":1.0}"#,
             r#"{"time":1.001,"from":"client","line":"{}"}"#,
             r#"{"time":1.001,"from":"client","line":""}"#,
             r#"{"time":1.001,"from":"client","base64":"/w0="}"#,
@@ -135,6 +137,23 @@ mod tests {
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
         assert!(is_recording(text.as_bytes()));
+    }
+
+    #[test]
+    fn standard_error_is_a_stream_of_its_own() {
+        let mut recorder = Recorder::new(Vec::new(), Duration::from_secs(1)).unwrap();
+        recorder.bytes(Stream::Stderr, b"loa", Duration::ZERO).unwrap();
+        recorder.bytes(Side::Server, b"{}\n", Duration::ZERO).unwrap();
+        recorder.bytes(Stream::Stderr, b"ding\n\xff\ndone", Duration::ZERO).unwrap();
+        recorder.end_of_stream(Stream::Stderr, Duration::ZERO).unwrap();
+        let expected = [
+            r#"{"wireline-recording":2,"time":1.0}"#,
+            r#"{"time":1.0,"from":"server","line":"{}"}"#,
+            r#"{"time":1.0,"from":"stderr","line":"loading"}"#,
+            r#"{"time":1.0,"from":"stderr","base64":"/w=="}"#,
+            r#"{"time":1.0,"from":"stderr","line":"done","open":true}"#,
+        ];
+        assert_eq!(str::from_utf8(&recorder.output).unwrap().lines().collect::<Vec<_>>(), expected);
     }
 
     quickcheck! {

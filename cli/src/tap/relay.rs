@@ -27,6 +27,8 @@ pub(super) enum EventKind {
         pipe: Arc<File>,
         len: usize,
     },
+    /// Bytes of the server's standard error.
+    Stderr(Vec<u8>),
     /// The side sends no more.
     EndOfStream,
     /// Neither side sends any more.
@@ -62,6 +64,10 @@ pub(super) enum Activity {
 }
 
 impl ActivityMonitor {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new((Activity::Reading, 0))))
+    }
+
     pub(super) fn get(&self) -> (Activity, u64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,8 +80,7 @@ impl ActivityMonitor {
 
 impl Relay {
     pub(super) fn new(from: Side, input: File, output: File, events: SyncSender<Event>) -> Self {
-        let monitor = ActivityMonitor(Arc::new(Mutex::new((Activity::Reading, 0))));
-        Self { from, input, output, events, monitor }
+        Self { from, input, output, events, monitor: ActivityMonitor::new() }
     }
 
     pub(super) fn monitor(&self) -> ActivityMonitor {

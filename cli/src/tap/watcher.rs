@@ -1,6 +1,5 @@
 //! Turns the events of a session into the log and the recording.
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 #[cfg(target_os = "linux")]
 use std::io::{ErrorKind, Read};
@@ -12,12 +11,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Args;
-use super::escaped_path;
-use super::files::RecordingFile;
+use super::files::{NamedFile, RecordingFile};
 use super::log::Log;
 use super::recorder::Recorder;
 use super::relay::{Event, EventKind};
 use super::sys;
+use crate::recording::Stream;
 use crate::session::{Follower, Side, overview};
 use crate::terminal::Styles;
 use crate::transcript::{Faults, Payloads, Transcript};
@@ -68,7 +67,9 @@ impl Alarms {
 }
 
 impl Watcher {
-    pub(super) fn new(args: &Args, started: Instant, log: Log, recording: Option<File>) -> Self {
+    /// Without a log, it only writes messages about the tap itself.
+    pub(super) fn new(args: &Args, started: Instant, log: Log, has_log: bool, recording: Option<NamedFile>) -> Self {
+        let (recording, recording_name) = recording.map(|NamedFile { file, name }| (file, name)).unzip();
         let transcript = Transcript {
             styles: Styles::detect(log.is_terminal),
             columns: log.columns,
@@ -83,9 +84,9 @@ impl Watcher {
             follower: Follower::new(args.rules.rules(), args.rules.protocols()),
             transcript,
             recorder: None,
-            recording_name: args.record.as_deref().map(escaped_path).unwrap_or_default(),
+            recording_name: recording_name.unwrap_or_default(),
             log,
-            is_silent: args.quiet > 1,
+            is_silent: args.quiet > 1 || !has_log,
             alarms: Alarms {
                 patience: Some(args.slow_after).filter(|patience| !patience.is_zero()),
                 next_look: None,
@@ -208,6 +209,11 @@ impl Watcher {
                 self.buffer = buffer;
                 len
             }
+            EventKind::Stderr(bytes) => {
+                let recorded = self.recorder.as_mut().map(|recorder| recorder.bytes(Stream::Stderr, &bytes, at));
+                self.stop_recording_on_error(recorded.unwrap_or(Ok(())));
+                bytes.len()
+            }
             EventKind::EndOfStream => {
                 let Self { follower, transcript, recorder, .. } = self;
                 follower.end_stream(from, Some(at), |session, seen| transcript.add(session, from, &seen, at));
@@ -238,8 +244,10 @@ impl Watcher {
         }
         self.follower.end_session(Some(elapsed));
         self.transcript.end_faults(elapsed);
-        let recorder = self.recorder.as_mut();
-        let recorded = recorder.map(|recorder| recorder.end_of_session(status.code(), sys::signal(status), elapsed));
+        let recorded = self.recorder.as_mut().map(|recorder| {
+            recorder.end_of_stream(Stream::Stderr, elapsed)?;
+            recorder.end_of_session(status.code(), sys::signal(status), elapsed)
+        });
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));
 
         let Self { mut transcript, log, .. } = self;

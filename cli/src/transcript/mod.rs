@@ -169,6 +169,24 @@ impl Transcript {
         self.add_wrapped_after(&text, self.styles.bad);
     }
 
+    /// Writes what the server wrote to its standard error: a line with its newline, or a part of one. It belongs to no
+    /// message, so a filter leaves it out.
+    pub(crate) fn add_stderr(&mut self, bytes: &[u8], at: Duration) {
+        if !self.filter.is_empty() {
+            return;
+        }
+        self.end_run();
+        self.start_line(Side::Server.arrow(), "stderr", false, at);
+        if self.is_narrow() {
+            self.end_start();
+            self.pad(self.indent());
+        }
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = escape_start(line.strip_suffix(b"\r").unwrap_or(line), self.room());
+        self.styled(self.styles.dim, |text| text.push_str(&line));
+        self.end_start();
+    }
+
     fn add_message(
         &mut self,
         session: &Session,

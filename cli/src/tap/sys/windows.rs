@@ -103,7 +103,9 @@ pub(in crate::tap) fn open_exclusively(path: &Path, can_read: bool) -> io::Resul
     let mut options = File::options();
     let file = options.create(true).read(can_read).append(true).share_mode(FILE_SHARE_READ).open(path);
     file.map_err(|error| match error.raw_os_error() {
-        Some(ERROR_SHARING_VIOLATION) => io::Error::other(crate::tap::files::RECORDED_BY_ANOTHER),
+        Some(ERROR_SHARING_VIOLATION) => {
+            io::Error::new(io::ErrorKind::ResourceBusy, crate::tap::files::RECORDED_BY_ANOTHER)
+        }
         _ => error,
     })
 }

@@ -4,7 +4,7 @@ mod pipes;
 mod signals;
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -105,7 +105,9 @@ pub(in crate::tap) fn is_writable_within(file: &File, patience: Duration) -> boo
 pub(in crate::tap) fn open_exclusively(path: &Path, can_read: bool) -> io::Result<File> {
     let file = File::options().create(true).read(can_read).append(true).mode(0o600).open(path)?;
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(io::Error::other(crate::tap::files::RECORDED_BY_ANOTHER)),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(ErrorKind::ResourceBusy, crate::tap::files::RECORDED_BY_ANOTHER))
+        }
         _ => Ok(file),
     }
 }
