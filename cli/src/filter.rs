@@ -69,6 +69,11 @@ impl Filter {
         self.direction.is_none() && !self.is_selective()
     }
 
+    /// Whether only problems are shown.
+    pub(crate) fn only_errors(&self) -> bool {
+        self.errors
+    }
+
     /// Whether to show what a side sent.
     pub(crate) fn shows(&self, session: &Session, from: Side, seen: &Seen<'_>) -> bool {
         if self.direction.is_some_and(|direction| direction.side() != from) {

@@ -7,6 +7,7 @@ mod common;
 mod completions_and_man;
 mod line_ends;
 mod readme;
+mod reasons;
 mod replay;
 mod report;
 mod show;

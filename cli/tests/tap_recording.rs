@@ -54,7 +54,7 @@ fn recordings_are_complete_and_readable() {
     assert!(sent[1] == output.stdout);
 
     // `stats` prints the same overview as the tap, up to rounding of times.
-    let stats = wireline(&["stats", name]).output().unwrap();
+    let stats = wireline(&["stats", "--no-reasons", name]).output().unwrap();
     let stats_text = text(&stats.stdout);
     let log_end = text(&output.stderr).split_once("────\n").unwrap().1;
     let words = |text: &str| -> Vec<String> {

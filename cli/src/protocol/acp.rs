@@ -19,6 +19,8 @@ pub(super) const ACP: Protocol = Protocol {
         ("terminal/release", &["/terminalId"]),
     ],
     failure: None,
+    arguments: &[],
+    errors: &[(-32000, "authentication required"), (-32002, "resource not found")],
     cancellations: &[("$/cancel_request", "/requestId")],
     progress: None,
     handshake: Some(Handshake {

@@ -6,6 +6,8 @@ pub(super) const LSP: Protocol = Protocol {
     name: "LSP",
     subjects: &[],
     failure: None,
+    arguments: &[],
+    errors: &[(-32800, "request cancelled"), (-32801, "content modified")],
     cancellations: &[("$/cancelRequest", "/id")],
     progress: None,
     handshake: None,

@@ -1,6 +1,6 @@
 //! The Model Context Protocol.
 
-use super::{Handshake, ProgressPointers, Protocol};
+use super::{FailureMark, Handshake, ProgressPointers, Protocol};
 
 pub(super) const MCP: Protocol = Protocol {
     name: "MCP",
@@ -19,7 +19,14 @@ pub(super) const MCP: Protocol = Protocol {
         ("tasks/cancel", &["/taskId"]),
         ("notifications/tasks/status", &["/taskId"]),
     ],
-    failure: Some(("/isError", &["tools/call", "tasks/result"])),
+    failure: Some(FailureMark {
+        pointer: "/isError",
+        methods: &["tools/call", "tasks/result"],
+        content: "/content",
+        text: "/text",
+    }),
+    arguments: &[("tools/call", "/arguments"), ("prompts/get", "/arguments")],
+    errors: &[(-32002, "resource not found"), (-32042, "URL elicitation required")],
     cancellations: &[("notifications/cancelled", "/requestId")],
     progress: Some(ProgressPointers {
         requested: "/_meta/progressToken",

@@ -23,13 +23,41 @@ struct Protocol {
     name: &'static str,
     /// What a call is about, in its params: the first pointer that leads to a string or a number.
     subjects: &'static [(&'static str, &'static [&'static str])],
-    /// Whether a call has failed although it was answered with a result: a boolean in that, and the methods that have it.
-    failure: Option<(&'static str, &'static [&'static str])>,
+    /// How a result says that its call has failed.
+    failure: Option<FailureMark>,
+    /// What a call is made with, apart from what it is about: a pointer into its params.
+    arguments: &'static [(&'static str, &'static str)],
+    /// The names of error codes, beyond those of JSON-RPC.
+    errors: &'static [(i64, &'static str)],
     /// The id of the request that a notification cancels, in its params.
     cancellations: &'static [(&'static str, &'static str)],
     progress: Option<ProgressPointers>,
     handshake: Option<Handshake>,
 }
+
+/// How a result says that its call has failed.
+#[derive(Debug)]
+struct FailureMark {
+    /// A boolean in the result.
+    pointer: &'static str,
+    /// The methods whose results have it.
+    methods: &'static [&'static str],
+    /// An array with what the result says, and the text of one of its elements.
+    content: &'static str,
+    text: &'static str,
+}
+
+/// The names of the error codes of JSON-RPC.
+const ERRORS: [(i64, &str); 5] = [
+    (-32700, "parse error"),
+    (-32600, "invalid request"),
+    (-32601, "method not found"),
+    (-32602, "invalid params"),
+    (-32603, "internal error"),
+];
+
+/// How many elements of a result are searched for its first text.
+const MAX_CONTENT: usize = 16;
 
 /// How a call is joined with notifications about its progress.
 #[derive(Debug)]
@@ -84,6 +112,18 @@ pub(crate) struct Hello {
 const MAX_TEXT_LEN: usize = 100;
 const MAX_CAPABILITIES: usize = 32;
 
+impl FailureMark {
+    fn name(&self) -> &'static str {
+        self.pointer.rsplit('/').next().unwrap_or_default()
+    }
+
+    fn is_in(&self, result: &RawJson<'_>) -> bool {
+        // Results may be large: look for the member's name before looking for the member. Nobody escapes letters.
+        memchr::memmem::find(result.as_bytes(), self.name().as_bytes()).is_some()
+            && result.pointer(self.pointer).is_some_and(|value| value.as_json() == "true")
+    }
+}
+
 impl Protocols {
     /// Whatever the messages look like.
     pub(crate) const ANY: Self = Self(&[&mcp::MCP, &acp::ACP, &lsp::LSP]);
@@ -99,17 +139,35 @@ impl Protocols {
 
     /// Whether a call of `method` can fail although it is answered with a result.
     pub(crate) fn can_fail(self, method: &str) -> bool {
-        self.0.iter().filter_map(|protocol| protocol.failure).any(|(_, methods)| methods.contains(&method))
+        self.marks().any(|mark| mark.methods.contains(&method))
     }
 
     /// Whether a result says that its call has failed, if the call [can](Self::can_fail).
     pub(crate) fn says_failed(self, result: &RawJson<'_>) -> bool {
-        self.0.iter().filter_map(|protocol| protocol.failure).any(|(pointer, _)| {
-            // Results may be large: look for the member's name before looking for the member. Nobody escapes letters.
-            let name = pointer.rsplit('/').next().unwrap_or_default();
-            memchr::memmem::find(result.as_bytes(), name.as_bytes()).is_some()
-                && result.pointer(pointer).is_some_and(|value| value.as_json() == "true")
-        })
+        self.marks().any(|mark| mark.is_in(result))
+    }
+
+    /// The name of the member by which a result says that its call has failed, and the first text in the result.
+    pub(crate) fn failure(self, result: &RawJson<'_>) -> Option<(&'static str, Option<String>)> {
+        let mark = self.marks().find(|mark| mark.is_in(result))?;
+        let elements = (0..MAX_CONTENT).map_while(|at| result.pointer(&format!("{}/{at}", mark.content)));
+        let text = elements.into_iter().find_map(|element| Some(element.pointer(mark.text)?.as_str()?.into_owned()));
+        Some((mark.name(), text))
+    }
+
+    /// What an error code means.
+    pub(crate) fn error_name(self, code: i64) -> Option<&'static str> {
+        let all = ERRORS.iter().chain(self.0.iter().flat_map(|protocol| protocol.errors));
+        all.into_iter().find(|(one, _)| *one == code).map(|(_, name)| *name)
+    }
+
+    /// What a call is made with, apart from what it is about.
+    pub(crate) fn arguments<'a>(self, method: &str, params: &RawJson<'a>) -> Option<RawJson<'a>> {
+        params.pointer(self.find(|protocol| protocol.arguments, method)?)
+    }
+
+    fn marks(self) -> impl Iterator<Item = &'static FailureMark> {
+        self.0.iter().filter_map(|protocol| protocol.failure.as_ref())
     }
 
     /// Whether the result of a call of `method` says that the call has failed.

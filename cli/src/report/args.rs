@@ -29,6 +29,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = parse_len, default_value = "256M")]
     pub(super) max_page: u64,
 
+    /// Leave out the texts of errors, which are the peer's own words; implied by --max-payload 0
+    #[arg(long)]
+    pub(super) no_reasons: bool,
+
     #[command(flatten)]
     pub(super) rules: RulesArgs,
 }

@@ -31,11 +31,10 @@ const IS_CANCELLATION: u32 = 1 << 10;
 /// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
 const FAULT: u32 = MessageKind::ALL.len() as u32;
 
-/// How many methods are told apart, and the longest name, id and error message to keep, in bytes.
+/// How many methods are told apart, and the longest name and id to keep, in bytes.
 const MAX_LABELS: usize = 4096;
 const MAX_NAME_LEN: usize = 256;
 const MAX_ID_LEN: usize = 128;
-const MAX_MESSAGE_LEN: usize = 256;
 
 /// Stands in for all methods beyond the limit.
 const OTHERS: &str = "(others)";
@@ -45,6 +44,8 @@ const OTHERS: &str = "(others)";
 pub(super) struct Limits {
     pub(super) payload_len: usize,
     pub(super) page_len: u64,
+    /// Whether the texts of errors are in the page.
+    pub(super) has_reasons: bool,
 }
 
 /// What the page leaves out.
@@ -211,7 +212,7 @@ impl<W: Write> Rows<W> {
                     row.len = message.as_bytes().len() as u64;
                     payload = embed::cut(message.as_bytes(), self.limits.payload_len);
                 }
-                self.describe_message(&mut row, message, role);
+                self.describe_message(&mut row, session, message, role);
             }
             Seen::Fault { fault, is_entry, .. } => {
                 row.bits |= FAULT << KIND_SHIFT;
@@ -234,7 +235,7 @@ impl<W: Write> Rows<W> {
         self.lines[from as usize] = line;
     }
 
-    fn describe_message(&mut self, row: &mut Row, message: &Message<'_>, role: &Role) {
+    fn describe_message(&mut self, row: &mut Row, session: &Session, message: &Message<'_>, role: &Role) {
         row.bits |= match role {
             Role::Call { reuses_id: true, .. } => REUSES_ID,
             Role::Cancellation { .. } => IS_CANCELLATION,
@@ -254,10 +255,13 @@ impl<W: Write> Rows<W> {
             }
             Message::Response(response) => {
                 row.id = id_json(response.id());
-                if let Some(error) = response.error() {
-                    let message = error.message();
-                    let message = String::from_utf8_lossy(embed::cut(message.as_bytes(), MAX_MESSAGE_LEN));
-                    row.note = escaped(&json!([error.code(), message]));
+                let is_failure = matches!(role, Role::Response { is_failure: true, .. });
+                if let Some(reason) = session.reason(message, is_failure) {
+                    let text = match self.limits.has_reasons {
+                        true if !reason.text.is_empty() => reason.text.as_str(),
+                        _ => reason.meaning.unwrap_or_default(),
+                    };
+                    row.note = escaped(&json!([reason.code, text]));
                 }
             }
         }

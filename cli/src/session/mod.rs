@@ -1,5 +1,6 @@
 //! What the two sides of a session send each other: which response belongs to which request, and how long it took.
 
+mod failures;
 mod follower;
 mod log2_histogram;
 mod method_table;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use wireline::{Fault, FaultKind, Id, Message, RawJson};
 
+pub(crate) use failures::{Failures, Reason};
 pub(crate) use follower::{Follower, Seen};
 pub(crate) use log2_histogram::Log2Histogram;
 pub(crate) use methods::{Method, MethodIndex};
@@ -41,6 +43,7 @@ pub(crate) struct Session {
     requests: u64,
     /// The request that the last message is or belongs to, by its position among all requests.
     last_request: Option<u64>,
+    pub(crate) failures: Failures,
     pub(crate) unanswered: Sample<UnansweredRequest, 4>,
     /// Requests that were cancelled while they were pending.
     pub(crate) cancelled: Sample<CancelledRequest, 4>,
@@ -153,6 +156,7 @@ impl Session {
             methods: Methods::default(),
             requests: 0,
             last_request: None,
+            failures: Failures::default(),
             unanswered: Sample::default(),
             cancelled: Sample::default(),
             unmatched: Sample::default(),
@@ -236,6 +240,10 @@ impl Session {
                 let result = response.result();
                 let info = ResponseInfo { is_error: response.error().is_some(), says_failed: false, len };
                 let role = self.match_response(from, response.id(), info, result.as_ref(), at);
+                if let Role::Response { method, is_failure: true, .. } = role {
+                    let reason = Reason::of(response, self.protocols);
+                    self.failures.add(method, reason, || displayed_id(response.id()));
+                }
                 if let (Role::Response { method, .. }, Some(result)) = (&role, result)
                     && let Some(hello) = self.protocols.answer(&self.methods[*method].name, &result)
                 {
@@ -284,6 +292,7 @@ impl Session {
                 if let Some(request) = self.pending[requester as usize].take(id) {
                     self.last_request = Some(request.number);
                     self.methods.update(request.method, |method| method.failures += 1);
+                    self.failures.add_unknown();
                 }
             }
             Some(id) => {
@@ -373,7 +382,12 @@ impl Session {
         let Added { outcome, reuses_id } = self.pending[from as usize].add(id, request);
         match outcome {
             Outcome::Pending => {}
-            Outcome::Answered(response) => self.methods.update(method, |method| method.add_response(response, None)),
+            Outcome::Answered(response) => {
+                if self.methods[method].is_failure(response) {
+                    self.failures.add_unknown();
+                }
+                self.methods.update(method, |method| method.add_response(response, None));
+            }
             Outcome::Untracked => self.untracked += 1,
         }
         // In one stream, the two sides may use the same ids.

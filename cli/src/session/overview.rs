@@ -15,8 +15,18 @@ use crate::units::{Bytes, Count, Seconds, counted};
 const UNANSWERED_COLUMNS: usize = 58;
 const MIN_METHOD_COLUMNS: usize = 22;
 
-/// Describes a session that lasted `elapsed`, if that is known, in lines of at most `width` columns.
-pub(crate) fn overview(session: &Session, elapsed: Option<Duration>, width: usize, styles: Styles) -> String {
+/// How many kinds of failures are listed.
+const MAX_FAILURES: usize = 10;
+
+/// Describes a session that lasted `elapsed`, if that is known, in lines of at most `width` columns. The texts of errors
+/// are the peer's own words.
+pub(crate) fn overview(
+    session: &Session,
+    elapsed: Option<Duration>,
+    with_texts: bool,
+    width: usize,
+    styles: Styles,
+) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     text.push_str(&traffic(session, elapsed, width, styles));
@@ -26,8 +36,10 @@ pub(crate) fn overview(session: &Session, elapsed: Option<Duration>, width: usiz
         let _ = method_table::write(&mut text, session, width, styles);
     }
     let mut verdict = String::new();
+    let _ = write_failures(&mut verdict, session, with_texts, width, styles);
+    let failures_len = verdict.len();
     let _ = write_problems(&mut verdict, session, width, styles);
-    if verdict.is_empty() {
+    if verdict.len() == failures_len {
         let _ = write_all_clear(&mut verdict, session, styles);
     }
     let _ = write_remarks(&mut verdict, session, width, styles);
@@ -102,6 +114,34 @@ fn write_remarks(text: &mut String, session: &Session, width: usize, styles: Sty
 /// Text in lines of less than `width` columns.
 fn wrapped(text: &str, width: usize, indent: &str) -> String {
     wrap(text, width.saturating_sub(indent.len() + 1)).map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// Which calls failed, and why.
+fn write_failures(text: &mut String, session: &Session, with_texts: bool, width: usize, styles: Styles) -> fmt::Result {
+    const INDENT: usize = 4;
+    let Styles { bad, .. } = styles;
+    let failures = &session.failures;
+    if failures.count() == 0 {
+        return Ok(());
+    }
+    writeln!(text, "{bad}{}{bad:#}", counted(failures.count(), "call failed", "calls failed"))?;
+    let groups = failures.groups();
+    let mut more = failures.others;
+    for (number, group) in groups.into_iter().enumerate() {
+        if number >= MAX_FAILURES {
+            more += group.count;
+            continue;
+        }
+        let method = &session.methods[group.method];
+        let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
+        let line = format!("{} {}: {}", method.name, group.which(), group.reason.summary(with_texts));
+        // Escaped already, and escaping it again changes nothing.
+        writeln!(text, "  {arrow} {}", escape_start(line.as_bytes(), width.saturating_sub(INDENT + 1)))?;
+    }
+    if more > 0 {
+        writeln!(text, "    and {} more", Count(more))?;
+    }
+    Ok(())
 }
 
 fn write_problems(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {

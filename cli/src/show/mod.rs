@@ -15,7 +15,7 @@ use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side};
 use crate::terminal::{Styles, terminal_columns};
-use crate::transcript::{Faults, Payloads, RUN_PAUSE, Transcript};
+use crate::transcript::{CalledWith, Faults, Payloads, RUN_PAUSE, Transcript};
 use follow::FollowedFile;
 
 /// Show the transcript of a recording again, or a part of it
@@ -45,6 +45,10 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
+    /// Leave out the texts of errors and the arguments of failed calls, which are the peers' own words
+    #[arg(long)]
+    no_reasons: bool,
+
     /// Leave out what the server wrote to standard error
     #[arg(long)]
     no_stderr: bool,
@@ -67,7 +71,8 @@ Shows what `wireline tap` logged while it recorded a session, one line per messa
 What the server wrote to standard error is shown between the messages, unless --no-stderr or a filter is passed. Filters select messages. If there are several, a message must pass all of them; if one is given several times, it must \
 pass one of those. An answer belongs to the method and the tool of its request.
 
-Message contents are not shown unless you pass --show, --pretty or --full.";
+Of the contents of messages, only the texts of errors are shown, and with --errors the arguments of failed calls as well, \
+unless you pass --show, --pretty or --full. --no-reasons leaves them out.";
 
 const NOTES: &str = "\
 Exit codes:
@@ -102,6 +107,8 @@ pub(crate) fn run(args: &Args) -> u8 {
         styles: Styles::detect(stdout.is_terminal()),
         columns: terminal_columns(&stdout),
         payloads,
+        reasons: !args.no_reasons,
+        called_with: (args.filter.only_errors() && !args.no_reasons).then(CalledWith::default),
         filter: args.filter.clone(),
         quiet: false,
         faults: Faults::new(args.all),
@@ -208,6 +215,7 @@ impl Showing<'_> {
                     self.end_streams(at);
                     // Streams that have ended take nothing more, and what was known of a session says nothing of the next.
                     self.follower = Follower::new(self.args.rules.rules(), self.args.rules.protocols());
+                    self.transcript.called_with = self.transcript.called_with.take().map(|_| CalledWith::default());
                     let rule = "─".repeat(3);
                     self.transcript.text.push_str(&format!("{dim}{rule} session {} {rule}{dim:#}\n", self.sessions));
                 }

@@ -57,12 +57,33 @@ impl Reading {
             "seconds": (!self.elapsed.is_zero()).then_some(self.elapsed.as_secs_f64()),
             "senders": sides,
             "faults": faults,
+            "failures": self.failures(),
             "unanswered": session.unanswered.count,
             "cancelled": session.cancelled.count,
             "unmatched": session.unmatched.count,
             "reused": session.reused.count,
             "untracked": session.untracked,
         })
+    }
+}
+
+impl Reading {
+    fn failures(&self) -> Vec<Value> {
+        let session = &self.follower.session;
+        let failures = session.failures.groups().into_iter().map(|group| {
+            let method = &session.methods[group.method];
+            let mut failure = json!({
+                "method": method.method,
+                "subject": method.subject,
+                "code": group.reason.code,
+                "count": group.count,
+            });
+            if !self.no_reasons {
+                failure["text"] = group.reason.text.as_str().into();
+            }
+            failure
+        });
+        failures.collect()
     }
 }
 

@@ -29,6 +29,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     rules: RulesArgs,
 
+    /// Leave out the texts of errors, which are the peer's own words
+    #[arg(long)]
+    no_reasons: bool,
+
     /// Format of the statistics
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -45,8 +49,8 @@ enum Format {
 }
 
 const ABOUT: &str = "\
-Shows how often each method was called, with its errors, latencies and sizes. Then lists requests that were never \
-answered and responses that match no request.
+Shows how often each method was called, with its errors, latencies and sizes. Then lists why calls failed, requests that \
+were never answered, and responses that match no request.
 
 A recording written by `wireline tap --record` contains the time and the sender of every line. Plain traffic, one \
 message per line, contains neither. Requests and responses are then matched by id across all files, whatever their \
@@ -68,6 +72,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     let mut reading = Reading {
         follower: Follower::new(args.rules.rules(), args.rules.protocols()),
         elapsed: Duration::ZERO,
+        no_reasons: args.no_reasons,
         progress: output.progress(),
     };
     let (mut code, mut unread) = (exit::SUCCESS, 0);
@@ -104,6 +109,8 @@ struct Reading {
     follower: Follower,
     /// The total duration of all recorded sessions.
     elapsed: Duration,
+    /// Whether to leave out the texts of errors.
+    no_reasons: bool,
     progress: Progress,
 }
 
@@ -113,7 +120,7 @@ impl Reading {
         let styles = Styles::detect(io::stdout().is_terminal());
         let elapsed = Some(self.elapsed).filter(|elapsed| !elapsed.is_zero());
         let columns = terminal_columns(io::stdout());
-        let overview = overview(session, elapsed, columns, styles);
+        let overview = overview(session, elapsed, !self.no_reasons, columns, styles);
         let bytes = |bytes| Bytes(bytes).to_string();
         let sizes = histogram::draw("message sizes", session.sizes(), bytes, columns, styles);
         let nanoseconds = |nanoseconds| Seconds(Duration::from_nanos(nanoseconds)).to_string();

@@ -74,6 +74,8 @@ impl Watcher {
             styles: Styles::detect(log.is_terminal),
             columns: log.columns,
             payloads: if args.show { Payloads::Start } else { Payloads::Hidden },
+            reasons: args.show,
+            called_with: None,
             filter: args.filter.clone(),
             quiet: args.quiet > 0,
             faults: Faults::new(args.all),
@@ -255,7 +257,8 @@ impl Watcher {
             transcript.text.clear();
         } else {
             let Styles { dim, bad, good, .. } = transcript.styles;
-            let overview = overview(&self.follower.session, Some(elapsed), log.columns, transcript.styles);
+            let overview =
+                overview(&self.follower.session, Some(elapsed), transcript.reasons, log.columns, transcript.styles);
             let (style, outcome) = match (status.code(), sys::signal(status)) {
                 (Some(0), _) => (good, "server exited with code 0".to_owned()),
                 (Some(code), _) => (bad, format!("server exited with code {code}")),

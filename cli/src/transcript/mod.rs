@@ -7,6 +7,7 @@
 //!                         what the line looks like
 //! ```
 
+mod called_with;
 mod faults;
 
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ use crate::protocol::{Hello, Progress};
 use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, displayed_id};
 use crate::terminal::{Styles, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Seconds, counted};
+pub(crate) use called_with::CalledWith;
 pub(crate) use faults::{Faults, RUN_PAUSE};
 
 /// The width of time, direction and kind.
@@ -61,6 +63,10 @@ pub(crate) struct Transcript {
     /// The width of the terminal.
     pub(crate) columns: usize,
     pub(crate) payloads: Payloads,
+    /// Whether to show the texts of errors.
+    pub(crate) reasons: bool,
+    /// The arguments of pending calls, if those of failed ones are shown.
+    pub(crate) called_with: Option<CalledWith>,
     pub(crate) filter: Filter,
     /// Whether to leave out messages without a problem.
     pub(crate) quiet: bool,
@@ -93,6 +99,9 @@ struct Line<'a> {
 
 impl Transcript {
     pub(crate) fn add(&mut self, session: &Session, from: Side, seen: &Seen<'_>, at: Duration) {
+        if let (Some(called_with), Seen::Message { message, role, .. }) = (&mut self.called_with, seen) {
+            called_with.note(session, message, role);
+        }
         if !self.filter.shows(session, from, seen) {
             return;
         }
@@ -132,6 +141,7 @@ impl Transcript {
                     return;
                 }
                 self.add_message(session, from, message, role, *is_entry, at);
+                self.add_reason(session, message, role);
                 if let Some(hello) = hello.filter(|_| !self.quiet) {
                     self.add_hello(from, hello);
                 }
@@ -198,6 +208,7 @@ impl Transcript {
     ) {
         let payload = match message {
             Message::Response(response) => Some(response.outcome().unwrap_or_else(|error| error.raw())),
+            _ if self.payloads == Payloads::Start => session.arguments(message),
             _ => message.params(),
         };
         let Line { kind, subject, note, len, latency } = line(session, message, role);
@@ -206,6 +217,27 @@ impl Transcript {
         if let Some(payload) = payload {
             self.add_payload(payload.as_json());
         }
+    }
+
+    /// Writes why a call failed, and what it was called with if that is known.
+    fn add_reason(&mut self, session: &Session, message: &Message<'_>, role: &Role) {
+        let is_failure = matches!(role, Role::Response { is_failure: true, .. });
+        let Some(reason) = session.reason(message, is_failure) else { return };
+        // That a result is a failure is in the line above.
+        let is_worth_a_line = reason.code.is_some() || self.reasons && !reason.text.is_empty();
+        if let Some(detail) = reason.detail(self.reasons).filter(|_| is_worth_a_line) {
+            self.add_cut(&detail, self.styles.bad);
+        }
+        let called_with = self.called_with.as_mut().and_then(CalledWith::take_last);
+        if let Some(arguments) = called_with {
+            self.add_cut(&format!("called with {arguments}"), self.styles.dim);
+        }
+    }
+
+    /// Writes text below the subject, in one line.
+    fn add_cut(&mut self, text: &str, style: Style) {
+        let (indent, text) = (self.indent(), escape_start(text.as_bytes(), self.room()));
+        let _ = writeln!(self.text, "{:indent$}{style}{text}{style:#}", "");
     }
 
     fn add_payload(&mut self, payload: &str) {

@@ -101,6 +101,17 @@ class Recording {
     }
   }
 
+  /** Why a call failed, as its response says it: "-32601 method not found", or "". */
+  reason(call) {
+    const response = this.response[call];
+    const note = response >= 0 && this.kind(response) !== FAULT ? this.notes.get(response) : undefined;
+    return note === undefined ? "" : this.reasonText(note);
+  }
+
+  reasonText([code, text]) {
+    return code === null ? text : `${code} ${text}`.trim();
+  }
+
   kind(row) {
     return kindOf(this.bits[row]);
   }

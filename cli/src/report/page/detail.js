@@ -123,12 +123,14 @@ class Detail {
       const trouble = element("p", "trouble", text, ` [${code}]`);
       if (hint) trouble.append(element("span", "hint", hint));
       part.append(trouble);
+    } else if (bits & IS_FAILURE) {
+      const trouble = element("p", "trouble", "The call failed: ");
+      appendText(trouble, note[1]);
+      part.append(trouble);
     } else if (kind === ERROR && note) {
       const trouble = element("p", "trouble", `error ${note[0]}: `);
       appendText(trouble, note[1]);
       part.append(trouble);
-    } else if (bits & IS_FAILURE) {
-      part.append(element("p", "trouble", "The tool failed: its result has isError true."));
     }
     if (bits & IS_UNMATCHED) part.append(element("p", "remark", "No pending request has this id."));
     if (bits & REUSES_ID) part.append(element("p", "remark", "A pending request already had this id."));

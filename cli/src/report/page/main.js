@@ -21,6 +21,9 @@ const CHIPS = [
   ["From server", "from:server"],
 ];
 
+/** How many reasons of failures are in the notice at the top. */
+const MAX_FAILURES = 3;
+
 /** How much of a payload is shown in the list. */
 const PREVIEW_LENGTH = 160;
 
@@ -217,8 +220,25 @@ class App {
       if (hasReturns[at]) notices.push(`Lines of the ${side} end in CRLF, which strict readers refuse.`);
       if (isUnterminated[at]) notices.push(`The last line of the ${side} has no line end, so its reader is still waiting for it.`);
     });
+    notices.push(...this.failures());
     byId("notice").textContent = notices.join(" ");
     byId("notice").hidden = notices.length === 0;
+  }
+
+  /** The most frequent reasons why calls of the session failed. */
+  failures() {
+    const { recording, session } = this;
+    const counts = new Map();
+    for (let row = session.first; row < session.end; row++) {
+      if (!(recording.bits[row] & IS_CALL) || !["error", "failed"].includes(recording.status(row))) continue;
+      const [method, tool] = recording.labels(row);
+      const text = `${[method, tool].filter(Boolean).join(" ")}: ${recording.reason(row)}`;
+      counts.set(text, (counts.get(text) ?? 0) + 1);
+    }
+    const groups = [...counts].sort(([, a], [, b]) => b - a);
+    const shown = groups.slice(0, MAX_FAILURES).map(([text, count]) => plain(count > 1 ? `${text} (${formatCount(count)} times).` : `${text}.`));
+    if (groups.length > MAX_FAILURES) shown.push(`${counted(groups.length - MAX_FAILURES, "more kind", "more kinds")} of failures.`);
+    return shown;
   }
 
   toggleTerm(term) {
@@ -311,9 +331,18 @@ class App {
     const isResponse = call >= 0 && recording.response[call] === row;
     latencyCell.textContent = isResponse ? formatDuration(recording.latency(call)) : "";
     const note = recording.notes.get(row);
-    if (note) preview.textContent = plain(kind === FAULT ? note[1] : `${note[0]} ${note[1]}`);
-    else preview.textContent = plain(recording.payload(row).slice(0, PREVIEW_LENGTH));
+    if (note) preview.textContent = plain(kind === FAULT ? note[1] : recording.reasonText(note));
+    else preview.textContent = plain(previewOf(kind, recording.payload(row)));
   }
+}
+
+/** What a message is about: the arguments of a call, its params or its result, without the envelope. */
+function previewOf(kind, payload) {
+  for (const member of kind === RESPONSE ? ['"result":'] : ['"arguments":', '"params":']) {
+    const at = payload.indexOf(member);
+    if (at >= 0) return payload.slice(at + member.length, at + member.length + PREVIEW_LENGTH);
+  }
+  return payload.slice(0, PREVIEW_LENGTH);
 }
 
 /** A value as part of a query. */

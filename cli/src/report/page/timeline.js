@@ -96,6 +96,9 @@ class Timeline {
     id.textContent = plain(recording.ids[row] ?? "");
     statusCell.textContent = STATUS_TEXT[status];
     statusCell.className = `status status-${status}`;
+    const reason = plain(recording.reason(row));
+    statusCell.title = reason;
+    if (reason) name.append(" ", element("small", "status-error", reason));
     const latency = recording.bits[row] & IS_CALL ? recording.latency(row) : -1;
     latencyCell.textContent = latency < 0 ? "" : formatDuration(latency);
 
