@@ -18,6 +18,7 @@ mod check;
 mod completions;
 mod filter;
 mod findings;
+mod guard;
 mod input;
 mod json;
 mod line_ends;
@@ -43,7 +44,7 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ColorChoice, Parser, Subcommand};
 
-/// The exit codes of all subcommands except `tap`, which exits as its server does.
+/// The exit codes of all subcommands except `tap` and `guard`, which exit as their server does.
 mod exit {
     /// The input was read, and nothing is wrong with it.
     pub(crate) const SUCCESS: u8 = 0;
@@ -71,6 +72,7 @@ struct Cli {
 enum Command {
     Check(check::Args),
     Tap(tap::Args),
+    Guard(guard::Args),
     Show(show::Args),
     Stats(stats::Args),
     Replay(replay::Args),
@@ -90,8 +92,9 @@ fn main() -> ExitCode {
     terminal::set_color(cli.color);
     let code = match cli.command {
         Command::Check(args) => check::run(&args),
-        // Returns an `ExitCode` of its own, because a signal may have ended the server.
+        // Both return an `ExitCode` of their own, because a signal may have ended the server.
         Command::Tap(args) => return tap::run(&args),
+        Command::Guard(args) => return guard::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Replay(args) => replay::run(&args),

@@ -116,7 +116,7 @@ fn recording_can_be_read_while_it_is_written_and_has_one_writer() {
     let second = session(&["-qq", "--record", path], &[&server()], b"");
     assert_eq!(second.status.code(), Some(0));
     assert!(recording.with_file_name("shared-2.tap").exists());
-    assert!(text(&second.stderr).contains("another `wireline tap` is recording to it"), "{}", text(&second.stderr));
+    assert!(text(&second.stderr).contains("another `wireline` is recording to it"), "{}", text(&second.stderr));
     drop(first.stdin.take());
     assert_eq!(tapping::wait_for_exit(&mut first).code(), Some(0));
 }

@@ -75,7 +75,7 @@ fn two_windows_that_share_a_configuration_get_a_recording_each() {
     let third = session(&["--record", name], &["cat"], format!("{REQUEST}\n").as_bytes());
     assert_eq!(third.status.code(), Some(0));
     let told = format!(
-        "wireline: {name}: another `wireline tap` is recording to it, so this session is recorded to {}\n",
+        "wireline: {name}: another `wireline` is recording to it, so this session is recorded to {}\n",
         folder.join("shared-3.tap").display(),
     );
     assert!(text(&third.stderr).starts_with(&told), "{}", text(&third.stderr));

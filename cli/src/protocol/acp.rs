@@ -22,6 +22,7 @@ pub(super) const ACP: Protocol = Protocol {
     arguments: &[],
     errors: &[(-32000, "authentication required"), (-32002, "resource not found")],
     cancellations: &[("$/cancel_request", "/requestId")],
+    answers_cancelled: true,
     progress: None,
     handshake: Some(Handshake {
         method: "initialize",

@@ -9,6 +9,7 @@ pub(super) const LSP: Protocol = Protocol {
     arguments: &[],
     errors: &[(-32800, "request cancelled"), (-32801, "content modified")],
     cancellations: &[("$/cancelRequest", "/id")],
+    answers_cancelled: true,
     progress: None,
     handshake: None,
 };

@@ -28,6 +28,7 @@ pub(super) const MCP: Protocol = Protocol {
     arguments: &[("tools/call", "/arguments"), ("prompts/get", "/arguments")],
     errors: &[(-32002, "resource not found"), (-32042, "URL elicitation required")],
     cancellations: &[("notifications/cancelled", "/requestId")],
+    answers_cancelled: false,
     progress: Some(ProgressPointers {
         requested: "/_meta/progressToken",
         method: "notifications/progress",

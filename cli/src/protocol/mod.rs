@@ -31,6 +31,8 @@ struct Protocol {
     errors: &'static [(i64, &'static str)],
     /// The id of the request that a notification cancels, in its params.
     cancellations: &'static [(&'static str, &'static str)],
+    /// Whether a cancelled request still gets a response.
+    answers_cancelled: bool,
     progress: Option<ProgressPointers>,
     handshake: Option<Handshake>,
 }
@@ -180,6 +182,12 @@ impl Protocols {
     pub(crate) fn cancelled_id(self, method: &str, params: Option<&RawJson<'_>>) -> Option<Id<'static>> {
         let pointer = self.find(|protocol| protocol.cancellations, method)?;
         id(params?, pointer)
+    }
+
+    /// Whether a request that a notification cancels still gets a response.
+    pub(crate) fn answers_cancelled(self, method: &str) -> bool {
+        let has_method = |protocol: &&&Protocol| protocol.cancellations.iter().any(|(name, _)| *name == method);
+        self.0.iter().find(has_method).is_some_and(|protocol| protocol.answers_cancelled)
     }
 
     /// The token that notifications about the progress of a request will have.
@@ -337,6 +345,8 @@ mod tests {
             let found = protocols.cancelled_id(method, Some(&json(params)));
             assert_eq!(found, id.and_then(Id::parse), "{method} {params}");
         }
+        assert!(!Protocols::ANY.answers_cancelled("notifications/cancelled"));
+        assert!(Protocols::ANY.answers_cancelled("$/cancelRequest"));
     }
 
     #[test]

@@ -17,37 +17,19 @@ use unix::spawn;
 #[cfg(windows)]
 use windows::spawn;
 
-/// What becomes of a server's standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stderr {
-    /// It is this process's.
-    Inherited,
-    /// It is a pipe, like standard input and output.
-    Piped,
-}
-
-impl Stderr {
-    /// Sets the three standard streams of a command.
-    fn set_streams(self, command: &mut Command) -> &mut Command {
-        let stderr = match self {
-            Self::Inherited => Stdio::inherit(),
-            Self::Piped => Stdio::piped(),
-        };
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr)
-    }
-}
-
 /// Starts the server that a command line names, with this process's standard error.
 pub(crate) fn start(command: &[OsString]) -> io::Result<Child> {
-    start_with(command, Stderr::Inherited)
+    start_with(command, &|_| {})
 }
 
-/// Starts the server that a command line names.
-pub(crate) fn start_with(command: &[OsString], stderr: Stderr) -> io::Result<Child> {
+/// Starts the server that a command line names, with what `configure` adds.
+pub(crate) fn start_with(command: &[OsString], configure: &dyn Fn(&mut Command)) -> io::Result<Child> {
     let [program, arguments @ ..] = command else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut command = Command::new(program);
-    stderr.set_streams(command.args(arguments));
-    spawn(&mut command, stderr)
+    spawn(command.args(arguments), &|command| {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        configure(command);
+    })
 }
 
 /// Says that a server could not be started, and what the likely mistake is.

@@ -8,12 +8,13 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::fs::Access;
 
-use super::{Stderr, ignored};
+use super::ignored;
 
 /// Starts the server. It ignores every signal that was ignored when this process started.
 ///
 /// SIGPIPE is an exception if nothing on this system can ignore it and pass on the environment as it is.
-pub(super) fn spawn(command: &mut Command, stderr: Stderr) -> io::Result<Child> {
+pub(super) fn spawn(command: &mut Command, configure: &dyn Fn(&mut Command)) -> io::Result<Child> {
+    configure(command);
     // What cannot be run is reported as always.
     if !ignored::was_sigpipe_ignored() || !is_runnable(command.get_program()) {
         return command.spawn();
@@ -21,7 +22,8 @@ pub(super) fn spawn(command: &mut Command, stderr: Stderr) -> io::Result<Child> 
     // The standard library turns SIGPIPE back on in each process that it starts. Another program can ignore it again.
     let Some(mut wrapper) = ignoring_sigpipe(command.get_program()) else { return command.spawn() };
     wrapper.arg(command.get_program()).args(command.get_args());
-    match stderr.set_streams(&mut wrapper).spawn() {
+    configure(&mut wrapper);
+    match wrapper.spawn() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => command.spawn(),
         spawned => spawned,
     }

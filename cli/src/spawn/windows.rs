@@ -5,10 +5,9 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use super::Stderr;
-
 /// Starts the server, also if it is a script such as `npx.cmd` that was named without its extension.
-pub(super) fn spawn(command: &mut Command, stderr: Stderr) -> io::Result<Child> {
+pub(super) fn spawn(command: &mut Command, configure: &dyn Fn(&mut Command)) -> io::Result<Child> {
+    configure(command);
     let spawned = command.spawn();
     let program = command.get_program().to_owned();
     match &spawned {
@@ -23,7 +22,8 @@ pub(super) fn spawn(command: &mut Command, stderr: Stderr) -> io::Result<Child> 
     for script in scripts {
         let mut command_of_script = Command::new(script);
         command_of_script.args(command.get_args());
-        match stderr.set_streams(&mut command_of_script).spawn() {
+        configure(&mut command_of_script);
+        match command_of_script.spawn() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             spawned => return spawned,
         }

@@ -8,7 +8,6 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Args;
 use super::names::{expand, neighbours};
 use super::sys;
 use crate::output::report_error;
@@ -20,15 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a recording cannot be opened that another process has opened for writing. The error's kind is
 /// [`ErrorKind::ResourceBusy`].
-pub(super) const RECORDED_BY_ANOTHER: &str = "another `wireline tap` is recording to it";
+pub(crate) const RECORDED_BY_ANOTHER: &str = "another `wireline` is recording to it";
 
 /// The files that could be opened.
-pub(super) struct Files {
-    pub(super) log: LogFile,
-    pub(super) recording: Option<NamedFile>,
+pub(crate) struct Files {
+    pub(crate) log: LogFile,
+    pub(crate) recording: Option<NamedFile>,
 }
 
-pub(super) enum LogFile {
+pub(crate) enum LogFile {
     /// Standard error.
     Stderr,
     File(NamedFile),
@@ -36,16 +35,16 @@ pub(super) enum LogFile {
     Missing,
 }
 
-pub(super) struct NamedFile {
-    pub(super) file: File,
+pub(crate) struct NamedFile {
+    pub(crate) file: File,
     /// Escaped, for messages.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 impl Files {
-    /// Opens the files that the arguments name.
-    pub(super) fn open(args: &Args) -> Self {
-        let log = match args.log.as_deref().map(expand) {
+    /// Opens the files with these names, which may have placeholders.
+    pub(crate) fn open(log: Option<&Path>, recording: Option<&Path>) -> Self {
+        let log = match log.map(expand) {
             None => LogFile::Stderr,
             Some(path) => match open_log(&path) {
                 Ok(file) => LogFile::File(NamedFile { file, name: escaped(&path) }),
@@ -56,8 +55,7 @@ impl Files {
                 }
             },
         };
-        let path = args.record.as_deref().map(expand);
-        let recording = path.and_then(|path| match open_recording(&path, &log) {
+        let recording = recording.map(expand).and_then(|path| match open_recording(&path, &log) {
             Ok(recording) => Some(recording),
             Err(error) => {
                 report_error(&format!("cannot record to {}: {error}; the session goes on unrecorded", place(&path)));
@@ -151,7 +149,7 @@ fn place(path: &Path) -> String {
 }
 
 /// Writes to a recording, and waits at most [`PATIENCE`] for whoever reads it.
-pub(super) struct RecordingFile(pub(super) File);
+pub(crate) struct RecordingFile(pub(crate) File);
 
 impl Write for RecordingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -29,12 +29,12 @@ const FINAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Clones write to the same log.
 #[derive(Clone)]
-pub(super) struct Log {
+pub(crate) struct Log {
     shared: Arc<Shared>,
     /// Whether it is a regular file, which is always waited for.
     is_file: bool,
-    pub(super) is_terminal: bool,
-    pub(super) columns: usize,
+    pub(crate) is_terminal: bool,
+    pub(crate) columns: usize,
 }
 
 struct Shared {
@@ -56,7 +56,7 @@ struct State {
 
 impl Log {
     /// Starts a log. If its file is missing, only messages about the tap itself should be written to it.
-    pub(super) fn start(file: LogFile) -> io::Result<Self> {
+    pub(crate) fn start(file: LogFile) -> io::Result<Self> {
         let (output, name) = match file {
             LogFile::File(log) => (log.file, Some(log.name)),
             LogFile::Stderr | LogFile::Missing => (sys::stderr()?, None),
@@ -89,13 +89,13 @@ impl Log {
     }
 
     /// Queues whole lines, and clears `text`.
-    pub(super) fn write(&self, text: &mut String) {
+    pub(crate) fn write(&self, text: &mut String) {
         self.write_bytes(text.as_bytes());
         text.clear();
     }
 
     /// Queues bytes. While the queue is full, waits for a file, and for a stream as long as its reader takes something.
-    pub(super) fn write_bytes(&self, bytes: &[u8]) {
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -114,12 +114,12 @@ impl Log {
     }
 
     /// Queues a message about the tap itself.
-    pub(super) fn write_message(&self, message: &str) {
+    pub(crate) fn write_message(&self, message: &str) {
         self.write(&mut (wrap_message(&format!("wireline: {message}"), self.shared.message_columns) + "\n"));
     }
 
     /// Queues the last lines, even if the queue is full, and waits until all is written or the reader has stalled.
-    pub(super) fn close(self, text: &str) {
+    pub(crate) fn close(self, text: &str) {
         let mut state = self.shared.lock();
         state.push(text.as_bytes(), self.shared.message_columns);
         state.is_closed = true;

@@ -14,19 +14,20 @@
 //! is [`MAX_EVENTS`] behind. The log has a thread of its own, because its reader may be slow or absent.
 
 mod args;
-mod files;
-mod log;
+pub(crate) mod files;
+pub(crate) mod log;
 mod names;
-mod recorder;
+pub(crate) mod recorder;
 mod relay;
 mod server_stderr;
 #[cfg(target_os = "linux")]
 mod splice;
-mod sys;
+pub(crate) mod sys;
 mod watcher;
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
-use std::process::{Child, ExitCode, ExitStatus};
+use std::process::{Child, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub(crate) use args::Args;
 
 use crate::output::report_error;
 use crate::session::Side;
-use crate::spawn::{self, Stderr};
+use crate::spawn;
 use files::{Files, LogFile};
 use log::Log;
 use relay::{Activity, ActivityMonitor, Event, Relay};
@@ -51,7 +52,7 @@ const MAX_EVENTS: usize = 512;
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The exit codes of `env`, `timeout` and other commands that run commands.
-const EXIT_TAP_FAILED: u8 = 125;
+pub(crate) const EXIT_TAP_FAILED: u8 = 125;
 const EXIT_CANNOT_RUN: u8 = 126;
 const EXIT_NOT_FOUND: u8 = 127;
 
@@ -67,13 +68,13 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 /// Why there was no session.
-struct Failure {
-    code: u8,
-    message: String,
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    pub(crate) message: String,
 }
 
 /// Makes a failure of an error: "cannot DO THIS: ERROR".
-fn cannot(action: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
+pub(crate) fn cannot(action: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
     move |error| Failure { code: EXIT_TAP_FAILED, message: format!("cannot {action}: {error}") }
 }
 
@@ -82,7 +83,7 @@ fn tap(args: &Args) -> Result<ExitStatus, Failure> {
     let mut child = start_server(args)?;
     let target = signals.forward_to(&child);
     // After the server has started: opening a named pipe takes as long as its reader does.
-    let status = relay_session(args, &mut child, target, Files::open(args));
+    let status = relay_session(args, &mut child, target, Files::open(args.log.as_deref(), args.record.as_deref()));
     if status.is_err() {
         // Nobody else would end it.
         let _ = child.kill().and_then(|()| child.wait());
@@ -93,11 +94,18 @@ fn tap(args: &Args) -> Result<ExitStatus, Failure> {
 fn start_server(args: &Args) -> Result<Child, Failure> {
     // A server may look whether its standard error is a terminal, so that is left to it.
     let is_recorded = args.record.is_some() && !args.no_stderr && !io::stderr().is_terminal();
-    let stderr = if is_recorded { Stderr::Piped } else { Stderr::Inherited };
-    spawn::start_with(&args.command, stderr).map_err(|error| {
-        let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
-        Failure { code, message: spawn::cannot_run(&args.command, &error) }
-    })
+    let spawned = spawn::start_with(&args.command, &|command| {
+        if is_recorded {
+            command.stderr(Stdio::piped());
+        }
+    });
+    spawned.map_err(|error| cannot_run(&args.command, &error))
+}
+
+/// Makes a failure of the error with which a server could not be started.
+pub(crate) fn cannot_run(command: &[OsString], error: &io::Error) -> Failure {
+    let code = if error.kind() == ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN };
+    Failure { code, message: spawn::cannot_run(command, error) }
 }
 
 /// Relays between the server and its client until the server has exited.

@@ -7,7 +7,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 
 use crate::recording::{MAX_PART_LEN, Record, SessionEvent, Stream};
 
-pub(super) struct Recorder<W> {
+pub(crate) struct Recorder<W> {
     output: W,
     /// When the session started, since 1970.
     epoch: Duration,
@@ -16,14 +16,14 @@ pub(super) struct Recorder<W> {
 }
 
 impl<W: Write> Recorder<W> {
-    pub(super) fn new(output: W, epoch: Duration) -> io::Result<Self> {
+    pub(crate) fn new(output: W, epoch: Duration) -> io::Result<Self> {
         let mut recorder = Self { output, epoch, unterminated: Default::default() };
         recorder.write(Duration::ZERO, Record::header())?;
         Ok(recorder)
     }
 
     /// Records bytes that came `from` a side, or from the server's standard error.
-    pub(super) fn bytes(&mut self, from: impl Into<Stream>, mut bytes: &[u8], at: Duration) -> io::Result<()> {
+    pub(crate) fn bytes(&mut self, from: impl Into<Stream>, mut bytes: &[u8], at: Duration) -> io::Result<()> {
         let from = from.into();
         let mut line = std::mem::take(&mut self.unterminated[from as usize]);
         while !bytes.is_empty() {
@@ -53,7 +53,7 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Records that `from` will send no more.
-    pub(super) fn end_of_stream(&mut self, from: impl Into<Stream>, at: Duration) -> io::Result<()> {
+    pub(crate) fn end_of_stream(&mut self, from: impl Into<Stream>, at: Duration) -> io::Result<()> {
         let from = from.into();
         let line = std::mem::take(&mut self.unterminated[from as usize]);
         if line.is_empty() {
@@ -63,12 +63,12 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Records that the server has exited, with a code or by a signal.
-    pub(super) fn end_of_session(&mut self, code: Option<i32>, signal: Option<i32>, at: Duration) -> io::Result<()> {
+    pub(crate) fn end_of_session(&mut self, code: Option<i32>, signal: Option<i32>, at: Duration) -> io::Result<()> {
         self.write(at, Record { event: Some(SessionEvent::End), code, signal, ..Record::default() })?;
         self.flush()
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 

@@ -6,13 +6,13 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(super) use unix::*;
+pub(crate) use unix::*;
 #[cfg(windows)]
-pub(super) use windows::*;
+pub(crate) use windows::*;
 
 /// What a stream that does not block is waited for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Ready {
+pub(crate) enum Ready {
     Input,
     Output,
 }

@@ -20,13 +20,14 @@ const FILE_SHARE_READ: u32 = 1;
 const ERROR_SHARING_VIOLATION: i32 = 32;
 
 /// Console events, caught before the server starts.
-pub(in crate::tap) struct Signals(Arc<AtomicBool>);
+pub(crate) struct Signals(Arc<AtomicBool>);
 
 /// Says whether the session was asked to stop.
-pub(in crate::tap) struct Target(Arc<AtomicBool>);
+#[derive(Clone)]
+pub(crate) struct Target(Arc<AtomicBool>);
 
 impl Signals {
-    pub(in crate::tap) fn catch() -> io::Result<Self> {
+    pub(crate) fn catch() -> io::Result<Self> {
         let is_stop_requested = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&is_stop_requested);
         // The server does not inherit the handler.
@@ -35,25 +36,29 @@ impl Signals {
         Ok(Self(is_stop_requested))
     }
 
-    pub(in crate::tap) fn forward_to(self, _: &Child) -> Target {
+    pub(crate) fn forward_to(self, _: &Child) -> Target {
+        self.forward_to_group()
+    }
+
+    pub(crate) fn forward_to_group(self) -> Target {
         Target(self.0)
     }
 }
 
 impl Target {
-    pub(in crate::tap) fn is_stop_requested(&self) -> bool {
+    pub(crate) fn is_stop_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Copies standard input and output. The process keeps its own, so the client sees the end of the stream when the tap
 /// exits.
-pub(in crate::tap) fn take_stdio() -> io::Result<(File, File)> {
+pub(crate) fn take_stdio() -> io::Result<(File, File)> {
     Ok((copy(io::stdin())?, copy(io::stdout())?))
 }
 
 /// A copy of standard error.
-pub(in crate::tap) fn stderr() -> io::Result<File> {
+pub(crate) fn stderr() -> io::Result<File> {
     copy(io::stderr())
 }
 
@@ -62,44 +67,61 @@ fn copy(stream: impl AsHandle) -> io::Result<File> {
 }
 
 /// A child's pipe as a file. Its capacity is the system's business.
-pub(in crate::tap) fn enlarged(stream: impl Into<OwnedHandle>) -> File {
+pub(crate) fn enlarged(stream: impl Into<OwnedHandle>) -> File {
     stream.into().into()
 }
 
 /// Never called: all files here block.
-pub(in crate::tap) fn wait_until_ready(_: &File, _: Ready) {}
+pub(crate) fn wait_until_ready(_: &File, _: Ready) {}
 
 /// Writes text for people. A console takes UTF-8 only through the standard library, which converts it.
-pub(in crate::tap) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usize> {
+pub(crate) fn write_text(file: &mut File, text: &[u8]) -> io::Result<usize> {
     if file.is_terminal() { io::stderr().write(text) } else { file.write(text) }
 }
 
-pub(in crate::tap) fn wait(child: &mut Child, _: &Target) -> io::Result<ExitStatus> {
+pub(crate) fn wait(child: &mut Child, _: &Target) -> io::Result<ExitStatus> {
     child.wait()
 }
 
 /// No process is ended by a signal.
-pub(in crate::tap) fn signal(_: ExitStatus) -> Option<i32> {
+pub(crate) fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
 /// Exits with the server's code, of which `ExitCode` would keep eight bits.
-pub(in crate::tap) fn exit_like(status: ExitStatus) -> ExitCode {
+pub(crate) fn exit_like(status: ExitStatus) -> ExitCode {
     std::process::exit(status.code().unwrap_or(crate::tap::EXIT_TAP_FAILED.into()))
 }
 
 /// Never: named pipes have a place of their own here.
-pub(in crate::tap) fn open_named_pipe(_: &Path, _: Duration) -> Option<io::Result<File>> {
+pub(crate) fn open_named_pipe(_: &Path, _: Duration) -> Option<io::Result<File>> {
     None
 }
 
+/// Always, as far as anybody can tell: reading waits.
+pub(crate) fn is_readable_within(_: &File, _: Duration) -> bool {
+    true
+}
+
+/// Whether there is something to read, as far as anybody can tell.
+pub(crate) fn has_input(_: &File) -> bool {
+    false
+}
+
+/// Waits for ever: nothing tells that the reader of a pipe has gone.
+pub(crate) fn wait_for_hang_up(_: &File) {
+    loop {
+        std::thread::park();
+    }
+}
+
 /// Never called: all files here block.
-pub(in crate::tap) fn is_writable_within(_: &File, _: Duration) -> bool {
+pub(crate) fn is_writable_within(_: &File, _: Duration) -> bool {
     true
 }
 
 /// Opens a file for appending that nobody else writes to. A lock would keep others from reading it, too.
-pub(in crate::tap) fn open_exclusively(path: &Path, can_read: bool) -> io::Result<File> {
+pub(crate) fn open_exclusively(path: &Path, can_read: bool) -> io::Result<File> {
     let mut options = File::options();
     let file = options.create(true).read(can_read).append(true).share_mode(FILE_SHARE_READ).open(path);
     file.map_err(|error| match error.raw_os_error() {
@@ -111,6 +133,6 @@ pub(in crate::tap) fn open_exclusively(path: &Path, can_read: bool) -> io::Resul
 }
 
 /// Never: the second one could not have been opened.
-pub(in crate::tap) fn is_same_file(_: &File, _: &File) -> io::Result<bool> {
+pub(crate) fn is_same_file(_: &File, _: &File) -> io::Result<bool> {
     Ok(false)
 }

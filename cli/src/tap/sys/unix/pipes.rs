@@ -10,10 +10,10 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 ///
 /// Not more, because the system limits the total of each user.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(in crate::tap) const PIPE_CAPACITY: usize = 256 << 10;
+pub(crate) const PIPE_CAPACITY: usize = 256 << 10;
 
 /// Takes standard input and output. The process has no other copy of them, so dropping one closes it.
-pub(in crate::tap) fn take_stdio() -> io::Result<(File, File)> {
+pub(crate) fn take_stdio() -> io::Result<(File, File)> {
     let (stdin, stdout) = (rustix::io::dup(io::stdin())?, rustix::io::dup(io::stdout())?);
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
@@ -22,7 +22,7 @@ pub(in crate::tap) fn take_stdio() -> io::Result<(File, File)> {
 }
 
 /// Gives a stream [`PIPE_CAPACITY`] if it is a smaller pipe.
-pub(in crate::tap) fn enlarged(stream: impl Into<OwnedFd>) -> File {
+pub(crate) fn enlarged(stream: impl Into<OwnedFd>) -> File {
     let stream = stream.into();
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if rustix::pipe::fcntl_getpipe_size(&stream).is_ok_and(|size| size < PIPE_CAPACITY) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator;
 use signal_hook::low_level::emulate_default_handler;
@@ -14,17 +14,26 @@ use signal_hook::low_level::emulate_default_handler;
 use crate::spawn::ignored::{self, is_ignored};
 
 /// Signals that are caught before the server starts, so that none is lost.
-pub(in crate::tap) struct Signals(iterator::Signals);
+pub(crate) struct Signals(iterator::Signals);
 
-/// The process that signals are forwarded to.
-pub(in crate::tap) struct Target {
+/// Where signals are forwarded to.
+#[derive(Clone)]
+pub(crate) struct Target {
     /// `None` once it has exited.
-    pid: Arc<Mutex<Option<Pid>>>,
+    recipient: Arc<Mutex<Option<Recipient>>>,
     is_stop_requested: Arc<AtomicBool>,
 }
 
+#[derive(Clone, Copy)]
+enum Recipient {
+    /// A process of this process's group.
+    Process(Pid),
+    /// A process group of its own, to which the terminal sends nothing.
+    Group(Pid),
+}
+
 impl Signals {
-    pub(in crate::tap) fn catch() -> io::Result<Self> {
+    pub(crate) fn catch() -> io::Result<Self> {
         let ignored = ignored::now();
         let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let caught = forwarded.into_iter().filter(|signal| !is_ignored(ignored, *signal));
@@ -37,10 +46,19 @@ impl Signals {
     }
 
     /// Forwards signals to `child` while it runs. After that they act on this process, as if they were not caught.
-    pub(in crate::tap) fn forward_to(mut self, child: &Child) -> Target {
-        let pid = Arc::new(Mutex::new(Some(Pid::from_child(child))));
+    pub(crate) fn forward_to(self, child: &Child) -> Target {
+        self.forward(Some(Recipient::Process(Pid::from_child(child))))
+    }
+
+    /// Forwards signals to the process group that [`Target::set_group`] names.
+    pub(crate) fn forward_to_group(self) -> Target {
+        self.forward(None)
+    }
+
+    fn forward(mut self, recipient: Option<Recipient>) -> Target {
+        let recipient = Arc::new(Mutex::new(recipient));
         let is_stop_requested = Arc::new(AtomicBool::new(false));
-        let target = Target { pid: Arc::clone(&pid), is_stop_requested: Arc::clone(&is_stop_requested) };
+        let target = Target { recipient: Arc::clone(&recipient), is_stop_requested: Arc::clone(&is_stop_requested) };
         // Without this thread the session still works, and ends when its input is closed.
         let _ = thread::Builder::new().spawn(move || {
             for number in self.0.forever() {
@@ -48,12 +66,12 @@ impl Signals {
                 if matches!(number, SIGINT | SIGQUIT | SIGTERM) {
                     is_stop_requested.store(true, Ordering::Relaxed);
                 }
-                if matches!(number, SIGINT | SIGQUIT) && is_in_foreground() {
-                    continue;
-                }
-                match (*lock(&pid), Signal::from_named_raw(number)) {
-                    // Fails if it has exited meanwhile.
-                    (Some(pid), Some(signal)) => drop(kill_process(pid, signal)),
+                let recipient = lock(&recipient);
+                // Sending fails if the recipient has exited meanwhile.
+                match (*recipient, Signal::from_named_raw(number)) {
+                    (Some(Recipient::Process(_)), _) if matches!(number, SIGINT | SIGQUIT) && is_in_foreground() => {}
+                    (Some(Recipient::Process(pid)), Some(signal)) => drop(kill_process(pid, signal)),
+                    (Some(Recipient::Group(group)), Some(signal)) => drop(kill_process_group(group, signal)),
                     _ => drop(emulate_default_handler(number)),
                 }
             }
@@ -64,12 +82,17 @@ impl Signals {
 
 impl Target {
     /// Stops forwarding, because the process has exited and its id may be reused.
-    pub(in crate::tap) fn clear(&self) {
-        *lock(&self.pid) = None;
+    pub(crate) fn clear(&self) {
+        *lock(&self.recipient) = None;
+    }
+
+    /// Forwards signals to this process group from now on. Its id must not be reused before [`clear`](Self::clear).
+    pub(crate) fn set_group(&self, group: Pid) {
+        *lock(&self.recipient) = Some(Recipient::Group(group));
     }
 
     /// Whether a signal has asked the server or the tap to stop.
-    pub(in crate::tap) fn is_stop_requested(&self) -> bool {
+    pub(crate) fn is_stop_requested(&self) -> bool {
         self.is_stop_requested.load(Ordering::Relaxed)
     }
 }
@@ -80,6 +103,6 @@ fn is_in_foreground() -> bool {
     terminal.is_ok_and(|terminal| rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-fn lock(pid: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
-    pid.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(recipient: &Mutex<Option<Recipient>>) -> MutexGuard<'_, Option<Recipient>> {
+    recipient.lock().unwrap_or_else(PoisonError::into_inner)
 }

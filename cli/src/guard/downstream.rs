@@ -1,0 +1,436 @@
+//! From the server to the client: messages pass, each request is answered once, and nothing else gets through.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memchr::memmem;
+use wireline::{Batch, Fault, FaultKind, Frame, Id, Message, Notification, Request, Response, RpcError, to_line};
+
+use super::Link;
+use super::incident::Incident;
+use super::ledger::{Refusal, Settlement};
+use super::lines::{Line, Lines};
+use super::printed::{Joined, Printed};
+use super::repair::{Trimmed, find_object, is_blank, is_invisible, without_lone_surrogates};
+use super::reporter::Place;
+use super::state::State;
+use super::upstream::{READ_LEN, read};
+use crate::session::Side;
+use crate::tap::sys;
+
+/// How long the server must be silent before an open line counts as a message whose line ending is missing.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How many pauses in a row end a message that is printed over several lines, and isn't complete.
+const MAX_PAUSES: u32 = 20;
+
+pub(super) struct Downstream {
+    link: Arc<Link>,
+    /// The number of the server.
+    server: u32,
+    /// How many lines there were.
+    number: u64,
+    printed: Option<Printed>,
+    /// Whether a message was passed on before its line ended.
+    is_ahead: bool,
+    /// Lines for the client.
+    passed: Vec<u8>,
+}
+
+/// What comes before a message on its line.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    Nothing,
+    /// Text for people, which may also be a copy of what the server has received.
+    Text,
+}
+
+impl Downstream {
+    pub(super) fn new(link: Arc<Link>, server: u32) -> Self {
+        Self { link, server, number: 0, printed: None, is_ahead: false, passed: Vec::new() }
+    }
+
+    /// Relays until the server's output ends.
+    pub(super) fn run(mut self, output: &File) {
+        let link = Arc::clone(&self.link);
+        let mut lines = Lines::new(link.rules);
+        let mut bytes = vec![0; READ_LEN];
+        let mut pauses = 0;
+        loop {
+            // Without an open line or text, a pause means nothing.
+            let may_pause = pauses < MAX_PAUSES && (!lines.open().is_empty() || self.printed.is_some());
+            if may_pause && !sys::is_readable_within(output, PAUSE) {
+                pauses += 1;
+                self.pause(&mut lines, pauses);
+            } else {
+                // A read error ends the stream as its end does.
+                let Ok(len @ 1..) = read(output, &mut bytes) else { break };
+                pauses = 0;
+                link.recording.bytes(Side::Server, &bytes[..len]);
+                lines.add(&bytes[..len], |line| self.line(line));
+            }
+            self.flush();
+        }
+        self.end(&mut lines);
+        self.flush();
+        link.recording.end_of_stream(Side::Server);
+        link.shared.update(|state| {
+            if state.server.number == self.server {
+                state.server.output_has_ended = true;
+            }
+        });
+    }
+
+    /// Makes do with what has arrived.
+    fn pause(&mut self, lines: &mut Lines, pauses: u32) {
+        let completes = |printed: &Printed| printed.would_be_completed(Trimmed::new(lines.open()).line);
+        let is_message = match &self.printed {
+            Some(printed) => completes(printed),
+            None => Frame::parse(Trimmed::new(lines.open()).line, &self.link.rules).is_ok(),
+        };
+        if is_message {
+            lines.end(|line| self.line(line));
+            self.note(Incident::LineEnd);
+            self.is_ahead = true;
+        } else if pauses == MAX_PAUSES {
+            self.end_printed();
+        }
+    }
+
+    fn end(&mut self, lines: &mut Lines) {
+        let is_open = !is_blank(lines.open());
+        let passed = self.passed.len();
+        lines.end(|line| self.line(line));
+        self.end_printed();
+        if is_open && self.passed.len() > passed {
+            self.note(Incident::LineEnd);
+        }
+    }
+
+    fn flush(&mut self) {
+        let is_current = self.link.shared.lock().server.number == self.server;
+        // Nobody is answered any more by a server that has been replaced.
+        if is_current && self.link.to_client.write(&self.passed, 0).is_err() {
+            self.link.shared.update(|state| state.client.is_gone = true);
+        }
+        self.passed.clear();
+        self.passed.shrink_to(READ_LEN);
+    }
+
+    fn line(&mut self, line: Line<'_>) {
+        let is_ahead = std::mem::take(&mut self.is_ahead);
+        if is_ahead && matches!(line, Line::Whole(rest) if is_blank(rest)) {
+            return;
+        }
+        self.number += 1;
+        match line {
+            Line::Whole(line) => self.whole_line(line),
+            Line::TooLong(fault) => {
+                self.end_printed();
+                self.note(Incident::LineTooLong);
+                self.answer_for(&fault, fault.is_response());
+            }
+        }
+    }
+
+    fn whole_line(&mut self, line: &[u8]) {
+        let trimmed = Trimmed::new(line);
+        let Some(mut printed) = self.printed.take() else { return self.single_line(&trimmed) };
+        let is_message = Frame::parse(trimmed.line, &self.link.rules).is_ok();
+        let max_len = self.link.rules.settings().max_line_len;
+        let joined = match is_message && !printed.expects_value() {
+            true => Joined::Broken,
+            false => printed.add(trimmed.line, max_len),
+        };
+        match joined {
+            Joined::Open => self.printed = Some(printed),
+            Joined::Complete(text) => self.printed_text(&text, printed),
+            Joined::Broken => {
+                self.printed = Some(printed);
+                self.end_printed();
+                self.single_line(&trimmed);
+            }
+        }
+    }
+
+    /// Takes a text over several lines whose brackets are closed.
+    fn printed_text(&mut self, text: &[u8], printed: Printed) {
+        match to_line(&self.link.rules, |encoder| encoder.normalize(text)) {
+            Ok(line) => {
+                self.note(Incident::PrintedOverLines);
+                self.repaired_line(line.text().as_bytes());
+            }
+            Err(_) => match Frame::parse(text, &self.link.rules) {
+                Err(fault) if is_call_or_response(&fault, text) => self.invalid_message(text, &fault),
+                _ => {
+                    self.printed = Some(printed);
+                    self.end_printed();
+                }
+            },
+        }
+    }
+
+    /// Takes the lines one by one of a text that has not become a message.
+    fn end_printed(&mut self) {
+        let Some(printed) = self.printed.take() else { return };
+        let lines = printed.into_lines();
+        let last = self.number;
+        self.number = last.saturating_sub(lines.len() as u64);
+        for line in &lines {
+            self.number += 1;
+            match Frame::parse(line, &self.link.rules) {
+                Ok(frame) => self.frame(&frame, line),
+                Err(fault) => self.faulty_line(line, &fault),
+            }
+        }
+        self.number = last;
+    }
+
+    /// Takes a line that is not part of a text over several lines.
+    fn single_line(&mut self, trimmed: &Trimmed<'_>) {
+        let line = trimmed.line;
+        let fault = match Frame::parse(line, &self.link.rules) {
+            Ok(frame) => {
+                if trimmed.had_mark {
+                    self.note(Incident::ByteOrderMark);
+                }
+                if trimmed.had_return {
+                    self.note(Incident::CarriageReturn);
+                }
+                return self.frame(&frame, line);
+            }
+            Err(fault) => fault,
+        };
+        let is_container = |first: u8| first == b'{' || first == b'[' && self.link.rules.settings().batches;
+        match fault.kind() {
+            FaultKind::BlankLine => self.note(Incident::BlankLine),
+            FaultKind::UnexpectedEnd if line.trim_ascii_start().first().is_some_and(|first| is_container(*first)) => {
+                match Printed::start(line) {
+                    Some(printed) => self.printed = Some(printed),
+                    None => self.faulty_line(line, &fault),
+                }
+            }
+            _ => self.faulty_line(line, &fault),
+        }
+    }
+
+    /// Takes a line that was put right.
+    fn repaired_line(&mut self, line: &[u8]) {
+        if let Ok(frame) = Frame::parse(line, &self.link.rules) {
+            self.frame(&frame, line);
+        }
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, line: &[u8]) {
+        match frame {
+            Frame::Message(message) => {
+                if self.may_pass(message, Before::Nothing) {
+                    self.pass(line);
+                }
+            }
+            Frame::Batch(batch) => self.batch(batch, line),
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>, line: &[u8]) {
+        let mut passing = Vec::new();
+        for entry in batch.iter() {
+            match entry {
+                Ok(message) if self.may_pass(&message, Before::Nothing) => passing.push(message),
+                Ok(_) => {}
+                Err(fault) => self.invalid_message(line, &fault),
+            }
+        }
+        if passing.len() == batch.len() {
+            return self.pass(line);
+        }
+        // Fails if no entry is left.
+        let rest = to_line(&self.link.rules, |encoder| {
+            encoder.batch(|batch| passing.iter().try_for_each(|message| batch.forward(message)))
+        });
+        if let Ok(rest) = rest {
+            self.pass(rest.text().as_bytes());
+        }
+    }
+
+    /// Whether a message may reach the client. Notes that it does.
+    fn may_pass(&mut self, message: &Message<'_>, before: Before) -> bool {
+        let link = Arc::clone(&self.link);
+        let mut state = link.shared.lock();
+        if state.server.number != self.server {
+            return false;
+        }
+        // A log may contain what the server has received.
+        let may_be_copy =
+            before == Before::Text && message.method().is_some_and(|method| state.may_be_of_client(&method));
+        if may_be_copy {
+            return false;
+        }
+        match message {
+            Message::Response(response) => self.may_pass_response(response, &mut state),
+            Message::Request(request) => self.may_pass_request(request, &mut state),
+            Message::Notification(notification) => {
+                self.see_notification(notification, &mut state);
+                true
+            }
+        }
+    }
+
+    fn may_pass_response(&self, response: &Response<'_>, state: &mut State) -> bool {
+        if self.link.can_restart && state.handshake.see_response(self.link.protocols, response) {
+            self.link.shared.notify();
+            return false;
+        }
+        let Some(id) = response.id().filter(|id| !id.is_null() || state.ledger(Side::Client).is_open(id)) else {
+            self.note(Incident::ErrorWithoutId);
+            return true;
+        };
+        let ledger = state.ledger(Side::Client);
+        let settlement = ledger.settle(id);
+        if ledger.waiting() == 0 {
+            self.link.shared.notify();
+        }
+        match settlement {
+            Settlement::First => return true,
+            Settlement::Late => self.note(Incident::LateResponse),
+            Settlement::Unknown => self.note(Incident::StrayResponse),
+        }
+        false
+    }
+
+    fn may_pass_request(&self, request: &Request<'_>, state: &mut State) -> bool {
+        let id = request.id();
+        let (incident, message) = match state.ledger(Side::Server).admit(id, Instant::now(), None) {
+            Ok(()) => return true,
+            Err(Refusal::InFlight) => (Incident::IdInFlight, "a request with this id is in flight"),
+            Err(Refusal::TooMany) => (Incident::TooManyRequests, "too many requests in flight"),
+        };
+        self.note(incident);
+        self.tell_server(&self.link.error_line(id, &RpcError::new(RpcError::INVALID_REQUEST, message)));
+        false
+    }
+
+    fn see_notification(&self, notification: &Notification<'_>, state: &mut State) {
+        let (protocols, method, params) = (self.link.protocols, notification.method(), notification.params());
+        if !protocols.answers_cancelled(&method)
+            && let Some(id) = protocols.cancelled_id(&method, params.as_ref())
+        {
+            state.ledger(Side::Server).cancel(&id);
+        }
+        if self.link.has_timeout
+            && let Some(progress) = protocols.progress(&method, params.as_ref())
+        {
+            state.ledger(Side::Client).make_progress(&progress.token, Instant::now());
+        }
+    }
+
+    /// Takes a line that is no message: it may contain one, be a damaged one, or something else.
+    fn faulty_line(&mut self, line: &[u8], fault: &Fault) {
+        if fault.kind() == FaultKind::InvalidParams
+            && let Ok(repaired) = to_line(&self.link.rules, |encoder| encoder.normalize(line))
+        {
+            self.note(Incident::NullParams);
+            return self.repaired_line(repaired.text().as_bytes());
+        }
+        let (mut rest, mut before) = (line, Before::Nothing);
+        while let Some(range) = find_object(rest) {
+            let (text, object) = (&rest[..range.start], &rest[range.clone()]);
+            before = self.other_output(text, before);
+            match Frame::parse(object, &self.link.rules) {
+                Ok(Frame::Message(message)) if self.may_pass(&message, before) => {
+                    self.note(Incident::OtherOutput);
+                    self.pass(object);
+                }
+                Err(fault) if is_call_or_response(&fault, object) => self.invalid_message(object, &fault),
+                // A copy has been dropped by now, and a response that is none has been told.
+                Ok(Frame::Message(Message::Response(_))) => {}
+                _ => self.link.reporter.noise(object, self.number),
+            }
+            rest = &rest[range.end..];
+        }
+        let object = rest.iter().position(|byte| *byte == b'{').map_or(&rest[rest.len()..], |at| &rest[at..]);
+        match Frame::parse(object, &self.link.rules) {
+            // The line ends within a message.
+            Err(fault) if !object.is_empty() && is_call_or_response(&fault, object) => {
+                self.other_output(&rest[..rest.len() - object.len()], before);
+                self.invalid_message(object, &fault);
+            }
+            _ => drop(self.other_output(rest, before)),
+        }
+    }
+
+    /// Passes on what surrounds a message on its line. Returns what comes before the next message.
+    fn other_output(&self, text: &[u8], before: Before) -> Before {
+        if is_blank(text) {
+            return before;
+        }
+        self.link.reporter.noise(text, self.number);
+        if is_invisible(text) { before } else { Before::Text }
+    }
+
+    /// Answers whoever waits for an invalid message, which isn't passed on.
+    fn invalid_message(&self, text: &[u8], fault: &Fault) {
+        let is_response = fault.is_response() || !names_method(text);
+        let incident = if is_response { Incident::InvalidResponse } else { Incident::InvalidCall };
+        let reason = fault.reason().to_string();
+        let place = Place { from: Side::Server, line: Some(self.number), fault: Some((fault.kind().name(), &reason)) };
+        self.link.reporter.note(incident, place);
+        self.link.reporter.invalid_message(text);
+        self.answer_for(fault, is_response);
+    }
+
+    /// Answers the client in place of an invalid response, or the server for an invalid request.
+    fn answer_for(&self, fault: &Fault, is_response: bool) {
+        let Some(id) = fault.id() else { return };
+        if is_response {
+            self.answer_client(id, &format!("the server's response is invalid: {}", fault.reason()));
+        } else if let Some(reply) = fault.reply()
+            && let Ok(reply) = to_line(&self.link.answers, |encoder| encoder.error_reply(&reply))
+        {
+            self.tell_server(reply.as_bytes());
+        }
+    }
+
+    fn answer_client(&self, id: &Id<'_>, message: &str) {
+        let mut state = self.link.shared.lock();
+        if state.server.number == self.server && state.ledger(Side::Client).answer(id) {
+            let error = RpcError::new(RpcError::INTERNAL_ERROR, message.to_owned());
+            self.link.to_client.queue(&self.link.error_line(id, &error));
+            self.link.shared.notify();
+        }
+    }
+
+    /// Answers the server, without waiting for it: it may wait for its output to be read.
+    fn tell_server(&self, line: &[u8]) {
+        if !self.link.to_server.queue_if_room(line) {
+            self.note(Incident::Overflow);
+        }
+    }
+
+    fn pass(&mut self, line: &[u8]) {
+        match without_lone_surrogates(line) {
+            Some(repaired) => {
+                self.note(Incident::LoneSurrogate);
+                self.passed.extend_from_slice(&repaired);
+            }
+            None => self.passed.extend_from_slice(line),
+        }
+        self.passed.push(b'\n');
+    }
+
+    fn note(&self, incident: Incident) {
+        self.link.reporter.note(incident, Place::line(Side::Server, self.number));
+    }
+}
+
+/// Whether a faulty text was meant to be a message. Otherwise, it may be an entry of a log in JSON.
+fn is_call_or_response(fault: &Fault, text: &[u8]) -> bool {
+    let is_json_rpc = || memmem::find(text, b"\"jsonrpc\"").is_some();
+    fault.is_response() && fault.id().is_some() || is_json_rpc() && text.trim_ascii_start().starts_with(b"{")
+}
+
+/// Whether a faulty text seems to have a method, and so isn't a response.
+fn names_method(text: &[u8]) -> bool {
+    memmem::find(text, b"\"method\"").is_some()
+}

@@ -1,0 +1,91 @@
+//! Records what both sides send, before anything is put right.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::process::ExitStatus;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::output::report_error;
+use crate::session::Side;
+use crate::tap::files::{NamedFile, RecordingFile};
+use crate::tap::recorder::Recorder;
+use crate::tap::sys;
+
+/// How many events may be queued before the session waits for the disk.
+const MAX_EVENTS: usize = 512;
+
+/// Passes what is to be recorded to a thread that records it. Without a file, it does nothing.
+#[derive(Clone)]
+pub(super) struct Recording(Option<SyncSender<Event>>);
+
+struct Event {
+    at: Instant,
+    kind: EventKind,
+}
+
+enum EventKind {
+    Bytes(Side, Vec<u8>),
+    EndOfStream(Side),
+    End(ExitStatus),
+}
+
+impl Recording {
+    /// Starts to record to a file.
+    pub(super) fn start(file: Option<NamedFile>) -> io::Result<(Self, Option<JoinHandle<()>>)> {
+        let Some(NamedFile { file, name }) = file else { return Ok((Self(None), None)) };
+        let (sender, events) = sync_channel(MAX_EVENTS);
+        let started = Instant::now();
+        let thread = thread::Builder::new().spawn(move || {
+            if let Err(error) = record(file, &events, started) {
+                report_error(&format!("cannot write to the recording {name}: {error}; the session goes on unrecorded"));
+            }
+        })?;
+        Ok((Self(Some(sender)), Some(thread)))
+    }
+
+    /// Records bytes before they are passed on, so that a request comes before its response.
+    pub(super) fn bytes(&self, from: Side, bytes: &[u8]) {
+        if self.0.is_some() {
+            self.send(EventKind::Bytes(from, bytes.to_vec()));
+        }
+    }
+
+    pub(super) fn end_of_stream(&self, from: Side) {
+        self.send(EventKind::EndOfStream(from));
+    }
+
+    pub(super) fn end(&self, status: ExitStatus) {
+        self.send(EventKind::End(status));
+    }
+
+    fn send(&self, kind: EventKind) {
+        if let Some(sender) = &self.0 {
+            // Fails after the recording has failed, which has been reported.
+            let _ = sender.send(Event { at: Instant::now(), kind });
+        }
+    }
+}
+
+fn record(file: File, events: &Receiver<Event>, started: Instant) -> io::Result<()> {
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut recorder = Recorder::new(BufWriter::new(RecordingFile(file)), epoch)?;
+    while let Ok(first) = events.recv() {
+        for Event { at, kind } in std::iter::once(first).chain(std::iter::from_fn(|| events.try_recv().ok())) {
+            let at: Duration = at.saturating_duration_since(started);
+            match kind {
+                EventKind::Bytes(from, bytes) => recorder.bytes(from, &bytes, at)?,
+                EventKind::EndOfStream(from) => recorder.end_of_stream(from, at)?,
+                EventKind::End(status) => {
+                    for from in Side::BOTH {
+                        recorder.end_of_stream(from, at)?;
+                    }
+                    return recorder.end_of_session(status.code(), sys::signal(status), at);
+                }
+            }
+        }
+        recorder.flush()?;
+    }
+    Ok(())
+}
