@@ -5,7 +5,12 @@ mod check_inputs;
 mod check_terminal;
 mod common;
 mod completions_and_man;
+#[cfg(unix)]
 mod guard;
+#[cfg(target_os = "linux")]
+mod guard_orphans;
+#[cfg(unix)]
+mod guarding;
 mod line_ends;
 mod readme;
 mod reasons;

@@ -109,7 +109,7 @@ impl Downstream {
     }
 
     fn flush(&mut self) {
-        let is_current = self.link.shared.lock().server.number == self.server;
+        let is_current = self.link.shared.lock().receiver == self.server;
         // Nobody is answered any more by a server that has been replaced.
         if is_current && self.link.to_client.write(&self.passed, 0).is_err() {
             self.link.shared.update(|state| state.client.is_gone = true);
@@ -258,7 +258,7 @@ impl Downstream {
     fn may_pass(&mut self, message: &Message<'_>, before: Before) -> bool {
         let link = Arc::clone(&self.link);
         let mut state = link.shared.lock();
-        if state.server.number != self.server {
+        if state.receiver != self.server {
             return false;
         }
         // A log may contain what the server has received.
@@ -333,40 +333,56 @@ impl Downstream {
             self.note(Incident::NullParams);
             return self.repaired_line(repaired.text().as_bytes());
         }
-        let (mut rest, mut before) = (line, Before::Nothing);
-        while let Some(range) = find_object(rest) {
-            let (text, object) = (&rest[..range.start], &rest[range.clone()]);
-            before = self.other_output(text, before);
-            match Frame::parse(object, &self.link.rules) {
-                Ok(Frame::Message(message)) if self.may_pass(&message, before) => {
-                    self.note(Incident::OtherOutput);
-                    self.pass(object);
-                }
-                Err(fault) if is_call_or_response(&fault, object) => self.invalid_message(object, &fault),
-                // A copy has been dropped by now, and a response that is none has been told.
-                Ok(Frame::Message(Message::Response(_))) => {}
-                _ => self.link.reporter.noise(object, self.number),
+        // What is between `noise` and `at` belongs to no message.
+        let (mut noise, mut at, mut before) = (0, 0, Before::Nothing);
+        while let Some(range) = find_object(&line[at..]) {
+            let (start, end) = (at + range.start, at + range.end);
+            if !is_invisible(&line[noise..start]) {
+                before = Before::Text;
             }
-            rest = &rest[range.end..];
+            if self.takes_object(&line[start..end], before) {
+                self.other_output(&line[noise..start]);
+                noise = end;
+            }
+            at = end;
         }
-        let object = rest.iter().position(|byte| *byte == b'{').map_or(&rest[rest.len()..], |at| &rest[at..]);
-        match Frame::parse(object, &self.link.rules) {
-            // The line ends within a message.
-            Err(fault) if !object.is_empty() && is_call_or_response(&fault, object) => {
-                self.other_output(&rest[..rest.len() - object.len()], before);
-                self.invalid_message(object, &fault);
-            }
-            _ => drop(self.other_output(rest, before)),
+        // The line may end within a message.
+        let start = line[at..].iter().position(|byte| *byte == b'{').map_or(line.len(), |found| at + found);
+        if start < line.len()
+            && let Err(fault) = Frame::parse(&line[start..], &self.link.rules)
+            && is_call_or_response(&fault, &line[start..])
+        {
+            self.other_output(&line[noise..start]);
+            self.invalid_message(&line[start..], &fault);
+        } else {
+            self.other_output(&line[noise..]);
         }
     }
 
-    /// Passes on what surrounds a message on its line. Returns what comes before the next message.
-    fn other_output(&self, text: &[u8], before: Before) -> Before {
-        if is_blank(text) {
-            return before;
+    /// Takes an object on a line with other output. Returns whether it was meant to be a message.
+    fn takes_object(&mut self, object: &[u8], before: Before) -> bool {
+        let frame = Frame::parse(object, &self.link.rules);
+        match frame {
+            Ok(Frame::Message(message)) if self.may_pass(&message, before) => {
+                self.note(Incident::OtherOutput);
+                self.pass(object);
+                true
+            }
+            // Otherwise, it may be a copy.
+            Ok(frame) => matches!(frame, Frame::Message(Message::Response(_))),
+            Err(fault) if is_call_or_response(&fault, object) => {
+                self.invalid_message(object, &fault);
+                true
+            }
+            Err(_) => false,
         }
-        self.link.reporter.noise(text, self.number);
-        if is_invisible(text) { before } else { Before::Text }
+    }
+
+    /// Passes on what surrounds the messages on a line.
+    fn other_output(&self, text: &[u8]) {
+        if !is_blank(text) {
+            self.link.reporter.noise(text, self.number);
+        }
     }
 
     /// Answers whoever waits for an invalid message, which isn't passed on.
@@ -394,7 +410,7 @@ impl Downstream {
 
     fn answer_client(&self, id: &Id<'_>, message: &str) {
         let mut state = self.link.shared.lock();
-        if state.server.number == self.server && state.ledger(Side::Client).answer(id) {
+        if state.receiver == self.server && state.ledger(Side::Client).answer(id) {
             let error = RpcError::new(RpcError::INTERNAL_ERROR, message.to_owned());
             self.link.to_client.queue(&self.link.error_line(id, &error));
             self.link.shared.notify();

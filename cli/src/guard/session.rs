@@ -193,7 +193,7 @@ impl Session<'_> {
                 Ok(group) => group,
                 Err(failure) => {
                     let error = RpcError::new(CONNECTION_CLOSED, "the server could not be started again");
-                    let ids = shared.update(|state| state.give_up_server(Some(error.clone())));
+                    let ids = shared.update(|state| state.refuse_requests(error.clone()));
                     self.link.fail(&ids, Incident::Unanswered, &error);
                     self.link.to_server.close();
                     self.end_of_session();
@@ -217,6 +217,9 @@ impl Session<'_> {
         });
         // What a client sent before it went still reaches the server.
         shared.wait(Some(deadline), |state| state.client.has_ended || state.server.is_over());
+        if shared.lock().server.is_over() {
+            return;
+        }
         self.link.to_server.close();
         let has_exited = shared.wait(Some(Instant::now() + grace), |state| state.server.status.is_some());
         if !has_exited {
@@ -251,8 +254,12 @@ impl Session<'_> {
         }
         let (ids, error) = shared.update(|state| {
             let error = RpcError::new(CONNECTION_CLOSED, how(state));
-            let refusal = (!can_restart).then(|| error.clone());
-            (state.give_up_server(refusal), error)
+            // Under one lock, so that every request is either among these or meets what follows.
+            let ids = match can_restart {
+                true => state.expect_next_server(),
+                false => state.refuse_requests(error.clone()),
+            };
+            (ids, error)
         });
         link.fail(&ids, Incident::Unanswered, &error);
         if !can_restart {

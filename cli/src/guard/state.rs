@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) handshake: Handshake,
     pub(super) client: ClientState,
     pub(super) server: ServerState,
+    /// The number of the server that gets the client's next request: the one that runs, or the next one.
+    pub(super) receiver: u32,
 }
 
 #[derive(Default)]
@@ -73,20 +75,29 @@ impl State {
         self.methods.len() >= MAX_METHODS || self.methods.contains(method)
     }
 
-    /// Answers all requests of the client that wait, and returns their ids. Further requests are refused with `refusal`.
-    pub(super) fn give_up_server(&mut self, refusal: Option<RpcError>) -> Vec<Id<'static>> {
-        self.server.refusal = refusal;
-        let ids = self.ledger(Side::Client).take_waiting();
-        // A response to a request of the server would come too late as well.
-        self.ledger(Side::Server).take_waiting();
-        ids
+    /// Answers all requests of the client that wait, and returns their ids. Further requests are refused.
+    pub(super) fn refuse_requests(&mut self, refusal: RpcError) -> Vec<Id<'static>> {
+        self.server.refusal = Some(refusal);
+        self.give_up_server()
     }
 
-    /// Starts over with another server.
+    /// Answers all requests of the client that wait, and returns their ids. Further requests are for the next server.
+    pub(super) fn expect_next_server(&mut self) -> Vec<Id<'static>> {
+        self.receiver += 1;
+        self.give_up_server()
+    }
+
+    fn give_up_server(&mut self) -> Vec<Id<'static>> {
+        // A response to a request of the server would come too late as well.
+        self.ledger(Side::Server).take_waiting();
+        self.ledger(Side::Client).take_waiting()
+    }
+
+    /// Starts over with the next server.
     pub(super) fn next_server(&mut self) -> u32 {
         self.ledger(Side::Client).forget_retired();
-        self.server = ServerState { number: self.server.number + 1, ..ServerState::default() };
-        self.server.number
+        self.server = ServerState { number: self.receiver, ..ServerState::default() };
+        self.receiver
     }
 }
 

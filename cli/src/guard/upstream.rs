@@ -66,7 +66,7 @@ impl Upstream {
             if is_over {
                 decoder.finish();
             }
-            let server = link.shared.lock().server.number;
+            let server = link.shared.lock().receiver;
             while let Some(frame) = decoder.next_frame() {
                 self.frame(frame, is_over);
             }
