@@ -235,7 +235,7 @@ impl Downstream {
 
     fn batch(&mut self, batch: &Batch<'_>, line: &[u8]) {
         let mut passing = Vec::new();
-        for entry in batch.iter() {
+        for entry in batch {
             match entry {
                 Ok(message) if self.may_pass(&message, Before::Nothing) => passing.push(message),
                 Ok(_) => {}

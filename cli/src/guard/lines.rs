@@ -105,7 +105,7 @@ mod tests {
         let mut each = |line: Line<'_>| {
             found.push(match line {
                 Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
-                Line::TooLong(fault) => format!("too long: {:?}", fault.id().and_then(|id| id.as_i64())),
+                Line::TooLong(fault) => format!("too long: {:?}", fault.id().and_then(wireline::Id::as_i64)),
             });
         };
         stream.chunks(piece).for_each(|bytes| lines.add(bytes, &mut each));

@@ -117,7 +117,7 @@ impl Upstream {
     /// Passes on the entries that may pass, and answers the others with an array of errors.
     fn batch(&mut self, batch: &Batch<'_>) {
         let (mut passing, mut faults, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        for entry in batch.iter() {
+        for entry in batch {
             match entry {
                 Ok(message) => match self.judge(&message) {
                     Verdict::Pass => passing.push(message),
