@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 
 use crate::exit;
 use crate::input::Source;
-use crate::terminal::{has_color, terminal_columns, wrap_message};
+use crate::terminal::{Width, has_color, wrap_message};
 use crate::units::{Bytes, Seconds};
 
 /// How long the work takes before a progress bar appears.
@@ -22,9 +22,8 @@ const SPINNER: &str = "{spinner:.cyan} {read}  {rate}/s  {time}";
 /// Prints an error on standard error.
 pub(crate) fn report_error(message: &str) {
     let stderr = io::stderr();
-    let columns = if stderr.is_terminal() { terminal_columns(&stderr) } else { usize::MAX };
     // If standard error is closed, there is nowhere left to report to.
-    let _ = writeln!(&stderr, "{}", wrap_message(&format!("wireline: {message}"), columns));
+    let _ = writeln!(&stderr, "{}", wrap_message(&format!("wireline: {message}"), Width::of(&stderr).limit()));
 }
 
 /// Prints `text` on standard output and returns the exit code.

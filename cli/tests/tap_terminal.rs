@@ -49,6 +49,7 @@ const LOG: &str = r#"
                         server accepts MCP 2025-11-25: no capabilities
    0.024 ← notification notifications/resources/list_changed/…    90 B
    0.024 ← error        tools/call… #"a-string-of-an… (-32601)    94 B  21.9 ms
+                        no
            {"code":-32601,"message":"no"}
    0.024 ← response     (unmatched) #99                           39 B
            null
@@ -68,6 +69,8 @@ method                          calls failed    p50    p90    p99    max  bytes
 → notifications/initialized         1      –      –      –      –      –    54B
 ← notifications/resources/…       1      –      –      –      –      –    90B
 
+1 call failed
+  → tools/call \x1b[2J #"a-string-of-an…: -32601 no
 1 request was never answered
   → tools/call slow #3, sent at 0.002 s, 27.8 ms before the end
 1 response matches no request

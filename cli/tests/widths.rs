@@ -174,7 +174,7 @@ fn calls_of_mcp() {
         "→ request initialize #1 ",
         "probe 0.9 offers MCP 2025-11-25: roots",
         "→ request tools/",
-        "#\"a-long-string-… ",
+        "#\"a-long-string-",
         "→ request prompts/get greeting #3",
         "→ request resources/read file:///a #4",
         "→ cancelled tools/call ",
@@ -182,14 +182,14 @@ fn calls_of_mcp() {
         "← progress tools/",
         "(2 of 5)",
         "← error tools/",
-        "#\"a-long-string-… (-32800) (cancelled) ",
+        "(-32800) (cancelled) ",
         "← response prompts/get greeting #3 ",
         "← response resources/read file:///a #4 ",
         "5 messages from the client (",
         "MCP 2025-11-25: probe 0.9 → demo 1.0",
         "→ tools/call 1 1",
         "echo 1 1",
-        "1 request was cancelled → tools/call echo #\"a-long-string-…",
+        "1 request was cancelled → tools/call echo #\"a-long-string-",
     ];
     tells(&tap(&["--rules", "mcp"], &server), &(client.join("\n") + "\n"), &expected);
 }
@@ -306,6 +306,60 @@ fn other_files() {
     let piped = run_with_input(&["check"], b"\x7fELF\0\0\n");
     let expected = "<stdin>: this looks like a binary file, not like text\n";
     assert!(piped.stdout.starts_with(expected), "{}", piped.stdout);
+}
+
+/// A recording of calls of twelve tools whose names differ in their last characters only, with ids of some length.
+fn long_names(name: &str) -> String {
+    let mut text = "{\"wireline-recording\":1,\"time\":1.0}\n".to_owned();
+    for number in 10..22 {
+        let tool = format!("{}_{number}", "collect_everything_from_the_archive_of_the_weather_service".repeat(2));
+        let id = format!("0190b5a4-7c2e-7000-8000-0000000000{number}");
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool } });
+        for (from, line) in [("client", request), ("server", json!({ "jsonrpc": "2.0", "id": id, "result": {} }))] {
+            text.push_str(&format!("{{\"time\":1.5,\"from\":\"{from}\",\"line\":{}}}\n", json!(line.to_string())));
+        }
+    }
+    file(name, text).into_os_string().into_string().unwrap()
+}
+
+/// Programs that read the output need all of it.
+#[test]
+fn nothing_is_cut_without_a_terminal() {
+    let name = long_names("widths-uncut.tap");
+    for args in [&["stats", &name][..], &["show", &name], &["show", "--show", &name], &["show", "--pretty", &name]] {
+        let Printed { words, .. } = printed(args, "", None);
+        assert!(!words.contains('…'), "{args:?}\n{words}");
+        for number in 10..22 {
+            assert!(words.contains(&format!("weather_service_{number} ")), "{args:?}: {number}\n{words}");
+            let id = format!("#\"0190b5a4-7c2e-7000-8000-0000000000{number}\" ");
+            assert_eq!(words.contains(&id), args[0] == "show", "{args:?}: {number}\n{words}");
+        }
+    }
+    // As wide as the variable says, with or without a terminal.
+    for (columns, longest) in [("60", 50..60), ("160", 150..160)] {
+        for command in ["stats", "show"] {
+            let output = wireline(&[command, &name]).env("COLUMNS", columns).output().unwrap();
+            let shown = String::from_utf8(output.stdout).unwrap();
+            let found = shown.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest.contains(&found) && shown.contains('…'), "{command} {columns}: {found}\n{shown}");
+        }
+    }
+    let terminal = Terminal::open_with(80);
+    let mut command = wireline(&["show", &name]);
+    command.env("COLUMNS", "120").env("NO_COLOR", "1").stdout(terminal.stream());
+    let (_, written) = terminal.spawn(command).finish();
+    let longest = written.lines().map(|line| line.trim_end().chars().count()).max().unwrap();
+    assert!((100..120).contains(&longest), "{written}");
+}
+
+/// On a wide terminal, what is cut on a narrow one gets the room.
+#[test]
+fn wide_terminals_show_whole_names_and_ids() {
+    let name = long_names("widths-whole.tap");
+    let [narrow, wide] = [80, 250].map(|columns| printed(&["show", &name], "", Some(columns)).words);
+    assert!(narrow.contains('…') && !wide.contains('…'), "{narrow}\n{wide}");
+    let [narrow, wide] = [80, 250].map(|columns| printed(&["stats", &name], "", Some(columns)).words);
+    assert!(narrow.contains('…') && !wide.contains('…'), "{narrow}\n{wide}");
 }
 
 /// There is more in a line where there is more room.

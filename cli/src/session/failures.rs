@@ -2,9 +2,9 @@
 
 use wireline::{Message, Response};
 
-use super::{MethodIndex, Session};
+use super::{MethodIndex, Session, cut_id};
 use crate::protocol::Protocols;
-use crate::terminal::escape;
+use crate::terminal::{Width, escape};
 use crate::units::Count;
 
 /// How many different failures are told apart.
@@ -113,10 +113,11 @@ impl Failures {
 
 impl FailureGroup {
     /// The id of the only one, or how many there are: `#4` or `(12 times, first #4)`.
-    pub(crate) fn which(&self) -> String {
+    pub(crate) fn which(&self, width: Width) -> String {
+        let first = cut_id(&self.first_id, width);
         match self.count {
-            1 => self.first_id.clone(),
-            count => format!("({} times, first {})", Count(count), self.first_id),
+            1 => first.into_owned(),
+            count => format!("({} times, first {first})", Count(count)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 
 use super::Session;
 use super::methods::Method;
-use crate::terminal::{Styles, columns, escape_start};
+use crate::terminal::{Styles, Width, columns, escape_start};
 use crate::units::{Bytes, Count, Seconds, counted};
 
 /// How many subjects of a method have a row of their own.
@@ -47,14 +47,14 @@ const COLUMNS: [Column; 7] = [
     Column { title: "bytes", width: 7, value: Value::Bytes, dispensability: 4 },
 ];
 
-/// Writes the table in lines of at most `width` columns, as far as a table can be so narrow.
-pub(super) fn write(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
+/// Writes the table in lines that fit, as far as a table can be so narrow.
+pub(super) fn write(text: &mut String, session: &Session, width: Width, styles: Styles) -> fmt::Result {
     let Styles { dim, .. } = styles;
-    let columns_that_fit = fitting_columns(width);
+    let columns_that_fit = fitting_columns(width.columns());
     let rows = rows(session);
     let numbers_width: usize = columns_that_fit.iter().map(|column| column.width).sum();
     let longest = rows.iter().map(|row| columns(&row.name)).max().unwrap_or(0);
-    let room = width.saturating_sub(numbers_width + 1).max(MIN_NAME_WIDTH);
+    let room = width.cut_to(width.columns().saturating_sub(numbers_width + 1).max(MIN_NAME_WIDTH));
     let name_width = longest.max("method".len()).min(room);
 
     write!(text, "{dim}{:name_width$}", "method")?;

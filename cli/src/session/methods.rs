@@ -17,7 +17,7 @@ pub(super) const MAX_METHODS: usize = 512;
 const MAX_NAME_LEN: usize = 1024;
 
 /// The longest name that is kept, in columns.
-pub(super) const MAX_NAME_COLUMNS: usize = 160;
+pub(super) const MAX_NAME_COLUMNS: usize = 1100;
 
 /// Stands in for the method of a faulty request.
 pub(super) const UNREADABLE: &str = "(unreadable)";

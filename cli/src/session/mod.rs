@@ -11,6 +11,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use wireline::{Fault, FaultKind, Id, Message, RawJson};
@@ -23,12 +24,12 @@ pub(crate) use overview::overview;
 pub(crate) use side::Side;
 
 use crate::protocol::{Hello, Progress, Protocols};
-use crate::terminal::escape_start;
+use crate::terminal::{Width, escape_start};
 use methods::{Methods, ResponseInfo, UNREADABLE};
 use pending::{Added, Call, Outcome, PendingRequest, PendingRequests};
 
-/// The width that an id is cut to.
-const ID_COLUMNS: usize = 16;
+/// The longest id that is kept for people, in columns. Terminals show less of it.
+const MAX_ID_COLUMNS: usize = 200;
 
 /// All that is known of the messages between two sides. Its size is bounded, whatever they send.
 pub(crate) struct Session {
@@ -464,7 +465,13 @@ impl SentId {
     }
 }
 
-/// An id as it was spelled, escaped and cut for a terminal: `#1`, `#"abc"`. Empty if there is none.
+/// An id as it was spelled, escaped for a terminal: `#1`, `#"abc"`. Empty if there is none.
 pub(crate) fn displayed_id(id: Option<&Id<'_>>) -> String {
-    id.map_or_else(String::new, |id| ["#", &escape_start(id.as_json().as_bytes(), ID_COLUMNS)].concat())
+    id.map_or_else(String::new, |id| ["#", &escape_start(id.as_json().as_bytes(), MAX_ID_COLUMNS)].concat())
+}
+
+/// A displayed id, cut to fit its column.
+pub(crate) fn cut_id(id: &str, width: Width) -> Cow<'_, str> {
+    // With the number sign. Escaped already, and escaping it again changes nothing.
+    escape_start(id.as_bytes(), width.id_columns().saturating_add(1))
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::builder::styling::Style;
 
 use super::pending::{MAX_ID_LEN, MAX_PENDING};
-use super::{MethodIndex, Sample, SentId, Session, Side, method_table};
+use super::{MethodIndex, Sample, SentId, Session, Side, cut_id, method_table};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
-use crate::terminal::{Styles, columns, escape, escape_start, wrap};
+use crate::terminal::{Styles, Width, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Count, Seconds, counted};
 
 /// What is left of the width for the method of an unanswered request, and the least.
@@ -18,13 +18,13 @@ const MIN_METHOD_COLUMNS: usize = 22;
 /// How many kinds of failures are listed.
 const MAX_FAILURES: usize = 10;
 
-/// Describes a session that lasted `elapsed`, if that is known, in lines of at most `width` columns. The texts of errors
+/// Describes a session that lasted `elapsed`, if that is known, in lines that fit. The texts of errors
 /// are the peer's own words.
 pub(crate) fn overview(
     session: &Session,
     elapsed: Option<Duration>,
     with_texts: bool,
-    width: usize,
+    width: Width,
     styles: Styles,
 ) -> String {
     let mut text = String::new();
@@ -51,7 +51,7 @@ pub(crate) fn overview(
 }
 
 /// How much was sent, and in which time.
-fn traffic(session: &Session, elapsed: Option<Duration>, width: usize, styles: Styles) -> String {
+fn traffic(session: &Session, elapsed: Option<Duration>, width: Width, styles: Styles) -> String {
     let Styles { strong, .. } = styles;
     let [client, server] = &session.traffic;
     let messages = |count| counted(count, "message", "messages");
@@ -66,7 +66,7 @@ fn traffic(session: &Session, elapsed: Option<Duration>, width: usize, styles: S
             Bytes(server.bytes)
         ),
     };
-    wrap(&text, width.saturating_sub(1)).map(|line| format!("{strong}{line}{strong:#}\n")).collect()
+    wrap(&text, width.columns().saturating_sub(1)).map(|line| format!("{strong}{line}{strong:#}\n")).collect()
 }
 
 /// What both sides agreed on when the session started: `MCP 2025-11-25: inspector 0.9 → everything 1.0`.
@@ -86,7 +86,7 @@ fn agreement(session: &Session) -> String {
 }
 
 /// What is worth knowing, but is not a fault.
-fn write_remarks(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
+fn write_remarks(text: &mut String, session: &Session, width: Width, styles: Styles) -> fmt::Result {
     let Styles { accent, .. } = styles;
     if session.cancelled.count > 0 {
         writeln!(text, "{} cancelled", counted(session.cancelled.count, "request was", "requests were"))?;
@@ -111,13 +111,13 @@ fn write_remarks(text: &mut String, session: &Session, width: usize, styles: Sty
     Ok(())
 }
 
-/// Text in lines of less than `width` columns.
-fn wrapped(text: &str, width: usize, indent: &str) -> String {
-    wrap(text, width.saturating_sub(indent.len() + 1)).map(|line| format!("{indent}{line}\n")).collect()
+/// Text in lines that fit.
+fn wrapped(text: &str, width: Width, indent: &str) -> String {
+    wrap(text, width.columns().saturating_sub(indent.len() + 1)).map(|line| format!("{indent}{line}\n")).collect()
 }
 
 /// Which calls failed, and why.
-fn write_failures(text: &mut String, session: &Session, with_texts: bool, width: usize, styles: Styles) -> fmt::Result {
+fn write_failures(text: &mut String, session: &Session, with_texts: bool, width: Width, styles: Styles) -> fmt::Result {
     const INDENT: usize = 4;
     let Styles { bad, .. } = styles;
     let failures = &session.failures;
@@ -134,9 +134,13 @@ fn write_failures(text: &mut String, session: &Session, with_texts: bool, width:
         }
         let method = &session.methods[group.method];
         let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
-        let line = format!("{} {}: {}", method.name, group.which(), group.reason.summary(with_texts));
+        let line = format!("{} {}: {}", method.name, group.which(width), group.reason.summary(with_texts));
         // Escaped already, and escaping it again changes nothing.
-        writeln!(text, "  {arrow} {}", escape_start(line.as_bytes(), width.saturating_sub(INDENT + 1)))?;
+        writeln!(
+            text,
+            "  {arrow} {}",
+            escape_start(line.as_bytes(), width.cut_to(width.columns().saturating_sub(INDENT + 1)))
+        )?;
     }
     if more > 0 {
         writeln!(text, "    and {} more", Count(more))?;
@@ -144,7 +148,7 @@ fn write_failures(text: &mut String, session: &Session, with_texts: bool, width:
     Ok(())
 }
 
-fn write_problems(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
+fn write_problems(text: &mut String, session: &Session, width: Width, styles: Styles) -> fmt::Result {
     let Styles { bad, .. } = styles;
     write_unanswered(text, session, width, styles)?;
     for (from, traffic) in Side::BOTH.into_iter().zip(&session.traffic) {
@@ -154,7 +158,7 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
                 true => format!("the last line ({len}) has no line end"),
                 false => format!("the last line of the {} ({len}) has no line end", from.name()),
             };
-            for line in wrap(&what, width.saturating_sub(1)) {
+            for line in wrap(&what, width.columns().saturating_sub(1)) {
                 writeln!(text, "{bad}{line}{bad:#}")?;
             }
             text.push_str(&wrapped(UNTERMINATED_HINT, width, "  "));
@@ -166,7 +170,7 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
     ] {
         if sample.count > 0 {
             writeln!(text, "{bad}{}{bad:#}", counted(sample.count, singular, plural))?;
-            text.push_str(&wrapped(&first_ids(sample, session.has_unknown_senders()), width, "  "));
+            text.push_str(&wrapped(&first_ids(sample, session.has_unknown_senders(), width), width, "  "));
         }
     }
     if session.other_type > 0 {
@@ -191,7 +195,7 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
     Ok(())
 }
 
-fn write_unanswered(text: &mut String, session: &Session, width: usize, styles: Styles) -> fmt::Result {
+fn write_unanswered(text: &mut String, session: &Session, width: Width, styles: Styles) -> fmt::Result {
     let Styles { bad, dim, .. } = styles;
     let unanswered = &session.unanswered;
     if unanswered.count == 0 {
@@ -223,23 +227,24 @@ fn write_request(
     method: MethodIndex,
     id: &str,
     (times, style): (&str, Style),
-    width: usize,
+    width: Width,
 ) -> fmt::Result {
     const INDENT: usize = 4;
     let method = &session.methods[method];
     let arrow = if session.has_unknown_senders() { ' ' } else { method.from.arrow() };
-    let room = width.saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
-    let room = room.min(width.saturating_sub(INDENT + 1 + columns(id) + 1));
-    let name = escape_start(method.name.as_bytes(), room);
+    let id = cut_id(id, width);
+    let room = width.columns().saturating_sub(UNANSWERED_COLUMNS).max(MIN_METHOD_COLUMNS);
+    let room = room.min(width.columns().saturating_sub(INDENT + 1 + columns(&id) + 1));
+    let name = escape_start(method.name.as_bytes(), width.cut_to(room));
     write!(text, "  {arrow} {name} {id}")?;
-    let taken = INDENT + columns(&name) + 1 + columns(id);
+    let taken = INDENT + columns(&name) + 1 + columns(&id);
     if times.is_empty() {
         writeln!(text)
-    } else if taken + 2 + columns(times) < width {
+    } else if taken + 2 + columns(times) < width.limit() {
         writeln!(text, "{style}, {times}{style:#}")
     } else {
         writeln!(text)?;
-        let lines = wrap(times, width.saturating_sub(INDENT + 1));
+        let lines = wrap(times, width.columns().saturating_sub(INDENT + 1));
         lines.into_iter().try_for_each(|line| writeln!(text, "{:INDENT$}{style}{line}{style:#}", ""))
     }
 }
@@ -255,13 +260,13 @@ fn write_all_clear(text: &mut String, session: &Session, styles: Styles) -> fmt:
     writeln!(text, "{good}no faults{answered}{good:#}")
 }
 
-fn first_ids<const MAX: usize>(sample: &Sample<SentId, MAX>, has_unknown_senders: bool) -> String {
+fn first_ids<const MAX: usize>(sample: &Sample<SentId, MAX>, has_unknown_senders: bool, width: Width) -> String {
     let ids: Vec<String> = sample
         .first
         .iter()
         .map(|SentId { from, id }| {
-            let id = if id.is_empty() { "without an id" } else { id };
-            if has_unknown_senders { id.to_owned() } else { format!("{} {id}", from.arrow()) }
+            let id = if id.is_empty() { "without an id".into() } else { cut_id(id, width) };
+            if has_unknown_senders { id.into_owned() } else { format!("{} {id}", from.arrow()) }
         })
         .collect();
     let rest = if sample.more() > 0 { ", …" } else { "" };

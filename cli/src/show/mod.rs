@@ -14,7 +14,7 @@ use crate::output::report_error;
 use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side};
-use crate::terminal::{Styles, terminal_columns};
+use crate::terminal::{Styles, Width};
 use crate::transcript::{CalledWith, Faults, Payloads, RUN_PAUSE, Transcript};
 use follow::FollowedFile;
 
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long)]
     show: bool,
 
-    /// Show params, results and errors indented, cut to the width of the terminal and to 20 lines
+    /// Show params, results and errors indented; on a terminal cut to its width and to 20 lines
     #[arg(long)]
     pretty: bool,
 
@@ -79,6 +79,10 @@ Exit codes:
   0  everything was read
   2  usage error, or the recording could not be read
 
+Widths:
+  Lines are cut to the width of the terminal, or to that in the environment variable COLUMNS. If standard output is not a \
+terminal, nothing is cut.
+
 Examples:
   All calls of one tool, with their contents:
     wireline show --tool echo --pretty session.tap
@@ -97,15 +101,18 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 /// Prints the transcript, and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
     let stdout = io::stdout().lock();
+    let width = Width::of(&stdout);
     let payloads = match args {
         Args { full: true, .. } => Payloads::Full,
+        Args { pretty: true, .. } if !width.is_limited() => Payloads::Full,
         Args { pretty: true, .. } => Payloads::Pretty,
+        Args { show: true, .. } if !width.is_limited() => Payloads::Line,
         Args { show: true, .. } => Payloads::Start,
         _ => Payloads::Hidden,
     };
     let transcript = Transcript {
         styles: Styles::detect(stdout.is_terminal()),
-        columns: terminal_columns(&stdout),
+        width,
         payloads,
         reasons: !args.no_reasons,
         called_with: (args.filter.only_errors() && !args.no_reasons).then(CalledWith::default),

@@ -15,7 +15,7 @@ use crate::output::{Output, Progress};
 use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side, overview};
-use crate::terminal::{Styles, printable_json, terminal_columns};
+use crate::terminal::{Styles, Width, printable_json};
 use crate::units::{Bytes, Seconds};
 
 /// Show methods, latencies and sizes of recorded or plain traffic
@@ -119,12 +119,12 @@ impl Reading {
         let session = &self.follower.session;
         let styles = Styles::detect(io::stdout().is_terminal());
         let elapsed = Some(self.elapsed).filter(|elapsed| !elapsed.is_zero());
-        let columns = terminal_columns(io::stdout());
-        let overview = overview(session, elapsed, !self.no_reasons, columns, styles);
+        let width = Width::of(&io::stdout());
+        let overview = overview(session, elapsed, !self.no_reasons, width, styles);
         let bytes = |bytes| Bytes(bytes).to_string();
-        let sizes = histogram::draw("message sizes", session.sizes(), bytes, columns, styles);
+        let sizes = histogram::draw("message sizes", session.sizes(), bytes, width.columns(), styles);
         let nanoseconds = |nanoseconds| Seconds(Duration::from_nanos(nanoseconds)).to_string();
-        let latencies = histogram::draw("latencies", &session.latencies(), nanoseconds, columns, styles);
+        let latencies = histogram::draw("latencies", &session.latencies(), nanoseconds, width.columns(), styles);
         let sections: Vec<String> = [overview, sizes, latencies].into_iter().filter(|text| !text.is_empty()).collect();
         sections.join("\n")
     }

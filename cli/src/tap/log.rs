@@ -10,7 +10,7 @@ use super::files::LogFile;
 use super::relay::retry;
 use super::sys::{self, Ready};
 use crate::output::report_error;
-use crate::terminal::{terminal_columns, wrap_message};
+use crate::terminal::{Width, wrap_message};
 use crate::units::counted;
 
 /// How much text may be queued.
@@ -34,7 +34,7 @@ pub(crate) struct Log {
     /// Whether it is a regular file, which is always waited for.
     is_file: bool,
     pub(crate) is_terminal: bool,
-    pub(crate) columns: usize,
+    pub(crate) width: Width,
 }
 
 struct Shared {
@@ -61,7 +61,7 @@ impl Log {
             LogFile::File(log) => (log.file, Some(log.name)),
             LogFile::Stderr | LogFile::Missing => (sys::stderr()?, None),
         };
-        let (is_terminal, columns) = (output.is_terminal(), terminal_columns(&output));
+        let (is_terminal, width) = (output.is_terminal(), Width::of(&output));
         let log = Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
@@ -72,11 +72,11 @@ impl Log {
                     is_done: false,
                 }),
                 changed: Condvar::new(),
-                message_columns: if is_terminal { columns } else { usize::MAX },
+                message_columns: width.limit(),
             }),
             is_file: output.metadata().is_ok_and(|metadata| metadata.is_file()),
             is_terminal,
-            columns,
+            width,
         };
         let shared = Arc::clone(&log.shared);
         let write_len = if log.is_file { FILE_WRITE_LEN } else { STREAM_WRITE_LEN };

@@ -72,7 +72,7 @@ impl Watcher {
         let (recording, recording_name) = recording.map(|NamedFile { file, name }| (file, name)).unzip();
         let transcript = Transcript {
             styles: Styles::detect(log.is_terminal),
-            columns: log.columns,
+            width: log.width,
             payloads: if args.show { Payloads::Start } else { Payloads::Hidden },
             reasons: args.show,
             called_with: None,
@@ -258,14 +258,14 @@ impl Watcher {
         } else {
             let Styles { dim, bad, good, .. } = transcript.styles;
             let overview =
-                overview(&self.follower.session, Some(elapsed), transcript.reasons, log.columns, transcript.styles);
+                overview(&self.follower.session, Some(elapsed), transcript.reasons, log.width, transcript.styles);
             let (style, outcome) = match (status.code(), sys::signal(status)) {
                 (Some(0), _) => (good, "server exited with code 0".to_owned()),
                 (Some(code), _) => (bad, format!("server exited with code {code}")),
                 (None, Some(signal)) => (bad, format!("server was killed by signal {signal}")),
                 (None, None) => (bad, "server exited".to_owned()),
             };
-            let rule = "─".repeat(log.columns.saturating_sub(1));
+            let rule = "─".repeat(log.width.columns().saturating_sub(1));
             transcript.text.push_str(&format!("{dim}{rule}{dim:#}\n{overview}{style}{outcome}{style:#}\n"));
         }
         log.close(&transcript.text);

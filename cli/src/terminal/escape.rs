@@ -22,7 +22,7 @@ pub(crate) fn escape_start(bytes: &[u8], columns: usize) -> Cow<'_, str> {
             false => Cow::Owned(format!("{}…", String::from_utf8_lossy(&plain[..columns.saturating_sub(1)]))),
         };
     }
-    let start = &bytes[..bytes.len().min(Cell::MAX_BYTES * (columns + 1))];
+    let start = &bytes[..bytes.len().min(Cell::MAX_BYTES.saturating_mul(columns.saturating_add(1)))];
     let cells: Vec<Cell> = cells(start).collect();
     let (fitting_len, _) = fitting(cells.iter(), columns);
     if fitting_len == cells.len() && start.len() == bytes.len() {

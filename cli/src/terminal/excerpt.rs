@@ -4,7 +4,7 @@ use super::escape::{Cell, cells, fitting};
 
 /// The width of an excerpt in a terminal of 80 columns, which its indent and the cuts leave, or if there is no terminal.
 const COLUMNS: usize = 72;
-const MARGIN: usize = super::DEFAULT_COLUMNS - COLUMNS;
+const MARGIN: usize = super::width::DEFAULT_COLUMNS - COLUMNS;
 
 /// The least width.
 const MIN_COLUMNS: usize = 8;

@@ -22,8 +22,8 @@ use crate::json::pretty;
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::message_kind::MessageKind;
 use crate::protocol::{Hello, Progress};
-use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, displayed_id};
-use crate::terminal::{Styles, columns, escape, escape_start, wrap};
+use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, cut_id, displayed_id};
+use crate::terminal::{Styles, Width, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Seconds, counted};
 pub(crate) use called_with::CalledWith;
 pub(crate) use faults::{Faults, RUN_PAUSE};
@@ -60,8 +60,7 @@ const MAX_PRETTY_INDENT: usize = 40;
 /// Collects the lines. Writing to its string cannot fail, so results of `write!` are ignored.
 pub(crate) struct Transcript {
     pub(crate) styles: Styles,
-    /// The width of the terminal.
-    pub(crate) columns: usize,
+    pub(crate) width: Width,
     pub(crate) payloads: Payloads,
     /// Whether to show the texts of errors.
     pub(crate) reasons: bool,
@@ -80,6 +79,8 @@ pub(crate) enum Payloads {
     Hidden,
     /// What fits into one line.
     Start,
+    /// All of it, in one line.
+    Line,
     /// One member or element per line, cut to the width of the terminal and to [`MAX_PRETTY_LINES`].
     Pretty,
     /// One member or element per line, all of it.
@@ -141,7 +142,6 @@ impl Transcript {
                     return;
                 }
                 self.add_message(session, from, message, role, *is_entry, at);
-                self.add_reason(session, message, role);
                 if let Some(hello) = hello.filter(|_| !self.quiet) {
                     self.add_hello(from, hello);
                 }
@@ -161,7 +161,7 @@ impl Transcript {
         let OverdueRequest { from, method, id, sent } = request;
         self.start_line('…', "waiting", false, at);
         let latency = at.saturating_sub(*sent);
-        self.end_line(&session.methods[*method].name, id, None, Some(latency));
+        self.end_line(&session.methods[*method].name, &cut_id(id, self.width), None, Some(latency));
         let peer = from.other().name();
         self.add_wrapped(&format!("no answer from the {peer} for {}", Seconds(latency)), self.styles.bad);
     }
@@ -192,7 +192,8 @@ impl Transcript {
             self.pad(self.indent());
         }
         let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let line = escape_start(line.strip_suffix(b"\r").unwrap_or(line), self.room());
+        let room = self.width.cut_to(self.room());
+        let line = escape_start(line.strip_suffix(b"\r").unwrap_or(line), room);
         self.styled(self.styles.dim, |text| text.push_str(&line));
         self.end_start();
     }
@@ -208,12 +209,13 @@ impl Transcript {
     ) {
         let payload = match message {
             Message::Response(response) => Some(response.outcome().unwrap_or_else(|error| error.raw())),
-            _ if self.payloads == Payloads::Start => session.arguments(message),
+            _ if matches!(self.payloads, Payloads::Start | Payloads::Line) => session.arguments(message),
             _ => message.params(),
         };
-        let Line { kind, subject, note, len, latency } = line(session, message, role);
+        let Line { kind, subject, note, len, latency } = line(session, message, role, self.width);
         self.start_line(from.arrow(), kind, is_entry, at);
         self.end_line(&subject, note.trim_start(), Some(len), latency);
+        self.add_reason(session, message, role);
         if let Some(payload) = payload {
             self.add_payload(payload.as_json());
         }
@@ -236,17 +238,20 @@ impl Transcript {
 
     /// Writes text below the subject, in one line.
     fn add_cut(&mut self, text: &str, style: Style) {
-        let (indent, text) = (self.indent(), escape_start(text.as_bytes(), self.room()));
+        let (indent, text) = (self.indent(), escape_start(text.as_bytes(), self.width.cut_to(self.room())));
         let _ = writeln!(self.text, "{:indent$}{style}{text}{style:#}", "");
     }
 
     fn add_payload(&mut self, payload: &str) {
-        let room = self.columns.saturating_sub(PAYLOAD_INDENT + 1).max(MIN_SUBJECT_COLUMNS);
+        let room = self.width.columns().saturating_sub(PAYLOAD_INDENT + 1).max(MIN_SUBJECT_COLUMNS);
         match self.payloads {
             Payloads::Hidden => {}
             Payloads::Start => {
                 let payload = escape_start(payload.as_bytes(), room);
                 let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{payload}", "");
+            }
+            Payloads::Line => {
+                let _ = writeln!(self.text, "{:PAYLOAD_INDENT$}{}", "", escape(payload.as_bytes()));
             }
             Payloads::Full => pretty(payload, |depth, line| {
                 let indent = PAYLOAD_INDENT + 2 * depth;
@@ -302,13 +307,15 @@ impl Transcript {
     /// Writes the subject, cut to leave room for the note, then size and latency.
     fn end_line(&mut self, subject: &str, note: &str, len: Option<usize>, latency: Option<Duration>) {
         let note_columns = if note.is_empty() { 0 } else { columns(note) + 1 };
-        let room = self.columns.saturating_sub(INDENT + NUMBERS);
-        if self.is_narrow() || room < note_columns + columns(subject).min(MIN_METHOD_COLUMNS) {
+        let room = self.width.columns().saturating_sub(INDENT + NUMBERS);
+        if self.width.is_limited()
+            && (self.is_narrow() || room < note_columns + columns(subject).min(MIN_METHOD_COLUMNS))
+        {
             return self.end_line_below(subject, note, len, latency);
         }
         let Styles { strong, dim, accent, .. } = self.styles;
-        let room = room - note_columns;
-        let subject = escape_start(subject.as_bytes(), room);
+        let room = room.saturating_sub(note_columns);
+        let subject = escape_start(subject.as_bytes(), self.width.cut_to(room));
         self.styled(strong, |text| text.push_str(&subject));
         if !note.is_empty() {
             self.text.push(' ');
@@ -356,7 +363,7 @@ impl Transcript {
     }
 
     fn is_narrow(&self) -> bool {
-        self.columns < MIN_COLUMNS
+        self.width.columns() < MIN_COLUMNS
     }
 
     /// How far everything but time, direction and kind is indented.
@@ -366,7 +373,7 @@ impl Transcript {
 
     /// What that leaves of the width.
     fn room(&self) -> usize {
-        self.columns.saturating_sub(self.indent() + 1).max(MIN_SUBJECT_COLUMNS)
+        self.width.columns().saturating_sub(self.indent() + 1).max(MIN_SUBJECT_COLUMNS)
     }
 
     /// Writes something in a style. Most logs have none.
@@ -405,9 +412,9 @@ impl Transcript {
 }
 
 /// What there is to say about a message.
-fn line<'a>(session: &'a Session, message: &'a Message<'_>, role: &Role) -> Line<'a> {
+fn line<'a>(session: &'a Session, message: &'a Message<'_>, role: &Role, width: Width) -> Line<'a> {
     let kind = MessageKind::of(message).name();
-    let id = displayed_id(message.id());
+    let id = cut_id(&displayed_id(message.id()), width).into_owned();
     let of = |kind, subject, note, latency| Line { kind, subject, note, len: message.as_bytes().len(), latency };
     let name = |method: &MethodIndex| Cow::Borrowed(session.methods[*method].name.as_str());
     match role {
@@ -420,9 +427,11 @@ fn line<'a>(session: &'a Session, message: &'a Message<'_>, role: &Role) -> Line
             of(kind, subject, id, None)
         }
         Role::Progress { method, id, progress } => {
-            of("progress", name(method), format!("{id} ({})", share(progress)), None)
+            of("progress", name(method), format!("{} ({})", cut_id(id, width), share(progress)), None)
         }
-        Role::Cancellation { method, id, after } => of("cancelled", name(method), id.clone(), *after),
+        Role::Cancellation { method, id, after } => {
+            of("cancelled", name(method), cut_id(id, width).into_owned(), *after)
+        }
         Role::Response { method, latency, is_failure, is_cancelled, .. } => {
             let kind = if *is_failure && kind == "response" { "failure" } else { kind };
             let cancelled = if *is_cancelled { " (cancelled)" } else { "" };

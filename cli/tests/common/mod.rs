@@ -31,7 +31,7 @@ impl Run {
 /// The tool, with pipes as its standard streams.
 pub(crate) fn wireline(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wireline"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(args).env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 

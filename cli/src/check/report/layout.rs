@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::builder::styling::Style;
 
-use crate::terminal::{Styles, columns, terminal_columns, wrap};
+use crate::terminal::{Styles, Width, columns, wrap};
 
 /// The width of the space before details.
 const INDENT: usize = 4;
@@ -21,8 +21,7 @@ impl Layout {
     /// For standard output.
     pub(crate) fn detect() -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let columns = if is_terminal { terminal_columns(io::stdout()) } else { usize::MAX };
-        Self { styles: Styles::detect(is_terminal), columns }
+        Self { styles: Styles::detect(is_terminal), columns: Width::of(&io::stdout()).limit() }
     }
 
     /// Writes where a finding is and what it is: in one line, or below its position if that is too long.

@@ -18,7 +18,7 @@ use super::server_process::ServerEnd;
 use crate::exit;
 use crate::json::Comparison;
 use crate::output::{print, report_error};
-use crate::terminal::{Styles, columns, printable_json, terminal_columns};
+use crate::terminal::{Styles, Width, columns, printable_json};
 use crate::units::counted;
 
 use json::{JsonProblem, JsonReport, JsonServer};
@@ -39,8 +39,6 @@ pub(super) struct Report {
     format: Format,
     show: bool,
     styles: Styles,
-    /// The width that values are cut to.
-    columns: usize,
     /// The width that lines are wrapped to: the terminal's, or unlimited.
     line_columns: usize,
     counts: Counts,
@@ -87,8 +85,7 @@ impl Report {
             format: args.format,
             show: args.show,
             styles: Styles::detect(stdout.is_terminal()),
-            columns: terminal_columns(&stdout),
-            line_columns: if stdout.is_terminal() { terminal_columns(&stdout) } else { usize::MAX },
+            line_columns: Width::of(&stdout).limit(),
             counts: Counts::default(),
             session: 0,
             is_session_named: true,

@@ -70,7 +70,7 @@ impl Report {
         if self.show {
             for (mark, style, value) in [('-', bad, change.before), ('+', good, change.after)] {
                 if let Some(value) = value {
-                    let value = escape_start(value.as_bytes(), self.columns.saturating_sub(INDENT + 3).max(20));
+                    let value = escape_start(value.as_bytes(), self.line_columns.saturating_sub(INDENT + 3).max(20));
                     let _ = writeln!(text, "{:INDENT$}{style}{mark} {value}{style:#}", "");
                 }
             }

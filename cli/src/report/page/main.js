@@ -21,8 +21,8 @@ const CHIPS = [
   ["From server", "from:server"],
 ];
 
-/** How many reasons of failures are in the notice at the top. */
-const MAX_FAILURES = 3;
+/** How much of the reason of a failure is in the notice at the top. */
+const MAX_REASON = 100;
 
 /** How much of a payload is shown in the list. */
 const PREVIEW_LENGTH = 160;
@@ -225,7 +225,7 @@ class App {
     byId("notice").hidden = notices.length === 0;
   }
 
-  /** The most frequent reasons why calls of the session failed. */
+  /** The most frequent reason why calls of the session failed. */
   failures() {
     const { recording, session } = this;
     const counts = new Map();
@@ -236,9 +236,12 @@ class App {
       counts.set(text, (counts.get(text) ?? 0) + 1);
     }
     const groups = [...counts].sort(([, a], [, b]) => b - a);
-    const shown = groups.slice(0, MAX_FAILURES).map(([text, count]) => plain(count > 1 ? `${text} (${formatCount(count)} times).` : `${text}.`));
-    if (groups.length > MAX_FAILURES) shown.push(`${counted(groups.length - MAX_FAILURES, "more kind", "more kinds")} of failures.`);
-    return shown;
+    if (groups.length === 0) return [];
+    const [text, count] = groups[0];
+    const first = plain(text.length > MAX_REASON ? `${text.slice(0, MAX_REASON)}…` : text);
+    const times = count > 1 ? ` (${formatCount(count)} times)` : "";
+    const others = groups.length > 1 ? `, and ${counted(groups.length - 1, "other reason")}` : "";
+    return [`Failed: ${first}${times}${others}.`];
   }
 
   toggleTerm(term) {
