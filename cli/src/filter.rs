@@ -49,7 +49,7 @@ enum Direction {
 
 /// A pattern for names.
 #[derive(Clone, Debug, PartialEq)]
-struct Glob(Vec<char>);
+pub(crate) struct Glob(Vec<char>);
 
 /// What a filter looks at.
 #[derive(Default)]
@@ -164,7 +164,7 @@ impl FromStr for Glob {
 
 impl Glob {
     /// Takes time proportional to the product of the lengths, at most.
-    fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (&self.0[..], name.chars().collect::<Vec<_>>());
         let (mut at, mut in_name) = (0, 0);
         // Where to go on if the text for the last `*` turns out to be longer.

@@ -15,6 +15,7 @@ mod line_ends;
 mod readme;
 mod reasons;
 mod replay;
+mod replay_differences;
 mod report;
 mod show;
 mod stats;

@@ -10,7 +10,7 @@ use common::{Run, file, run, run_with_input};
 use serde_json::{Value, json};
 
 /// A recording of messages, each with its sender, all terminated.
-fn recording(name: &str, lines: &[(&str, &str)], code: i32) -> PathBuf {
+pub(crate) fn recording(name: &str, lines: &[(&str, &str)], code: i32) -> PathBuf {
     let mut text = "{\"wireline-recording\":1,\"time\":1.0}\n".to_owned();
     for (number, (from, line)) in lines.iter().enumerate() {
         let record = json!({ "from": from, "line": line }).to_string();
@@ -20,8 +20,8 @@ fn recording(name: &str, lines: &[(&str, &str)], code: i32) -> PathBuf {
     file(name, text)
 }
 
-const CLIENT: &str = "client";
-const SERVER: &str = "server";
+pub(crate) const CLIENT: &str = "client";
+pub(crate) const SERVER: &str = "server";
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 const LISTED: &str =
@@ -33,11 +33,11 @@ const CALLED: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"te
 const SESSION: [(&str, &str); 4] = [(CLIENT, LIST), (SERVER, LISTED), (CLIENT, CALL), (SERVER, CALLED)];
 
 /// A shell script that reads a line before each line that it prints.
-fn answering(answers: &[&str]) -> String {
+pub(crate) fn answering(answers: &[&str]) -> String {
     answers.iter().map(|answer| format!("read line; echo '{answer}'; ")).collect()
 }
 
-fn replay(recording: &Path, options: &[&str], server: &str) -> Run {
+pub(crate) fn replay(recording: &Path, options: &[&str], server: &str) -> Run {
     let name = recording.to_str().unwrap();
     run(&[&["replay", "--rules", "mcp"], options, &[name, "--", "sh", "-c", server]].concat())
 }

@@ -1,9 +1,13 @@
 //! Differences between two JSON texts, by value.
 
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
 use wireline::Id;
 
+use super::ignored::Ignored;
 use super::parts::{Kind, decoded, elements, kind, members};
-use super::pointer::{PointerPattern, to_pointer};
+use super::pointer::to_pointer;
 
 /// How many differences of two texts are kept. More are counted.
 const MAX_CHANGES: usize = 1000;
@@ -14,8 +18,15 @@ pub(crate) struct Change<'a> {
     pub(crate) kind: ChangeKind,
     /// A JSON pointer. The names in it are the peer's.
     pub(crate) path: String,
-    pub(crate) before: Option<&'a str>,
-    pub(crate) after: Option<&'a str>,
+    pub(crate) before: Option<Cow<'a, str>>,
+    pub(crate) after: Option<Cow<'a, str>>,
+}
+
+impl Change<'_> {
+    fn into_owned<'b>(self) -> Change<'b> {
+        let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+        Change { kind: self.kind, path: self.path, before: owned(self.before), after: owned(self.after) }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +67,9 @@ impl Comparison<'_> {
 ///
 /// The order of an object's members does not matter, nor does the spelling of strings and numbers: `1`, `1.0` and `1e0`
 /// are one number, and no digit of a longer one is dropped. The order of an array's elements does matter. If elements
-/// were added or removed at one place of an array, only those are different.
-pub(crate) fn compare<'a>(before: &'a str, after: &'a str, ignored: &[PointerPattern]) -> Comparison<'a> {
+/// were added or removed at one place of an array, only those are different. The text of a tool's content
+/// (`content/0/text`) is compared as JSON if it is an object or an array, and paths go on into it.
+pub(crate) fn compare<'a>(before: &'a str, after: &'a str, ignored: &Ignored) -> Comparison<'a> {
     let mut comparing = Comparing { path: Vec::new(), ignored, found: Comparison::default() };
     comparing.compare(before, after);
     comparing.found
@@ -65,7 +77,7 @@ pub(crate) fn compare<'a>(before: &'a str, after: &'a str, ignored: &[PointerPat
 
 struct Comparing<'a, 'p> {
     path: Vec<String>,
-    ignored: &'p [PointerPattern],
+    ignored: &'p Ignored,
     found: Comparison<'a>,
 }
 
@@ -77,9 +89,14 @@ impl<'a> Comparing<'a, '_> {
         let is_descended = match (kind(before), kind(after)) {
             (Kind::Object, Kind::Object) => self.compare_objects(before, after),
             (Kind::Array, Kind::Array) => self.compare_arrays(before, after),
+            (Kind::String, Kind::String) => self.compare_json_within(before, after),
             _ => None,
         };
         if is_descended.is_none() && !is_same_scalar(before, after) {
+            if self.ignored.rest(before).is_some_and(|rest| self.ignored.rest(after) == Some(rest)) {
+                self.found.ignored += 1;
+                return;
+            }
             self.add(ChangeKind::Changed, Some(before), Some(after));
         }
     }
@@ -128,14 +145,44 @@ impl<'a> Comparing<'a, '_> {
         Some(())
     }
 
+    /// Compares the texts of a tool's content if both are JSON objects or arrays. Returns `None` if they are not.
+    fn compare_json_within(&mut self, before: &str, after: &str) -> Option<()> {
+        let [.., content, _, text] = &self.path[..] else { return None };
+        if content != "content" || text != "text" {
+            return None;
+        }
+        let (before, after) = (decoded(before)?, decoded(after)?);
+        let is_json = |text: &str| {
+            matches!(kind(text), Kind::Object | Kind::Array) && serde_json::from_str::<&RawValue>(text).is_ok()
+        };
+        if !is_json(&before) || !is_json(&after) {
+            return None;
+        }
+        let path = std::mem::take(&mut self.path);
+        let mut within = Comparing { path, ignored: self.ignored, found: Comparison::default() };
+        within.compare(before.trim_ascii(), after.trim_ascii());
+        let Comparing { path, found, .. } = within;
+        self.path = path;
+        self.found.count += found.count;
+        self.found.ignored += found.ignored;
+        let room = MAX_CHANGES - self.found.changes.len();
+        self.found.changes.extend(found.changes.into_iter().take(room).map(Change::into_owned));
+        Some(())
+    }
+
     fn add(&mut self, kind: ChangeKind, before: Option<&'a str>, after: Option<&'a str>) {
-        if self.ignored.iter().any(|pattern| pattern.covers(&self.path)) {
+        if self.ignored.covers(&self.path) {
             self.found.ignored += 1;
             return;
         }
         self.found.count += 1;
         if self.found.changes.len() < MAX_CHANGES {
-            self.found.changes.push(Change { kind, path: to_pointer(&self.path), before, after });
+            self.found.changes.push(Change {
+                kind,
+                path: to_pointer(&self.path),
+                before: before.map(Cow::Borrowed),
+                after: after.map(Cow::Borrowed),
+            });
         }
     }
 }
@@ -176,10 +223,12 @@ fn is_same_scalar(before: &str, after: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::VolatileKind;
 
     /// The changes as `kind path`.
     fn changes(before: &str, after: &str, ignored: &[&str]) -> Vec<String> {
-        let ignored: Vec<_> = ignored.iter().map(|pattern| pattern.parse().unwrap()).collect();
+        let patterns = ignored.iter().map(|pattern| pattern.parse().unwrap()).collect();
+        let ignored = Ignored { patterns, ..Ignored::default() };
         let found = compare(before, after, &ignored);
         assert_eq!(found.changes.len() as u64, found.count);
         found.changes.iter().map(|change| format!("{} {}", change.kind.name(), change.path)).collect()
@@ -245,14 +294,53 @@ mod tests {
         ] {
             assert_eq!(changes(before, after, ignored), expected);
         }
-        assert_eq!(compare(before, after, &["/result".parse().unwrap()]).ignored, 3);
+        assert_eq!(
+            compare(before, after, &Ignored { patterns: vec!["/result".parse().unwrap()], ..Ignored::default() })
+                .ignored,
+            3
+        );
+    }
+
+    #[test]
+    fn json_in_the_text_of_content_is_compared_as_json() {
+        let answer = |text: &str| serde_json::json!({ "content": [{ "text": text }], "other": text }).to_string();
+        for (before, after, expected) in [
+            (r#"{"a":1,"b":[2]}"#, "{ \"b\": [2.0],\n \"a\": 1 }\n", &["changed /other"][..]),
+            (
+                r#"{"a":1}"#,
+                r#"{"a":2,"c":3}"#,
+                &["changed /content/0/text/a", "added /content/0/text/c", "changed /other"],
+            ),
+            (r#"{"a":1}"#, r#"{"a":1"#, &["changed /content/0/text", "changed /other"]),
+            ("1", "2", &["changed /content/0/text", "changed /other"]),
+        ] {
+            assert_eq!(changes(&answer(before), &answer(after), &[]), expected, "{before} {after}");
+        }
+        let ignored = ["/content/*/text/now", "/other"];
+        assert_eq!(changes(&answer(r#"{"now":1}"#), &answer(r#"{"now":2}"#), &ignored), [""; 0]);
+    }
+
+    #[test]
+    fn times_and_uuids_are_ignored() {
+        let ignored = Ignored { kinds: vec![VolatileKind::Time, VolatileKind::Uuid], ..Ignored::default() };
+        for (before, after, is_same) in [
+            (r#""at 2025-11-16T01:50:06Z""#, r#""at 2026-01-01T00:00:00Z""#, true),
+            (r#""at 2025-11-16T01:50:06Z""#, r#""on 2026-01-01T00:00:00Z""#, false),
+            (r#""at 2025-11-16T01:50:06Z""#, r#""at noon""#, false),
+            ("1763257806", "1763257807", true),
+            ("1763257806", "7", false),
+            (r#""0190b5a4-7c2e-7000-8000-00000000000f""#, r#""a190b5a4-7c2e-7000-8000-00000000000f""#, true),
+        ] {
+            let found = compare(before, after, &ignored);
+            assert_eq!((found.is_same(), found.ignored), (is_same, u64::from(is_same)), "{before} {after}");
+        }
     }
 
     #[test]
     fn many_changes_are_counted() {
         let array = |number: usize| format!("[{}]", vec![number.to_string(); 5000].join(","));
         let (before, after) = (array(1), array(2));
-        let found = compare(&before, &after, &[]);
+        let found = compare(&before, &after, &Ignored::default());
         assert_eq!((found.count, found.changes.len()), (5000, MAX_CHANGES));
     }
 
@@ -262,6 +350,6 @@ mod tests {
         assert_eq!(changes(&nested("1"), &nested("2"), &[]), [format!("changed {}", "/0".repeat(1024))]);
         // Arrays of different lengths at every depth take no longer.
         let longer = format!("{}2{}", "[".repeat(1024), ",0]".repeat(1024));
-        assert_eq!(compare(&nested("1"), &longer, &[]).count, 1025);
+        assert_eq!(compare(&nested("1"), &longer, &Ignored::default()).count, 1025);
     }
 }

@@ -4,20 +4,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use wireline::Id;
 
+use super::ignored::Ignored;
 use super::parts::{Kind, decoded, elements, kind, members};
-use super::pointer::PointerPattern;
 
 /// Hashes a valid JSON text by value, apart from what is ignored: two texts without differences have the same hash.
 ///
 /// Others may share it too, so it only says which texts to compare.
-pub(crate) fn fingerprint(json: &str, ignored: &[PointerPattern]) -> u64 {
+pub(crate) fn fingerprint(json: &str, ignored: &Ignored) -> u64 {
     let mut hasher = DefaultHasher::new();
     add(json, &mut Vec::new(), ignored, &mut hasher);
     hasher.finish()
 }
 
-fn add(json: &str, path: &mut Vec<String>, ignored: &[PointerPattern], hasher: &mut DefaultHasher) {
-    if ignored.iter().any(|pattern| pattern.covers(path)) {
+fn add(json: &str, path: &mut Vec<String>, ignored: &Ignored, hasher: &mut DefaultHasher) {
+    if ignored.covers(path) {
         return;
     }
     let kind = kind(json);
@@ -27,7 +27,7 @@ fn add(json: &str, path: &mut Vec<String>, ignored: &[PointerPattern], hasher: &
         Kind::Object => {
             for (name, value) in members(json).into_iter().flatten() {
                 path.push(name.into_owned());
-                if !ignored.iter().any(|pattern| pattern.covers(path)) {
+                if !ignored.covers(path) {
                     path.last().hash(hasher);
                     add(value, path, ignored, hasher);
                 }
@@ -41,8 +41,14 @@ fn add(json: &str, path: &mut Vec<String>, ignored: &[PointerPattern], hasher: &
                 path.pop();
             }
         }
-        Kind::String => decoded(json).hash(hasher),
-        Kind::Number => Id::parse(json).hash(hasher),
+        Kind::String => match ignored.rest(json) {
+            Some(rest) => rest.hash(hasher),
+            None => decoded(json).hash(hasher),
+        },
+        Kind::Number => match ignored.rest(json) {
+            Some(rest) => rest.hash(hasher),
+            None => Id::parse(json).hash(hasher),
+        },
         Kind::Null | Kind::Boolean => json.hash(hasher),
     }
 }
@@ -53,7 +59,7 @@ mod tests {
 
     #[test]
     fn same_values_have_the_same_fingerprint() {
-        let ignored = ["/_meta".parse().unwrap()];
+        let ignored = Ignored { patterns: vec!["/_meta".parse().unwrap()], ..Ignored::default() };
         let same = [
             r#"{"a":[1,"x",null],"_meta":{"progressToken":1}}"#,
             r#"{ "a" : [ 1.0, "\u0078", null ] }"#,

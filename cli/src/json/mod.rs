@@ -5,12 +5,16 @@
 
 mod compare;
 mod fingerprint;
+mod ignored;
 mod parts;
 mod pointer;
 mod pretty;
+mod volatile;
 
 pub(crate) use compare::{Change, ChangeKind, Comparison, compare};
 pub(crate) use fingerprint::fingerprint;
+pub(crate) use ignored::Ignored;
 pub(crate) use parts::{kind, with_member};
 pub(crate) use pointer::PointerPattern;
 pub(crate) use pretty::pretty;
+pub(crate) use volatile::VolatileKind;

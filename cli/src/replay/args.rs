@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::json::PointerPattern;
+use super::ignore_rule::IgnoreRule;
+use crate::json::VolatileKind;
 use crate::rules_args::RulesArgs;
 use crate::units::parse_duration;
 
@@ -25,8 +26,19 @@ pub(crate) struct Args {
     pub(super) as_server: bool,
 
     /// Ignore this part of each message; a JSON pointer, in which `*` stands for any one name or index
-    #[arg(long, value_name = "POINTER")]
-    pub(super) ignore: Vec<PointerPattern>,
+    ///
+    /// With a method, or a method and a tool, in front of the pointer, the part is ignored only in messages about those:
+    /// `tools/call:get_time /result/content/*/text`.
+    #[arg(long, value_name = "[METHOD[:TOOL] ]POINTER")]
+    pub(super) ignore: Vec<IgnoreRule>,
+
+    /// Ignore values of this kind, alone or within texts: they must be of this kind in both, but may differ
+    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
+    pub(super) ignore_kind: Vec<VolatileKind>,
+
+    /// Write the session as it went this time to a new recording; FILE may be the recording that is replayed
+    #[arg(long, value_name = "FILE", conflicts_with = "as_server")]
+    pub(super) update: Option<PathBuf>,
 
     /// When to send messages
     #[arg(long, value_enum, default_value_t = Timing::Fast)]
@@ -80,8 +92,8 @@ const ABOUT: &str = "\
 Starts a server, sends it what the client sent in a recorded session, and compares its answers with the recorded ones: a \
 regression test from a recording.
 
-Each message is sent byte for byte, once every answer and request of the server has come that came before it in the \
-recording. A request of the server is answered as the client answered it. Each answer, and each request of the server, is \
+Each message is sent byte for byte, once every answer, request and notification of the server has come that came before it \
+in the recording. A request of the server is answered as the client answered it. Each answer, and each request of the server, is \
 then compared with the recorded one by value: the order of an object's members and the spelling of strings and numbers \
 make no difference. The report names what is added, missing or changed by its path. A recording with several sessions is \
 replayed one session after the other, each with a new server.
@@ -99,12 +111,14 @@ Exit codes:
 
 What is compared:
   Answers, and requests of the server, as whole messages, so a path starts with /result, /error or /params. Notifications \
-are not compared, because their number and order often depend on timing. Elements of an array are compared in order; if \
+are not compared, because their number and order often depend on timing. The text of a tool's content is compared as JSON \
+if it is an object or an array; paths go on into it, as in /result/content/0/text/temperature. Elements of an array are compared in order; if \
 elements were inserted or removed at one place, only those count. Numbers are compared exactly: 1 is 1.0, and \
 0.1 is not 0.10000000000000001.
 
 What is not waited for:
-  An answer that the recording does not have either, and an answer to a request that the client cancelled. A `ping` of \
+  A notification that does not come within a second after the time that it took in the recording, and later ones of that \
+method. An answer that the recording does not have either, and an answer to a request that the client cancelled. A `ping` of \
 the server is answered at once. Any other request of the server that is not in the recording gets the error -32601.
 
 Servers that misbehave:
@@ -127,6 +141,13 @@ Examples:
 
   Ignore a time in every result, and the text of each content:
     wireline replay --ignore /result/time --ignore '/result/content/*/text' session.tap -- my-server
+
+  Ignore what one tool says, and all times and UUIDs:
+    wireline replay --ignore 'tools/call:get_time /result/content/*/text' session.tap -- my-server
+    wireline replay --ignore-kind time,uuid session.tap -- my-server
+
+  Accept the new answers:
+    wireline replay --update session.tap session.tap -- my-server
 
   Test a client without its server:
     my-client --server 'wireline replay --as-server session.tap'";

@@ -5,13 +5,17 @@
 
 mod args;
 mod as_server;
+mod ignore_rule;
+mod new_recording;
 mod player;
 mod report;
 mod script;
 mod server_process;
 
-use std::io::BufRead;
+use std::cell::RefCell;
+use std::io::{self, BufRead};
 use std::path::Path;
+use std::rc::Rc;
 
 pub(crate) use args::Args;
 
@@ -20,6 +24,7 @@ use crate::input::{Input, Source};
 use crate::output::report_error;
 use crate::spawn::cannot_run;
 use crate::terminal::escape;
+use new_recording::NewRecording;
 use player::Player;
 use report::Report;
 use script::{Script, StepKind};
@@ -40,7 +45,10 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
     let name = source.escaped_name();
     match source.open() {
         Ok(Input::Recording(input)) => Ok(input),
-        Ok(_) => Err(format!("{name} is not a recording: `wireline tap --record {name} -- SERVER` makes one")),
+        Ok(_) => Err(format!(
+            "{name} is not a recording: a replay needs what both sides sent, and in which order, as `wireline tap --record \
+             FILE -- SERVER` writes it"
+        )),
         Err(error) => Err(format!("cannot read {name}: {error}")),
     }
 }
@@ -49,6 +57,10 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
 fn replay(args: &Args, input: Box<dyn BufRead>) -> u8 {
     let mut script = Script::new(input, args.rules.rules(), args.rules.protocols());
     let mut report = Report::new(args);
+    let recording = match args.update.as_deref().map(NewRecording::create).transpose() {
+        Ok(recording) => recording.map(|recording| Rc::new(RefCell::new(recording))),
+        Err(error) => return failure(&cannot_update(args, &error)),
+    };
     let mut is_found = false;
     let mut number = 0;
     let mut has_next = skip_to_start(&mut script);
@@ -59,22 +71,48 @@ fn replay(args: &Args, input: Box<dyn BufRead>) -> u8 {
             continue;
         }
         is_found = true;
-        let server = match ServerProcess::start(&args.command, args.rules.rules()) {
+        let server = match ServerProcess::start(&args.command, args.rules.rules(), recording.clone()) {
             Ok(server) => server,
-            Err(error) => return failure(&cannot_run(&args.command, &error)),
+            Err(error) => {
+                discard(recording);
+                return failure(&cannot_run(&args.command, &error));
+            }
         };
         report.start_session(number);
         match Player::new(args, &mut script, &mut report, server).play() {
             Ok(another) => has_next = another,
-            Err(error) => return failure(&format!("cannot wait for the server: {error}")),
+            Err(error) => {
+                discard(recording);
+                return failure(&format!("cannot wait for the server: {error}"));
+            }
         }
     }
     let code = report.finish();
     let name = escape(args.recording.as_os_str().as_encoded_bytes());
     match (script.error(), args.session) {
-        (Some(error), _) => failure(&format!("cannot read {name}: {error}")),
-        (None, Some(session)) if !is_found => failure(&format!("{name} has no session {session}, only {number}")),
-        _ => code,
+        (Some(error), _) => {
+            discard(recording);
+            failure(&format!("cannot read {name}: {error}"))
+        }
+        (None, Some(session)) if !is_found => {
+            discard(recording);
+            failure(&format!("{name} has no session {session}, only {number}"))
+        }
+        _ => match recording.and_then(Rc::into_inner).map(RefCell::into_inner).map(NewRecording::finish) {
+            Some(Err(error)) => failure(&cannot_update(args, &error)),
+            _ => code,
+        },
+    }
+}
+
+fn cannot_update(args: &Args, error: &io::Error) -> String {
+    let path = args.update.as_deref().unwrap_or(Path::new(""));
+    format!("cannot write {}: {error}", escape(path.as_os_str().as_encoded_bytes()))
+}
+
+fn discard(recording: Option<Rc<RefCell<NewRecording>>>) {
+    if let Some(recording) = recording.and_then(Rc::into_inner) {
+        recording.into_inner().discard();
     }
 }
 

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use wireline::{EncodeError, Encoder, Id, Request, Response, RpcError, Rules, to_line};
 
 use super::args::{Args, Timing};
+use super::ignore_rule::ignored;
 use super::report::{Problem, Report, Subject};
 use super::script::{Answer, Received, Script, Sent, SentItem, StepKind};
 use super::server_process::{Event, Sending, ServerProcess};
-use crate::json::compare;
+use crate::json::{Ignored, compare};
 use crate::protocol::Protocols;
 
 /// After how many answers in a row that never came to give up.
@@ -18,6 +19,9 @@ const MAX_SILENCE: u32 = 3;
 
 /// How many of its requests, and of the answers to them, may be waiting. A server that sends more does not listen.
 const MAX_WAITING: usize = 1000;
+
+/// How long to wait for a notification, in addition to the time that it took in the recording.
+const NOTIFICATION_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long to listen to a server that does not take more lines, before trying again.
 const SEND_INTERVAL: Duration = Duration::from_millis(10);
@@ -41,6 +45,10 @@ pub(super) struct Player<'a, R> {
     requests: VecDeque<Request<'static>>,
     /// For each recorded request of the server, the live one that it stands for. `None` if that never came.
     live_requests: HashMap<Id<'static>, Option<Id<'static>>>,
+    /// When the last message was sent in the recording.
+    last_sent: Duration,
+    /// By method: how many notifications have come beyond those that were waited for, and `None` if one never came.
+    notifications: HashMap<String, Option<u64>>,
     /// Lines that the server has not taken yet.
     unsent: VecDeque<Vec<u8>>,
     /// How often the answer to this id is no longer waited for.
@@ -85,6 +93,8 @@ impl<'a, R: BufRead> Player<'a, R> {
             calls: HashMap::new(),
             requests: VecDeque::new(),
             live_requests: HashMap::new(),
+            last_sent: Duration::ZERO,
+            notifications: HashMap::new(),
             unsent: VecDeque::new(),
             given_up: HashMap::new(),
             silence: 0,
@@ -106,7 +116,7 @@ impl<'a, R: BufRead> Player<'a, R> {
                 StepKind::Answer { id, answer } => self.await_answer(id, answer, step.at),
                 StepKind::Request(request) => self.await_request(&request),
                 StepKind::Noise => self.report.count_recorded_fault(),
-                StepKind::Notification(_) => {}
+                StepKind::Notification(notification) => self.await_notification(&notification.method(), step.at),
                 StepKind::End { code } => recorded_code = code,
             }
         }
@@ -122,6 +132,7 @@ impl<'a, R: BufRead> Player<'a, R> {
         if self.args.timing == Timing::Recorded {
             self.wait_until(self.started + at);
         }
+        self.last_sent = at;
         let Sent { mut bytes, items } = sent;
         if let [SentItem::Response { response, is_entry: false }] = &items[..] {
             match self.live_response(response) {
@@ -248,7 +259,7 @@ impl<'a, R: BufRead> Player<'a, R> {
         match (recorded, live) {
             (Answer::Response(recorded), Answer::Response(live)) => {
                 let (recorded, live) = (recorded.raw(), live.raw());
-                let comparison = compare(recorded.as_json(), live.as_json(), &self.args.ignore);
+                let comparison = compare(recorded.as_json(), live.as_json(), &self.ignored(subject));
                 self.report.add_compared(subject, &comparison);
             }
             (Answer::Faulty(recorded), Answer::Faulty(live)) if recorded == live => self.report.count_same(),
@@ -293,11 +304,31 @@ impl<'a, R: BufRead> Player<'a, R> {
             let params = request.params();
             format!(r#"{{"params":{}}}"#, params.as_ref().map_or(NO_PARAMS, |params| params.as_json()))
         });
-        let mut ignored = self.args.ignore.clone();
+        let subject = Subject::of_request(live, self.protocols);
+        let mut ignored = self.ignored(&subject);
         // The server makes a new one each time.
-        ignored.extend("/params/_meta/progressToken".parse());
+        ignored.patterns.extend("/params/_meta/progressToken".parse());
         let comparison = compare(&params[0], &params[1], &ignored);
-        self.report.add_compared(&Subject::of_request(live, self.protocols), &comparison);
+        self.report.add_compared(&subject, &comparison);
+    }
+
+    /// What makes no difference in messages about a subject.
+    fn ignored(&self, subject: &Subject) -> Ignored {
+        let (method, target) = subject.names();
+        ignored(&self.args.ignore, &self.args.ignore_kind, method, target)
+    }
+
+    /// Waits for a notification of this method, because the recorded client may have waited for it as well. Its absence is
+    /// no difference, so it is waited for only once, and not for long.
+    fn await_notification(&mut self, method: &str, at: Duration) {
+        if self.stopped.is_some() || self.notifications.get(method) == Some(&None) {
+            return;
+        }
+        let has_come = |player: &Self| matches!(player.notifications.get(method), Some(Some(1..)));
+        let patience = at.saturating_sub(self.last_sent).saturating_add(NOTIFICATION_PATIENCE);
+        self.wait(patience.min(self.args.timeout), has_come);
+        let count = self.notifications.get(method).copied().flatten().and_then(|count| count.checked_sub(1));
+        self.notifications.insert(method.to_owned(), count);
     }
 
     fn count_silence(&mut self) {
@@ -358,7 +389,12 @@ impl<'a, R: BufRead> Player<'a, R> {
             Received::Request(request) => {
                 self.report.add(&Subject::of_request(&request, self.protocols), &Problem::ExtraRequest);
             }
-            Received::Notification(_) => self.report.count_notification(),
+            Received::Notification(notification) => {
+                if let Some(count) = self.notifications.entry(notification.method().into_owned()).or_insert(Some(0)) {
+                    *count += 1;
+                }
+                self.report.count_notification();
+            }
             Received::Noise(fault) => self.report.add_fault(&fault),
         }
     }

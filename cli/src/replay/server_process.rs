@@ -1,9 +1,11 @@
 //! A server that runs: its process, and a thread for each of its pipes, so that neither can block the replay.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::{Child, ExitStatus};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -12,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use wireline::{Decoder, Rules};
 
+use super::new_recording::NewRecording;
 use super::script::{Received, decode_received};
 use crate::input::read_retrying;
+use crate::session::Side;
 use crate::spawn;
 
 /// How much to read or write at once.
@@ -41,6 +45,8 @@ pub(super) struct ServerProcess {
     /// Decoded, but not returned yet.
     received: VecDeque<Received>,
     is_output_ended: bool,
+    /// Gets a copy of what passes.
+    recording: Option<Rc<RefCell<NewRecording>>>,
 }
 
 /// What came while waiting.
@@ -70,7 +76,11 @@ pub(super) enum ServerEnd {
 }
 
 impl ServerProcess {
-    pub(super) fn start(command: &[OsString], rules: Rules) -> io::Result<Self> {
+    pub(super) fn start(
+        command: &[OsString],
+        rules: Rules,
+        recording: Option<Rc<RefCell<NewRecording>>>,
+    ) -> io::Result<Self> {
         let mut child = spawn::start(command)?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -88,6 +98,9 @@ impl ServerProcess {
             let _ = child.kill().and_then(|()| child.wait());
             return Err(error);
         }
+        if let Some(recording) = &recording {
+            recording.borrow_mut().start_session();
+        }
         Ok(Self {
             child,
             to_server: Some(to_server),
@@ -96,14 +109,19 @@ impl ServerProcess {
             decoder: Decoder::new(rules),
             received: VecDeque::new(),
             is_output_ended: false,
+            recording,
         })
     }
 
     /// Queues bytes to be written.
     pub(super) fn send(&self, bytes: Vec<u8>) -> Sending {
         let Some(to_server) = &self.to_server else { return Sending::Closed };
+        let copy = self.recording.as_ref().map(|_| bytes.clone());
         match to_server.try_send(bytes) {
-            Ok(()) => Sending::Queued,
+            Ok(()) => {
+                self.record(Side::Client, &copy.unwrap_or_default());
+                Sending::Queued
+            }
             Err(TrySendError::Full(bytes)) => Sending::Full(bytes),
             Err(TrySendError::Disconnected(_)) => Sending::Closed,
         }
@@ -129,7 +147,10 @@ impl ServerProcess {
                 return Event::Ended;
             }
             match self.from_server.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.decoder.feed(&bytes),
+                Ok(bytes) => {
+                    self.record(Side::Server, &bytes);
+                    self.decoder.feed(&bytes);
+                }
                 Err(RecvTimeoutError::Timeout) => return Event::Timeout,
                 Err(RecvTimeoutError::Disconnected) => {
                     self.decoder.finish();
@@ -163,7 +184,20 @@ impl ServerProcess {
         {
             receive(received);
         }
-        Ok(end.unwrap_or(ServerEnd::Terminated))
+        let end = end.unwrap_or(ServerEnd::Terminated);
+        if let Some(recording) = &self.recording {
+            recording.borrow_mut().end_session(match end {
+                ServerEnd::Exited(status) => Some(status),
+                ServerEnd::Terminated => None,
+            });
+        }
+        Ok(end)
+    }
+
+    fn record(&self, from: Side, bytes: &[u8]) {
+        if let Some(recording) = &self.recording {
+            recording.borrow_mut().add_bytes(from, bytes);
+        }
     }
 
     /// Waits up to [`EXIT_TIMEOUT`] for the process to exit.

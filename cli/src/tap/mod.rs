@@ -33,6 +33,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use args::Args;
+pub(crate) use recorder::Recorder;
 
 use crate::output::report_error;
 use crate::session::Side;

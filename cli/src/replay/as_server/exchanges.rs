@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use wireline::{Id, Notification, RawJson, Request, Response};
 
+use super::super::args::Args;
+use super::super::ignore_rule::{IgnoreRule, ignored};
 use super::super::script::{Answer, Script, SentItem, StepKind};
-use crate::json::{PointerPattern, compare, fingerprint};
+use crate::json::{Ignored, VolatileKind, compare, fingerprint};
 use crate::protocol::Protocols;
 
 /// All exchanges of a recording, to be found by method and params.
@@ -18,8 +20,9 @@ pub(super) struct Exchanges {
     by_method: HashMap<String, Candidates>,
     /// What the server sent before the client sent anything.
     pub(super) greeting: Vec<(Duration, Reaction)>,
-    /// The parts of a request that make no difference.
-    ignored: Vec<PointerPattern>,
+    /// What makes no difference in a request.
+    rules: Vec<IgnoreRule>,
+    kinds: Vec<VolatileKind>,
     protocols: Protocols,
     is_loose: bool,
 }
@@ -53,17 +56,16 @@ struct Candidates {
 }
 
 impl Exchanges {
-    pub(super) fn new(ignored: &[PointerPattern], protocols: Protocols, is_loose: bool) -> Self {
-        let mut ignored = ignored.to_vec();
-        ignored.extend("/params/_meta".parse());
+    pub(super) fn new(args: &Args) -> Self {
         Self {
             all: Vec::new(),
             by_request: HashMap::new(),
             by_method: HashMap::new(),
             greeting: Vec::new(),
-            ignored,
-            protocols,
-            is_loose,
+            rules: args.ignore.clone(),
+            kinds: args.ignore_kind.clone(),
+            protocols: args.rules.protocols(),
+            is_loose: args.loose,
         }
     }
 
@@ -117,13 +119,21 @@ impl Exchanges {
 
     fn add(&mut self, method: &str, params: Option<RawJson<'_>>, sent_at: Duration) -> usize {
         let token = self.protocols.progress_token(params.as_ref());
+        let ignored = self.ignored(method, params.as_ref());
         let params = wrapped(params.as_ref());
         let index = self.all.len();
-        let key = (method.to_owned(), fingerprint(&params, &self.ignored));
+        let key = (method.to_owned(), fingerprint(&params, &ignored));
         self.by_request.entry(key).or_default().indexes.push(index);
         self.by_method.entry(method.to_owned()).or_default().indexes.push(index);
         self.all.push(Exchange { params, sent_at, token, reactions: Vec::new(), is_used: false });
         index
+    }
+
+    fn ignored(&self, method: &str, params: Option<&RawJson<'_>>) -> Ignored {
+        let target = self.protocols.subject(method, params);
+        let mut ignored = ignored(&self.rules, &self.kinds, method, target.as_deref());
+        ignored.patterns.extend("/params/_meta".parse());
+        ignored
     }
 
     fn react(&mut self, index: Option<usize>, at: Duration, reaction: Reaction) {
@@ -141,10 +151,11 @@ impl Exchanges {
     /// Finds the exchange that a message of the client starts: the first with the same method and params that has not
     /// been used, or else the last.
     pub(super) fn find(&mut self, method: &str, params: Option<&RawJson<'_>>) -> Option<&Exchange> {
+        let ignored = self.ignored(method, params);
         let params = wrapped(params);
-        let key = (method.to_owned(), fingerprint(&params, &self.ignored));
-        let Self { all, by_request, by_method, ignored, .. } = self;
-        let is_same = |exchange: &Exchange| compare(&exchange.params, &params, ignored).is_same();
+        let key = (method.to_owned(), fingerprint(&params, &ignored));
+        let Self { all, by_request, by_method, .. } = self;
+        let is_same = |exchange: &Exchange| compare(&exchange.params, &params, &ignored).is_same();
         let mut found = by_request.get_mut(&key).and_then(|candidates| candidates.take(all, is_same));
         // A handshake says who the client is, which is another one now.
         if found.is_none() && (self.is_loose || self.protocols.is_handshake(method)) {

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, input: Box<dyn BufRead>) -> u8 {
 fn read(args: &Args, input: Box<dyn BufRead>, name: &str) -> Result<Exchanges, String> {
     let protocols = args.rules.protocols();
     let mut script = Script::new(input, args.rules.rules(), protocols);
-    let mut exchanges = Exchanges::new(&args.ignore, protocols, args.loose);
+    let mut exchanges = Exchanges::new(args);
     let (mut number, mut is_found) = (0, false);
     let mut has_next = skip_to_start(&mut script);
     while has_next {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Counts, Report, Subject};
 use crate::json::Change;
 use crate::replay::args::Format;
+use crate::terminal::common_len;
 
 /// How many problems are kept for programs.
 const MAX_PROBLEMS: usize = 10_000;
@@ -36,6 +37,9 @@ pub(super) struct JsonChange {
     recorded: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed: Option<String>,
+    /// How many bytes the two values have in common at their start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_difference: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -64,11 +68,14 @@ impl Report {
             let end = (0..=MAX_VALUE_LEN.min(value.len())).rev().find(|end| value.is_char_boundary(*end))?;
             Some(value[..end].to_owned())
         };
+        let (before, after) = (change.before.as_deref(), change.after.as_deref());
+        let first = before.zip(after).map(|(before, after)| common_len(before, after)).filter(|_| self.show);
         JsonChange {
             change: change.kind.name(),
             path: change.path.clone(),
-            recorded: value(change.before),
-            replayed: value(change.after),
+            recorded: value(before),
+            replayed: value(after),
+            first_difference: first,
         }
     }
 

@@ -16,8 +16,9 @@ use super::args::{Args, Format};
 use super::player::Stopped;
 use super::server_process::ServerEnd;
 use crate::exit;
-use crate::json::Comparison;
+use crate::json::{ChangeKind, Comparison};
 use crate::output::{print, report_error};
+use crate::session::Side;
 use crate::terminal::{Styles, Width, columns, printable_json};
 use crate::units::counted;
 
@@ -30,6 +31,9 @@ const MAX_PRINTED: usize = 20;
 
 /// The width that a subject and a path are cut to.
 const MAX_COLUMNS: usize = 300;
+
+/// How many different kinds of differences are remembered, to print each once.
+const MAX_REPEATED: usize = 1000;
 
 /// How many faults of a session are described.
 const MAX_FAULTS: usize = 5;
@@ -51,8 +55,20 @@ pub(super) struct Report {
     fault_texts: Vec<String>,
     unmatched: [u64; 2],
     problems: Vec<JsonProblem>,
+    /// What was different in the same way in other messages about the same.
+    repeated: Vec<RepeatedDifference>,
     servers: Vec<JsonServer>,
     write_error: Option<io::Error>,
+}
+
+/// Differences that several messages about the same method and tool have.
+struct RepeatedDifference {
+    about: (Side, Option<String>, Option<String>),
+    what: Vec<(ChangeKind, String)>,
+    /// The message that was printed, escaped.
+    first: String,
+    /// How many more there are.
+    more: u64,
 }
 
 #[derive(Default, Serialize)]
@@ -94,6 +110,7 @@ impl Report {
             fault_texts: Vec::new(),
             unmatched: [0; 2],
             problems: Vec::new(),
+            repeated: Vec::new(),
             servers: Vec::new(),
             write_error: None,
         }
@@ -147,6 +164,9 @@ impl Report {
         let changes = comparison.changes.iter().map(|change| self.json_change(change)).collect();
         self.keep(subject, "different", None, changes, (left_out > 0).then_some(left_out));
 
+        if self.is_repeated(subject, comparison) {
+            return;
+        }
         let Styles { strong, dim, .. } = self.styles;
         let mut text = self.lines(&subject.text(), 0, strong);
         for change in comparison.changes.iter().take(MAX_PRINTED) {
@@ -157,6 +177,24 @@ impl Report {
             let _ = writeln!(text, "    {dim}and {}{dim:#}", counted(more, "more difference", "more differences"));
         }
         self.write(&text);
+    }
+
+    /// Whether a message about the same was different in the same way, and has been printed.
+    fn is_repeated(&mut self, subject: &Subject, comparison: &Comparison<'_>) -> bool {
+        let what: Vec<_> = comparison.changes.iter().map(|change| (change.kind, change.path.clone())).collect();
+        let about = (subject.from, subject.method.clone(), subject.target.clone());
+        match self.repeated.iter_mut().find(|one| one.about == about && one.what == what) {
+            Some(one) => {
+                one.more += 1;
+                true
+            }
+            None => {
+                if self.repeated.len() < MAX_REPEATED {
+                    self.repeated.push(RepeatedDifference { about, what, first: subject.text(), more: 0 });
+                }
+                false
+            }
+        }
     }
 
     /// Adds something that is wrong with a message as a whole.
@@ -277,7 +315,7 @@ impl Report {
     }
 }
 
-fn signal_of(status: &ExitStatus) -> Option<i32> {
+pub(super) fn signal_of(status: &ExitStatus) -> Option<i32> {
     #[cfg(unix)]
     return std::os::unix::process::ExitStatusExt::signal(status);
     #[cfg(not(unix))]

@@ -50,6 +50,11 @@ impl Subject {
         Self { from: Side::Client, method: None, target: None, id: id.map(|id| id.clone().into_owned()) }
     }
 
+    /// The method, which is empty for a faulty line, and what the call is about.
+    pub(crate) fn names(&self) -> (&str, Option<&str>) {
+        (self.method.as_deref().unwrap_or_default(), self.target.as_deref())
+    }
+
     /// The name for people, escaped.
     pub(super) fn text(&self) -> String {
         let mut text = self.method.clone().unwrap_or_else(|| "(faulty line)".to_owned());

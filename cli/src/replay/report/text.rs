@@ -8,16 +8,25 @@ use clap::builder::styling::Style;
 use super::{Counts, MAX_COLUMNS, Report};
 use crate::json::{Change, ChangeKind, kind};
 use crate::replay::args::Format;
-use crate::terminal::{Styles, columns, escape_start, wrap};
+use crate::terminal::{Differing, Styles, columns, escape_start, wrap};
 use crate::units::counted;
 
 const INDENT: usize = 13;
+
+/// The widths that values are cut to, so that their first difference is in sight: a part of a long text says more than all
+/// of it, also where there is no terminal.
+const MIN_VALUE_COLUMNS: usize = 20;
+const MAX_VALUE_COLUMNS: usize = 1000;
 
 impl Report {
     pub(super) fn write_summary(&mut self, is_same: bool) {
         let Styles { good, bad, dim, .. } = self.styles;
         let Counts { sent, compared, different, ignored, never_came, unreached, extra, .. } = self.counts;
         let mut text = String::new();
+        for one in self.repeated.iter().filter(|one| one.more > 0) {
+            let more = counted(one.more, "more message like it", "more messages like it");
+            text.push_str(&self.lines(&format!("{}: {more}", one.first), 0, dim));
+        }
         if !is_same {
             text.push('\n');
         }
@@ -61,18 +70,33 @@ impl Report {
         let path = escape_start(change.path.as_bytes(), MAX_COLUMNS);
         let path = if path.is_empty() { "(the whole message)" } else { &path };
         let _ = write!(text, "    {style}{:<8}{style:#} {path}", change.kind.name());
-        if let (Some(before), Some(after)) = (change.before, change.after)
+        let values = change.before.as_deref().zip(change.after.as_deref());
+        if let Some((before, after)) = values
             && kind(before) != kind(after)
         {
             let _ = write!(text, " {dim}({} → {}){dim:#}", kind(before).name(), kind(after).name());
         }
         text.push('\n');
         if self.show {
-            for (mark, style, value) in [('-', bad, change.before), ('+', good, change.after)] {
+            let room = self.line_columns.saturating_sub(INDENT + 3).clamp(MIN_VALUE_COLUMNS, MAX_VALUE_COLUMNS);
+            let cut = |value: &Option<_>| {
+                value.as_deref().map(|value: &str| escape_start(value.as_bytes(), room).into_owned())
+            };
+            let (before, after, caret) = match values {
+                None => (cut(&change.before), cut(&change.after), None),
+                Some((before, after)) => {
+                    let Differing { before, after, caret } = Differing::new(before, after, room);
+                    (Some(before), Some(after), caret)
+                }
+            };
+            for (mark, style, value) in [('-', bad, before), ('+', good, after)] {
                 if let Some(value) = value {
-                    let value = escape_start(value.as_bytes(), self.line_columns.saturating_sub(INDENT + 3).max(20));
                     let _ = writeln!(text, "{:INDENT$}{style}{mark} {value}{style:#}", "");
                 }
+            }
+            if let Some(caret) = caret {
+                let caret = INDENT + 2 + caret;
+                let _ = writeln!(text, "{:caret$}{dim}^{dim:#}", "");
             }
         }
     }
