@@ -1,53 +1,54 @@
-//! The scanner's question answered byte by byte: slower, but it says what is wrong, and where.
+//! Validates JSON byte by byte, more slowly than the scanner, and reports the first error and its position.
 //!
-//! It only runs on texts that the scanner rejected, and in tests as the scanner's oracle.
+//! It only runs on texts that the scanner rejected, and as the scanner's oracle in tests.
 
 use super::is_blank;
 use super::scan::nesting::Nesting;
 
-/// The first thing wrong with a text.
+/// A syntax error and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defect {
-    /// What is wrong.
+    /// The kind of error.
     pub flaw: Flaw,
-    /// The byte at which it shows, or the length of the text if that ends too early.
+    /// The offset of the offending byte, or the length of the text if it ends too early.
     pub at: usize,
 }
 
-/// A way in which a text isn't JSON.
+/// A kind of syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It has no value.
+    /// The text is empty or blank.
     Empty,
-    /// It starts with a byte order mark.
+    /// The text starts with a byte order mark.
     ByteOrderMark,
-    /// It isn't UTF-8.
+    /// The text isn't UTF-8.
     InvalidUtf8,
-    /// A control character in a string.
+    /// A string contains an unescaped control character.
     ControlCharacter,
-    /// A backslash that starts no escape.
+    /// A backslash doesn't start a valid escape.
     InvalidEscape,
-    /// A number that JSON spells differently.
+    /// A number isn't valid JSON.
     InvalidNumber,
-    /// A word other than `true`, `false` and `null`.
+    /// A word isn't `true`, `false` or `null`.
     InvalidLiteral,
-    /// A byte that can't come next.
+    /// A byte is not allowed in its place.
     UnexpectedByte,
-    /// It ends within a value.
+    /// The text ends within a value.
     UnexpectedEnd,
-    /// Something follows the value.
+    /// Something other than blanks follows the value.
     TrailingData,
-    /// More brackets are open than the limit allows.
+    /// The text is nested deeper than the limit.
     TooDeep,
 }
 
-/// The first thing wrong with `text`, or `None` if it is JSON. `max_depth` is at most [`DEEPEST`](super::DEEPEST).
+/// Returns the first syntax error in `text`, or `None` if the text is JSON. `max_depth` must be at most
+/// [`DEEPEST`](super::DEEPEST).
 pub fn explain(text: &[u8], max_depth: u32) -> Option<Defect> {
     if text.starts_with(b"\xef\xbb\xbf") {
         return Some(Defect { flaw: Flaw::ByteOrderMark, at: 0 });
     }
     let syntax = Walk { text, at: 0 }.text(max_depth).err();
-    // So far, bytes beyond ASCII have passed for characters. Whichever flaw comes first counts.
+    // The walk treats all non-ASCII bytes as valid characters. Report whichever error comes first.
     let utf8 = simdutf8::compat::from_utf8(text)
         .err()
         .map(|error| Defect { flaw: Flaw::InvalidUtf8, at: error.valid_up_to() });
@@ -57,7 +58,7 @@ pub fn explain(text: &[u8], max_depth: u32) -> Option<Defect> {
     }
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy)]
 enum Expect {
     Value,
@@ -65,7 +66,7 @@ enum Expect {
     Key,
     KeyOrClose,
     Colon,
-    /// A comma or a closing bracket; at the end of the outermost value, nothing.
+    /// A comma or a closing bracket, or the end of the text after the outermost value.
     Separator,
 }
 
@@ -196,7 +197,7 @@ impl Walk<'_> {
         }
     }
 
-    /// At least one digit.
+    /// Skips at least one digit.
     fn digits(&mut self) -> Result<(), Defect> {
         if !self.skip_if(|byte| byte.is_ascii_digit()) {
             let flaw = if self.at == self.text.len() { Flaw::UnexpectedEnd } else { Flaw::InvalidNumber };
@@ -236,7 +237,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a byte outside strings belongs to a number or a literal, valid or not.
+/// Whether a byte outside strings is part of a number or a literal, valid or not.
 fn is_scalar(byte: u8) -> bool {
     !matches!(byte, b'{' | b'}' | b'[' | b']' | b':' | b',' | b'"') && !is_blank(byte)
 }

@@ -1,10 +1,10 @@
-//! Which of the scanner's CPU-specific implementations to use.
+//! Selects one of the scanner's CPU-specific implementations.
 
 use std::sync::OnceLock;
 
 use super::scan::{Cpu, Scanner};
 
-/// The best kernel that this CPU runs, detected once.
+/// The fastest kernel that this CPU supports, detected once.
 #[inline(always)]
 pub(crate) fn current() -> Scanner {
     #[cfg(feature = "kernels")]
@@ -20,25 +20,25 @@ thread_local! {
     static FORCED: std::cell::Cell<Option<Scanner>> = const { std::cell::Cell::new(None) };
 }
 
-/// For tests and benchmarks, which run every kernel there is.
+/// For tests and benchmarks, which run every available kernel.
 #[cfg(feature = "kernels")]
 impl Cpu {
-    /// Whether it runs here.
+    /// Whether this machine supports the kernel.
     pub fn is_available(self) -> bool {
         Scanner::new(self).is_some()
     }
 
-    /// All kernels that run here.
+    /// All kernels that this machine supports.
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|cpu| cpu.is_available())
     }
 
-    /// What `run` returns if all scanning on this thread is done by this kernel meanwhile.
+    /// Calls `run`, using this kernel for all scans on this thread in the meantime.
     ///
     /// # Panics
     ///
-    /// The kernel doesn't run here.
-    #[allow(clippy::panic, clippy::expect_used, reason = "for tests alone")]
+    /// If this machine doesn't support the kernel.
+    #[allow(clippy::panic, clippy::expect_used, reason = "only for tests and benchmarks")]
     pub fn run<T>(self, run: impl FnOnce() -> T) -> T {
         struct Restore(Option<Scanner>);
 
@@ -48,7 +48,7 @@ impl Cpu {
             }
         }
 
-        let scanner = Scanner::new(self).expect("a kernel that runs here");
+        let scanner = Scanner::new(self).expect("a kernel that this machine supports");
         let _restore = Restore(FORCED.replace(Some(scanner)));
         run()
     }

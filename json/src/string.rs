@@ -1,11 +1,12 @@
-//! What a JSON string says.
+//! Decodes and compares JSON strings.
 //!
-//! All of these take a string *literal*, quotes included, from a text that the scanner accepted. For any other text the
-//! answer is `None` or `false`.
+//! These functions take a string *literal*, including its quotes, from a text that the scanner accepted. For any other
+//! text they return `None` or `false`.
 
 use std::borrow::Cow;
 
-/// The characters of the literal, or `None` if one of its escapes is a lone surrogate: valid JSON, but no character.
+/// Decodes the literal. Returns `None` if one of its escapes is a lone surrogate, which is valid JSON but not a
+/// character.
 pub fn decode(literal: &str) -> Option<Cow<'_, str>> {
     let body = body(literal)?;
     if memchr::memchr(b'\\', body.as_bytes()).is_none() {
@@ -14,7 +15,7 @@ pub fn decode(literal: &str) -> Option<Cow<'_, str>> {
     Characters { rest: body }.collect::<Option<String>>().map(Cow::Owned)
 }
 
-/// [`decode`], with U+FFFD in place of lone surrogates.
+/// Like [`decode`], but with U+FFFD in place of lone surrogates.
 pub(crate) fn decode_lossy(literal: &str) -> Cow<'_, str> {
     decode(literal).unwrap_or_else(|| {
         characters(literal).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
@@ -28,7 +29,7 @@ pub fn is_decodable(literal: &str) -> bool {
         || body(literal).is_some_and(|body| Characters { rest: body }.all(|character| character.is_some()))
 }
 
-/// Whether two literals say the same. Lone surrogates equal nothing, not even each other.
+/// Whether two literals represent the same string. Lone surrogates equal nothing, not even each other.
 pub fn same(one: &str, other: &str) -> bool {
     one == other
         || body(one).zip(body(other)).is_some_and(|(one, other)| {
@@ -37,7 +38,7 @@ pub fn same(one: &str, other: &str) -> bool {
         })
 }
 
-/// Whether the literal says `text`.
+/// Whether the literal represents `text`.
 pub fn says(literal: &str, text: &str) -> bool {
     match body(literal) {
         Some(body) if memchr::memchr(b'\\', body.as_bytes()).is_none() => body == text,
@@ -46,13 +47,13 @@ pub fn says(literal: &str, text: &str) -> bool {
     }
 }
 
-/// The characters of the literal, one by one: `None` for a lone surrogate.
+/// Iterates over the characters of the literal. A lone surrogate is `None`.
 pub fn characters(literal: &str) -> impl Iterator<Item = Option<char>> + '_ {
     Characters { rest: body(literal).unwrap_or_default() }
 }
 
-/// The character of the escape that `text` starts with, and the length of the escape; or `None` if it is half a pair of
-/// surrogates.
+/// Decodes the escape that `text` starts with. Returns the character and the length of the escape, or `None` if it is a
+/// lone surrogate.
 #[inline]
 pub(crate) fn escape(text: &str) -> Option<(char, usize)> {
     let character = match text.as_bytes().get(1)? {
@@ -73,7 +74,7 @@ pub(crate) fn escape(text: &str) -> Option<(char, usize)> {
     Some((character, 2))
 }
 
-/// What is between the quotes.
+/// The part between the quotes.
 fn body(literal: &str) -> Option<&str> {
     literal.strip_prefix('"')?.strip_suffix('"')
 }
@@ -86,7 +87,7 @@ impl Characters<'_> {
     fn hex(&mut self) -> Option<u16> {
         let (digits, rest) = self.rest.split_at_checked(4)?;
         self.rest = rest;
-        // `from_str_radix` would take a sign as well.
+        // `from_str_radix` would also accept a sign.
         u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
     }
 
@@ -95,7 +96,7 @@ impl Characters<'_> {
         if !(0xd800..0xdc00).contains(&first) {
             return char::from_u32(u32::from(first));
         }
-        // The first half of a pair. What follows is consumed only if it is the second half.
+        // A high surrogate. Consume the next escape only if it is a low surrogate.
         let mut ahead = Characters { rest: self.rest.strip_prefix("\\u")? };
         let second = ahead.hex().filter(|second| (0xdc00..0xe000).contains(second))?;
         self.rest = ahead.rest;
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decodes_what_serde_json_does() {
+    fn decodes_like_serde_json() {
         for literal in [
             r#""""#,
             r#""a""#,
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn compares_what_is_said() {
+    fn compares_decoded_strings() {
         let same = |a: &str, b: &str| super::same(a, b);
         assert!(same(r#""a""#, r#""\u0061""#));
         assert!(same(r#""\u00E9""#, r#""é""#));
