@@ -1,4 +1,4 @@
-//! The parts of containers, as serde asks for them.
+//! serde's access to the contents of arrays, objects and enums.
 
 use std::mem;
 
@@ -28,7 +28,7 @@ impl<'de> SeqAccess<'de> for Elements<'_, 'de, '_> {
             b']' => return Ok(None),
             _ if mem::take(&mut self.is_first) => {}
             b',' => self.deserializer.cursor.at += 1,
-            // Somebody hasn't read the element before.
+            // The previous element hasn't been read completely.
             _ => return self.deserializer.noting(|_| Err(Unread)),
         }
         seed.deserialize(&mut *self.deserializer).map(Some)
@@ -68,12 +68,12 @@ impl<'de> MapAccess<'de> for Members<'_, 'de, '_> {
     }
 }
 
-/// A key: a string, or whatever its characters spell.
+/// Deserializes a key, which can be read as a string, or as an integer or boolean in quotes.
 struct Key<'a, 'de, 's> {
     deserializer: &'a mut Deserializer<'de, 's>,
 }
 
-/// Integers in quotes. Others are left to serde_json.
+/// Reads integers in quotes. Other numbers are left to serde_json.
 macro_rules! numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
@@ -123,7 +123,7 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
         self.deserializer.noting(|_| Err(Unread))
     }
 
-    /// No key is null.
+    /// A key is never null.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
         visitor.visit_some(self)
     }
@@ -193,7 +193,7 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de, '_> {
     }
 }
 
-/// A variant that is only a name.
+/// A variant without content: only a name.
 pub(super) struct UnitVariant<'a, 'de, 's> {
     pub(super) deserializer: &'a mut Deserializer<'de, 's>,
 }
@@ -227,7 +227,7 @@ impl<'de> VariantAccess<'de> for UnitVariant<'_, 'de, '_> {
     }
 }
 
-/// A text, in the form in which serde_json's `RawValue` takes it.
+/// A text, in the form that serde_json's `RawValue` expects.
 pub(super) struct RawValue<'de> {
     text: Option<&'de str>,
 }
