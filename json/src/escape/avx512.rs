@@ -1,7 +1,7 @@
 //! AVX-512: one vector per block, masked for shorter texts, and comparisons that return a mask.
 //!
 //! With VBMI2, all escapes of a block are written at once: a backslash is inserted before every byte, and one
-//! instruction drops those that are not needed. Without it, escapes are written one at a time.
+//! instruction removes those that aren't needed. Without VBMI2, escapes are written one at a time.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -48,8 +48,8 @@ fn long_text_vbmi2(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
     long(Vbmi2(Avx512(())), text, room)
 }
 
-/// Proof of AVX-512 F, BW and VL and the bit-manipulation instructions. Only functions that are compiled for them make
-/// one.
+/// Proof of AVX-512 F, BW and VL and the bit-manipulation instructions. Only functions that are compiled for these
+/// create a value.
 #[derive(Clone, Copy)]
 struct Avx512(());
 
@@ -57,12 +57,12 @@ struct Avx512(());
 #[derive(Clone, Copy)]
 struct Vbmi2(Avx512);
 
-// SAFETY: `block` stores a block if it returns 0, `tail` a vector that is at least as long as the text, and
+// SAFETY: `block` stores a block if it returns 0, `tail` stores a vector that is at least as long as the text, and
 // `escape_each` leaves no gap.
 unsafe impl Kernel for Avx512 {
     #[inline(always)]
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
-        // SAFETY: a `self` is at hand, so the CPU has AVX-512; block and room are a vector long.
+        // SAFETY: `self` exists, so the CPU has AVX-512; the block and the room are one vector long.
         unsafe {
             let v = _mm512_loadu_si512(block.as_ptr().cast());
             let special = special(v);
@@ -76,10 +76,10 @@ unsafe impl Kernel for Avx512 {
     #[inline(always)]
     fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
         let len = tail.len();
-        // SAFETY: as above; the mask keeps the load within the text.
+        // SAFETY: as in `block`; the mask keeps the load within the text.
         unsafe {
             if len <= 32 {
-                // Half a vector is faster to store.
+                // Storing half a vector is faster.
                 let there = first_32(len);
                 let v = _mm256_maskz_loadu_epi8(there, tail.as_ptr().cast());
                 _mm256_storeu_si256(room.as_mut_ptr().cast(), v);
@@ -93,7 +93,7 @@ unsafe impl Kernel for Avx512 {
 
     #[inline(always)]
     unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
-        // SAFETY: the CPU has AVX-512, and the caller vouches for the rest.
+        // SAFETY: the CPU has AVX-512, and the caller guarantees the rest.
         unsafe { escape_each(&text[..BLOCK], special, room) }
     }
 
@@ -102,10 +102,10 @@ unsafe impl Kernel for Avx512 {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
         unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
-            // SAFETY: the caller vouches for the same.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { escape_each(tail, special, room) }
         }
-        // SAFETY: the CPU has AVX-512, and the caller vouches for the rest.
+        // SAFETY: the CPU has AVX-512, and the caller guarantees the rest.
         unsafe { escaped(tail, special, room) }
     }
 }
@@ -124,7 +124,7 @@ unsafe impl Kernel for Vbmi2 {
 
     #[inline(always)]
     unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
-        // SAFETY: a `self` is at hand, so the CPU has VBMI2, and the caller vouches for the rest.
+        // SAFETY: `self` exists, so the CPU has VBMI2, and the caller guarantees the rest.
         unsafe { spread(&text[..BLOCK], special, room) }
     }
 
@@ -133,17 +133,17 @@ unsafe impl Kernel for Vbmi2 {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
         unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
-            // SAFETY: the caller vouches for the same.
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { spread(tail, special, room) }
         }
-        // SAFETY: the CPU has VBMI2, and the caller vouches for the rest.
+        // SAFETY: the CPU has VBMI2, and the caller guarantees the rest.
         unsafe { escaped(tail, special, room) }
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+// The helpers act like macros: `#[inline(always)]` inlines them into a function that has the features.
 
-/// The lowest `len` bits, 32 at most.
+/// Sets the lowest `len` bits, at most 32.
 ///
 /// # Safety
 ///
@@ -151,11 +151,11 @@ unsafe impl Kernel for Vbmi2 {
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "there are no more bits")]
 unsafe fn first_32(len: usize) -> u32 {
-    // SAFETY: the caller vouches for BMI2.
+    // SAFETY: the caller guarantees BMI2.
     unsafe { _bzhi_u32(u32::MAX, len as u32) }
 }
 
-/// The lowest `len` bits, 64 at most.
+/// Sets the lowest `len` bits, at most 64.
 ///
 /// # Safety
 ///
@@ -163,7 +163,7 @@ unsafe fn first_32(len: usize) -> u32 {
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "there are no more bits")]
 unsafe fn first(len: usize) -> u64 {
-    // SAFETY: the caller vouches for BMI2.
+    // SAFETY: the caller guarantees BMI2.
     unsafe { _bzhi_u64(u64::MAX, len as u32) }
 }
 
@@ -174,7 +174,7 @@ unsafe fn first(len: usize) -> u64 {
 /// The CPU must have AVX-512 F and BW, and BMI2.
 #[inline(always)]
 unsafe fn load(text: &[u8]) -> __m512i {
-    // SAFETY: the caller vouches for the features; the mask keeps the load within the text.
+    // SAFETY: the caller guarantees the features; the mask keeps the load within the text.
     unsafe { _mm512_maskz_loadu_epi8(first(text.len().min(BLOCK)), text.as_ptr().cast()) }
 }
 
@@ -185,7 +185,7 @@ unsafe fn load(text: &[u8]) -> __m512i {
 /// The CPU must have AVX-512 F and BW.
 #[inline(always)]
 unsafe fn special(v: __m512i) -> u64 {
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     unsafe {
         // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));
@@ -200,14 +200,14 @@ unsafe fn special(v: __m512i) -> u64 {
 /// The CPU must have AVX-512 F, BW and VL.
 #[inline(always)]
 unsafe fn special_32(v: __m256i) -> u32 {
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     unsafe {
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         _mm256_cmple_epu8_mask(flipped, _mm256_set1_epi8(0x20)) | _mm256_cmpeq_epi8_mask(v, _mm256_set1_epi8(0x5c))
     }
 }
 
-/// [`Kernel::escaped`], one escape at a time. What follows an escape is copied again, to where it belongs now.
+/// [`Kernel::escaped`], one escape at a time. The bytes after each escape are copied again, to their new position.
 ///
 /// # Safety
 ///
@@ -215,10 +215,11 @@ unsafe fn special_32(v: __m256i) -> u32 {
 #[inline(always)]
 unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
-    // Where the text would start if all escapes so far had come before it.
+    // Where the text would start if all escapes so far had come before the text.
     let mut shifted = room.as_mut_ptr().cast::<u8>();
-    // SAFETY: the caller vouches for the features. Each escape advances `shifted` by five bytes at most, so each vector
-    // but the first starts within the text's length plus five bytes for each escape, and ends within the room.
+    // SAFETY: the caller guarantees the features and the room. Each escape advances `shifted` by at most five bytes, so
+    // each vector but the first starts within the text's length plus five bytes for each escape, and ends within the
+    // room.
     unsafe {
         _mm512_storeu_si512(shifted.cast(), load(text));
         while special != 0 {
@@ -249,7 +250,7 @@ unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usiz
 #[inline(always)]
 unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
-    /// The letters of control characters, and `u` for those that have none.
+    /// The escape letters of control characters, or `u` for those that have none.
     static LETTERS: [u8; 64] = {
         let mut letters = [b'u'; 64];
         let mut byte = 0;
@@ -260,8 +261,9 @@ unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
         letters
     };
     const EVEN: u64 = 0x5555_5555_5555_5555;
-    // SAFETY: the caller vouches for the features and the room. The first vector takes a block. The second is stored
-    // only if the text is longer than 32 bytes; it starts after these and one more byte for each of their escapes.
+    // SAFETY: the caller guarantees the features and the room. The first vector takes a block. The second vector is
+    // only stored if the text is longer than 32 bytes; it starts after these and one more byte for each of their
+    // escapes.
     unsafe {
         let v = load(text);
         let controls = _mm512_mask_cmplt_epu8_mask(special, v, _mm512_set1_epi8(0x20));
@@ -283,13 +285,13 @@ unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
     }
 }
 
-/// Each byte with a backslash before it.
+/// Inserts a backslash before each byte.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX-512 F and BW.
 #[inline(always)]
 unsafe fn interleaved(v: __m256i) -> __m512i {
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     unsafe { _mm512_or_si512(_mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(v)), _mm512_set1_epi16(0x5c)) }
 }

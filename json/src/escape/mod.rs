@@ -1,15 +1,15 @@
 //! Escapes text for JSON strings while copying it into a buffer.
 //!
-//! Only quotes, backslashes and control characters need an escape. An [`Escaper`] looks for them 64 bytes at a time, and
-//! copies these at once if there are none. A [`Cursor`] is where the output goes, the spare capacity of a buffer.
+//! Only quotes, backslashes and control characters need an escape. An [`Escaper`] searches for them in blocks of 64
+//! bytes, and copies a whole block if there are none. A [`Cursor`] writes the output to the spare capacity of a buffer.
 //!
 //! ```text
-//! text      say "hi"      64 bytes at a time, then what is left
-//! special   00001001      which bytes need an escape: bit i is byte i
+//! text      say "hi"      64 bytes at a time, then the rest
+//! special   00001001      the mask of bytes that need an escape: bit i is byte i
 //! room      say \"hi\"
 //! ```
 //!
-//! Each CPU file returns a block's mask of special bytes. Everything that follows from a mask is decided once, here.
+//! The CPU-specific files compute the mask of special bytes of a block. The rest of the logic is shared, here.
 #![allow(unsafe_code)]
 
 mod cursor;
@@ -31,13 +31,13 @@ use std::sync::LazyLock;
 
 pub use cursor::{Cursor, Full, append_spliced};
 
-/// Bytes in a block: as many as a mask has bits.
+/// Bytes per block, one for each bit of a mask.
 const BLOCK: usize = 64;
 
-/// A byte of the output, not yet written.
+/// A byte of the output that may be uninitialized.
 type Blank = MaybeUninit<u8>;
 
-/// An implementation that this CPU can run.
+/// An implementation that this CPU supports.
 pub struct Escaper {
     name: &'static str,
     short: Escape,
@@ -46,8 +46,8 @@ pub struct Escaper {
 
 /// Escapes `text` into `room`. Returns how many bytes of the text it consumed and how many of the room it filled.
 ///
-/// It stops early, at the start of a block, if the room left is less than [`room_for`] that block. The bytes that it
-/// reports as filled are initialized.
+/// It stops early, at the start of a block, if there is less room left than [`room_for`] requires for that block. The
+/// bytes that it reports as filled are initialized.
 ///
 /// # Safety
 ///
@@ -55,7 +55,7 @@ pub struct Escaper {
 type Escape = unsafe fn(text: &[u8], room: &mut [Blank]) -> (usize, usize);
 
 impl Escaper {
-    /// The fastest one. The CPU's features are detected once per process.
+    /// The fastest implementation. The CPU's features are detected once per process.
     #[inline]
     pub(crate) fn best() -> &'static Self {
         static BEST: LazyLock<&Escaper> = LazyLock::new(|| Escaper::available().next().unwrap_or(&portable::ESCAPER));
@@ -66,7 +66,7 @@ impl Escaper {
         *BEST
     }
 
-    /// All that this CPU can run, the fastest first.
+    /// All implementations that this CPU supports, the fastest first.
     fn available() -> impl Iterator<Item = &'static Self> {
         [
             #[cfg(target_arch = "x86_64")]
@@ -83,8 +83,8 @@ impl Escaper {
         .flatten()
     }
 
-    /// Calls `run` for each implementation that this CPU can run. Meanwhile `best` returns that one, on
-    /// this thread.
+    /// Calls `run` for each implementation that this CPU supports. During the call, `best` returns that implementation
+    /// on this thread.
     #[cfg(any(test, feature = "kernels"))]
     pub fn with_each(mut run: impl FnMut(&'static Self)) {
         for escaper in Self::available() {
@@ -98,7 +98,7 @@ impl Escaper {
     #[inline(always)]
     fn escape(&self, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
         let escape = if text.len() < BLOCK { self.short } else { self.long };
-        // SAFETY: all escapers come from `available`, which has detected the features that they need.
+        // SAFETY: all escapers come from `available`, which has detected the CPU features that they need.
         unsafe { escape(text, room) }
     }
 }
@@ -114,17 +114,17 @@ thread_local! {
     static FORCED: std::cell::Cell<Option<&'static Escaper>> = const { std::cell::Cell::new(None) };
 }
 
-/// How much room it takes to escape `len` bytes of text, a block at most, of which `escapes` need an escape.
+/// The room required to escape `len` bytes of text, at most a block, of which `escapes` need an escape.
 ///
-/// The longest escapes, such as `\u001f`, turn one byte into six. On top of that, implementations write whole vectors
-/// and may overshoot by up to 64 bytes. If nothing needs an escape, [`BLOCK`] bytes are enough.
+/// The longest escapes, such as `\u001f`, turn one byte into six. In addition, implementations write whole vectors and
+/// may overshoot by up to 64 bytes. If no byte needs an escape, [`BLOCK`] bytes are enough.
 #[inline(always)]
 const fn room_for(len: usize, escapes: u32) -> usize {
     len + 5 * escapes as usize + BLOCK
 }
 
-/// [`room_for`] the first block of `text`, and a byte for each byte after it. With this much room, an [`Escape`] makes
-/// progress.
+/// [`room_for`] the first block of `text`, plus one byte for each byte after it. With this much room, an [`Escape`]
+/// always makes progress.
 fn room_for_some(text: &[u8]) -> usize {
     let head = &text[..text.len().min(BLOCK)];
     let escapes: u32 = head.iter().map(|&byte| u32::from(is_special(byte))).sum();
@@ -137,18 +137,18 @@ const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// How one CPU copies and escapes up to 64 bytes.
+/// Copies and escapes up to 64 bytes with the instructions of one CPU.
 ///
-/// A value of an implementing type is proof that the CPU has the instructions it needs. In a mask, bit `i` is set if
-/// byte `i` [`is_special`].
+/// A value of an implementing type is proof that the CPU has these instructions. In a mask, bit `i` is set if byte `i`
+/// [`is_special`].
 ///
 /// # Safety
 ///
 /// Callers rely on the room being initialized: all of it by `block` if that returns 0, the first `tail.len()` bytes by
 /// `tail`, and as many bytes as they return by `escaped` and `escaped_tail`.
 unsafe trait Kernel: Copy {
-    /// Returns the mask of a block, and copies it if nothing needs an escape. If something does, copying it would be in
-    /// vain, and stores are what takes the time then.
+    /// Returns the mask of a block, and copies the block if no byte needs an escape. Otherwise, the copy would be
+    /// wasted, and stores are the bottleneck in that case.
     fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64;
 
     /// Copies a text that is shorter than a block, and returns its mask.
@@ -158,11 +158,11 @@ unsafe trait Kernel: Copy {
     ///
     /// # Safety
     ///
-    /// `text` must have a block, `special` must be its mask, and there must be [`room_for`] it.
+    /// `text` must contain a whole block, `special` must be its mask, and there must be [`room_for`] it.
     unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize;
 
-    /// [`escaped`](Self::escaped) for a text that is shorter than a block. Not inlined, which keeps the function for
-    /// short texts small: most need no escape.
+    /// [`escaped`](Self::escaped) for a text that is shorter than a block. Not inlined, to keep the function for short
+    /// texts small, since most need no escapes.
     ///
     /// # Safety
     ///
@@ -179,7 +179,7 @@ fn short(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize)
     if special == 0 {
         (text.len(), text.len())
     } else if room.len() >= room_for(text.len(), special.count_ones()) {
-        // SAFETY: `tail` has copied the text, and the room was just checked.
+        // SAFETY: `tail` has copied the text, and the condition has checked the room.
         (text.len(), unsafe { kernel.escaped_tail(text, special, room) })
     } else {
         (0, 0)
@@ -196,7 +196,7 @@ fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) 
         if special == 0 {
             room_left = &mut room_left[BLOCK..];
         } else if room_left.len() >= room_for(BLOCK, special.count_ones()) {
-            // SAFETY: there is a block, this is its mask, and the room was just checked.
+            // SAFETY: there is a block, this is its mask, and the condition has checked the room.
             let taken = unsafe { kernel.escaped(text_left, special, room_left) };
             room_left = &mut room_left[taken..];
         } else {
@@ -208,8 +208,8 @@ fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) 
     (text.len() - text_left.len() + consumed, size - room_left.len() + taken)
 }
 
-/// What a byte is written as, the first character in the lowest byte. The highest byte says how many characters are
-/// added.
+/// The output for each byte, with the first character in the lowest byte. The highest byte is the number of characters
+/// that escaping adds.
 static ESCAPES: [u64; 256] = {
     let mut escapes = [0; 256];
     let mut byte = 0;
@@ -240,13 +240,13 @@ const fn escape(byte: u8) -> u64 {
     u64::from_le_bytes([b'\\', letter, 0, 0, 0, 0, 0, 1])
 }
 
-/// [`Kernel::escaped`] for the first `len` bytes of `text`, a block at most, one escape at a time, with vectors of `V`
+/// [`Kernel::escaped`] for the first `len` bytes of `text`, at most a block, one escape at a time, with vectors of `V`
 /// bytes.
 ///
 /// ```text
 /// room      say "hi"      V bytes of the text are copied
-/// room      say \"i"      each escape overwrites what is there
-/// room      say \"hi"     and the V bytes after it are copied again, to where they belong now
+/// room      say \"i"      each escape overwrites some of them
+/// room      say \"hi"     and the V bytes after it are copied again, to their new position
 /// ```
 ///
 /// # Safety
@@ -262,7 +262,7 @@ unsafe fn escape_each<const V: usize>(
 ) -> usize {
     const { assert!(V < BLOCK && BLOCK.is_multiple_of(V)) };
     debug_assert!(len <= BLOCK && len <= text.len() && room.len() >= room_for(len, special.count_ones()));
-    // Copies may read up to `V` bytes past the end. At the end of the text, they read from a copy of it.
+    // Copies may read up to `V` bytes past `len`. At the end of the text, they read from a padded copy of it.
     let mut padded = [[Blank::uninit(); BLOCK]; 2];
     let mut from = text.as_ptr().cast::<Blank>();
     if text.len() < len + V {
@@ -275,8 +275,8 @@ unsafe fn escape_each<const V: usize>(
         from = padded.as_ptr().cast();
     }
     let mut to = room.as_mut_ptr();
-    // SAFETY: `from` is good for reading `V` bytes past the `len` bytes of text, which are initialized. Each escape
-    // advances `to` by five bytes at most. So each copy starts within the text's length plus five bytes for each
+    // SAFETY: `from` is valid for reads of `V` bytes past the `len` bytes of text, which are initialized. Each escape
+    // advances `to` by at most five bytes. So each copy starts within the text's length plus five bytes for each
     // escape, and ends less than a block after that.
     unsafe {
         for start in (0..len).step_by(V) {
@@ -301,14 +301,14 @@ unsafe fn escape_each<const V: usize>(
 ///
 /// # Safety
 ///
-/// `from` must be good for reading `N` bytes, and `to` for writing them.
+/// `from` must be valid for reads of `N` bytes, and `to` for writes of `N` bytes.
 #[inline(always)]
 unsafe fn copy<const N: usize>(from: *const Blank, to: *mut Blank) {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller guarantees both.
     unsafe { to.cast::<[Blank; N]>().write_unaligned(from.cast::<[Blank; N]>().read_unaligned()) };
 }
 
-/// Initialized bytes, as the type that the room has.
+/// Casts initialized bytes to the element type of the room.
 #[inline(always)]
 fn written<const N: usize>(bytes: &[u8; N]) -> &[Blank; N] {
     // SAFETY: a `MaybeUninit<u8>` has the layout of a `u8`, and an initialized byte is one of its values.

@@ -329,7 +329,7 @@ unsafe fn load(block: &Block) -> (__m256i, __m256i) {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn both_lanes(table: [u8; 16]) -> __m256i {
-    // SAFETY: the caller vouches for AVX2; the table is 16 bytes and the load needs no alignment.
+    // SAFETY: the caller guarantees AVX2; the table is 16 bytes and the load needs no alignment.
     unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
@@ -340,7 +340,7 @@ unsafe fn both_lanes(table: [u8; 16]) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn join(low: __m256i, high: __m256i) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
     u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
 }
@@ -352,7 +352,7 @@ unsafe fn join(low: __m256i, high: __m256i) -> u64 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn any(v: __m256i) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     u64::from(unsafe { _mm256_movemask_epi8(v) }.cast_unsigned())
 }
 
@@ -361,7 +361,7 @@ unsafe fn any(v: __m256i) -> u64 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let byte = _mm256_set1_epi8(byte.cast_signed());
         join(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte))
@@ -375,7 +375,7 @@ unsafe fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let from_zero = _mm256_sub_epi8(v, _mm256_set1_epi8(first.cast_signed()));
         let last = _mm256_set1_epi8((count - 1).cast_signed());
@@ -390,7 +390,7 @@ unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         KindMasks {
             bracket: join(low, high),
@@ -408,7 +408,7 @@ unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, index), v) }
 }
 
@@ -422,7 +422,7 @@ unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn kinds(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
         let kinds =
@@ -440,7 +440,7 @@ unsafe fn kinds(v: __m256i) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn below_space(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe { _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), v) }
 }
 
@@ -454,7 +454,7 @@ unsafe fn below_space(v: __m256i) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn escapable(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let by_low = both_lanes([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
         let by_high = both_lanes([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -470,7 +470,7 @@ unsafe fn escapable(v: __m256i) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn special(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'\\'.cast_signed()));
         // With bit 1 flipped, the quote stands right above the control characters.

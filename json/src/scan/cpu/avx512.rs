@@ -316,7 +316,7 @@ unsafe fn load(block: &Block) -> __m512i {
 #[cfg(not(wireline_bochs))]
 #[inline(always)]
 unsafe fn compressed(mask: u64, v: __m512i) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_maskz_compress_epi8(mask, v) }
 }
 
@@ -328,7 +328,7 @@ unsafe fn compressed(mask: u64, v: __m512i) -> __m512i {
 #[cfg(not(wireline_bochs))]
 #[inline(always)]
 unsafe fn expanded(before: __m512i, mask: u64, v: __m512i) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_mask_expand_epi8(before, mask, v) }
 }
 
@@ -373,7 +373,7 @@ mod bochs {
 /// The CPU must have AVX-512 F.
 #[inline(always)]
 unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512; the table is 16 bytes and the load needs no alignment.
+    // SAFETY: the caller guarantees AVX-512; the table is 16 bytes and the load needs no alignment.
     unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
@@ -384,7 +384,7 @@ unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
 /// The CPU must have AVX-512 F.
 #[inline(always)]
 unsafe fn fold(v: __m512i) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_or_si512(v, _mm512_set1_epi8(0x20)) }
 }
 
@@ -396,7 +396,7 @@ unsafe fn fold(v: __m512i) -> __m512i {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v) }
 }
 
@@ -405,7 +405,7 @@ unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn structure(v: __m512i) -> StructureMasks {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         let folded = fold(v);
         StructureMasks {
@@ -423,7 +423,7 @@ unsafe fn structure(v: __m512i) -> StructureMasks {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_test_epi8_mask(v, _mm512_set1_epi8(bit.cast_signed())) }
 }
 
@@ -432,7 +432,7 @@ unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn equal(v: __m512i, byte: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed())) }
 }
 
@@ -443,7 +443,7 @@ unsafe fn equal(v: __m512i, byte: u8) -> u64 {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         let from_zero = _mm512_sub_epi8(v, _mm512_set1_epi8(first.cast_signed()));
         _mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed()))
@@ -493,7 +493,7 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn special(v: __m512i) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));

@@ -237,7 +237,7 @@ unsafe fn load(block: &Block) -> Vectors {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn table(table: [u8; 16]) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON; the table is 16 bytes and the load needs no alignment.
+    // SAFETY: the caller guarantees NEON; the table is 16 bytes and the load needs no alignment.
     unsafe { vld1q_u8(table.as_ptr()) }
 }
 
@@ -250,7 +250,7 @@ unsafe fn table(table: [u8; 16]) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn join(block: Vectors) -> u64 {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe {
         let bits = table([1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128]);
         let [first, second, third, fourth] = each!(v of block => vandq_u8(v, bits));
@@ -264,7 +264,7 @@ unsafe fn join(block: Vectors) -> u64 {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn equal(block: Vectors, byte: u8) -> u64 {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { join(each!(v of block => vceqq_u8(v, vdupq_n_u8(byte)))) }
 }
 
@@ -273,7 +273,7 @@ unsafe fn equal(block: Vectors, byte: u8) -> u64 {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn has_bit(block: Vectors, bit: u8) -> u64 {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { join(each!(v of block => vtstq_u8(v, vdupq_n_u8(bit)))) }
 }
 
@@ -284,7 +284,7 @@ unsafe fn has_bit(block: Vectors, bit: u8) -> u64 {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn fold(block: Vectors) -> Vectors {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { each!(v of block => vorrq_u8(v, vdupq_n_u8(0x20))) }
 }
 
@@ -293,7 +293,7 @@ unsafe fn fold(block: Vectors) -> Vectors {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn low_nibbles(v: uint8x16_t) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vandq_u8(v, vdupq_n_u8(0x0f)) }
 }
 
@@ -304,7 +304,7 @@ unsafe fn low_nibbles(v: uint8x16_t) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn within(v: uint8x16_t, first: u8, count: u8) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vcltq_u8(vsubq_u8(v, vdupq_n_u8(first)), vdupq_n_u8(count)) }
 }
 
@@ -315,7 +315,7 @@ unsafe fn within(v: uint8x16_t, first: u8, count: u8) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn special(v: uint8x16_t) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe {
         // With bit 1 flipped, the quote stands right above the control characters.
         let flipped = veorq_u8(v, vdupq_n_u8(2));
@@ -328,7 +328,7 @@ unsafe fn special(v: uint8x16_t) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn union([first, second, third, fourth]: Vectors) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vorrq_u8(vorrq_u8(first, second), vorrq_u8(third, fourth)) }
 }
 
@@ -337,6 +337,6 @@ unsafe fn union([first, second, third, fourth]: Vectors) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn any_bit(v: uint8x16_t) -> bool {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vmaxvq_u32(vreinterpretq_u32_u8(v)) != 0 }
 }
