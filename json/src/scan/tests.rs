@@ -1,8 +1,8 @@
 //! Every implementation against the byte-by-byte walk and serde_json.
 //!
-//! The same texts are JSON here as for serde_json when it skips over them. What differs is what it does not decode, though
-//! it is JSON: strings with half a surrogate pair, numbers beyond the range of `f64`, brackets nested deeper than 127. And
-//! here brackets are nested 1024 deep at the most, or what the rules say.
+//! The same texts are JSON here as for serde_json when it skips over them. What differs is what it does not decode,
+//! though it is JSON: strings with half a surrogate pair, numbers beyond the range of `f64`, brackets nested deeper
+//! than 127. And here brackets are nested 1024 deep at the most, or what the rules say.
 
 mod recorded;
 
@@ -337,8 +337,8 @@ fn tokens_across_block_boundaries() {
     }
 }
 
-/// Tokens are checked 64 at a time, and each group begins with the last two of the one before: wherever a group ends, wrong
-/// tokens around it are still noticed.
+/// Tokens are checked 64 at a time, and each group begins with the last two of the one before: wherever a group ends,
+/// wrong tokens around it are still noticed.
 #[test]
 fn tokens_across_groups() {
     for unit in

@@ -1,23 +1,23 @@
-//! The text, block by block: where it ends, and what stands between its tokens.
+//! Reads the text block by block, finds its end, and checks the white space between tokens.
 
 use super::Input;
 use super::cpu::{BLOCK, Block, Masks};
 use super::pass::Rejected;
 
-/// A text being scanned, and what has been seen of it so far.
+/// The text being scanned, and facts about the part scanned so far.
 pub(super) struct Text<'a> {
     /// The text, and possibly other bytes after it.
     buffer: &'a [u8],
     /// The whole buffer until the line feed that ends the text has been found, then the bytes before it.
     text: &'a [u8],
     ends_at_line_feed: bool,
-    /// Where the next block begins.
+    /// The start of the next block.
     at: usize,
-    /// From the first block with bytes beyond ASCII to the end of the last one; `(MAX, 0)` if there are none.
+    /// From the start of the first block with non-ASCII bytes to the end of the last one; `(MAX, 0)` if there are none.
     beyond_ascii: (usize, usize),
-    /// Nonzero once there was white space between tokens.
+    /// Nonzero if there has been white space between tokens.
     blanks: u64,
-    /// Nonzero once some of it was not a space.
+    /// Nonzero if there has been white space other than spaces.
     controls: u64,
     /// The bytes of the next block that belong to the buffer.
     within: u64,
@@ -30,14 +30,14 @@ pub(super) struct TextMasks {
     pub(super) within: u64,
     pub(super) quote: u64,
     pub(super) backslash: u64,
-    /// Control characters and bytes beyond ASCII.
+    /// Control characters and non-ASCII bytes.
     pub(super) odd: u64,
     /// Control characters.
     pub(super) control: u64,
 }
 
 impl<'a> Text<'a> {
-    /// A text whose first `at` bytes are known.
+    /// Starts a text whose first `at` bytes are known already.
     #[inline(always)]
     pub(super) fn new(Input { buffer, ends_at_line_feed, .. }: Input<'a>, at: usize) -> Self {
         let beyond_ascii = (usize::MAX, 0);
@@ -70,8 +70,8 @@ impl<'a> Text<'a> {
         self.controls != 0
     }
 
-    /// The next block, if the text goes on. A last block of fewer than 64 bytes is copied to `padded` and filled up with
-    /// spaces, which don't count as blanks.
+    /// The next block, or `None` at the end of the text. A last block of fewer than 64 bytes is copied to `padded` and
+    /// padded with spaces, which don't count as blanks.
     #[inline(always)]
     pub(super) fn block<'b>(&mut self, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Moves on to the block after the next one, and returns where the next one begins.
+    /// Advances past the next block, and returns the start of that block.
     #[inline(always)]
     pub(super) fn step(&mut self) -> usize {
         let at = self.at;
@@ -92,7 +92,7 @@ impl<'a> Text<'a> {
         at
     }
 
-    /// The masks of the next block. Cuts the text at the first line feed, if that is where it ends.
+    /// Computes the masks of the next block. Truncates the text at the first line feed if the text ends there.
     #[inline(always)]
     pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
         let masks = cpu.strings(block);
@@ -121,8 +121,8 @@ impl<'a> Text<'a> {
         masks
     }
 
-    /// The bytes of the next block that are outside strings. Control characters and bytes beyond ASCII among them are white
-    /// space.
+    /// The bytes of the next block that are outside strings. Fails if these include control characters or non-ASCII
+    /// bytes that aren't white space, or if there are control characters inside strings.
     #[inline(always)]
     pub(super) fn outside<C: Masks>(
         &mut self,
@@ -143,7 +143,7 @@ impl<'a> Text<'a> {
         Ok(outside)
     }
 
-    /// Which of `others`, bytes outside strings, are white space.
+    /// The white space among `others`, which are bytes outside strings.
     #[inline(always)]
     pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks, others: u64) -> u64 {
         let blank = (cpu.spaces(block) | masks.odd) & others;
@@ -151,10 +151,10 @@ impl<'a> Text<'a> {
         blank
     }
 
-    /// Continues at `to`. The bytes before it are inside a string; `high` tells whether some are beyond ASCII.
+    /// Continues at `to`. The bytes before `to` are inside a string; `high` is true if any of them may be non-ASCII.
     ///
-    /// If `to` is inside a character, the rest of that is beyond ASCII too. So the next block is added to the range that is
-    /// checked, or the text ends inside the string and is rejected.
+    /// If `to` is inside a character, the rest of that character is non-ASCII too. So either the next block is added to
+    /// the range whose UTF-8 is validated, or the text ends inside the string and is rejected.
     #[inline(always)]
     pub(super) fn skip_to(&mut self, to: usize, high: bool) {
         if high {
@@ -180,7 +180,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// `rest`, filled up with spaces, if there is any.
+/// Copies `rest` to `padded`, padded with spaces. Returns `None` if `rest` is empty.
 #[cold]
 #[inline(never)]
 fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {

@@ -11,7 +11,7 @@
 //! | string | 0 | 0 | 1 |
 //! | number or literal | 0 | 0 | 0 |
 //!
-//! To append a block, the bits of its tokens are gathered from each word, and shifted behind those already there:
+//! To append a block, the bits of its tokens are gathered from each word, and shifted to the end of the group:
 //!
 //! ```text
 //! block      "ab": [17, {
@@ -23,27 +23,27 @@ use super::super::cpu::{Block, Gather};
 use super::Tokens;
 use super::packed::{JUDGED, Pack, TOKENS, ones};
 
-/// The three bits that tell tokens apart.
+/// The three bits that distinguish tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct KindMasks {
     /// Brackets.
     pub(in super::super) bracket: u64,
-    /// Closing brackets, commas and colons: what comes after a value or a key.
+    /// Closing brackets, commas and colons, which come after a value or a key.
     pub(in super::super) after: u64,
     /// Curly brackets, colons and strings.
     pub(in super::super) kind: u64,
 }
 
-/// A CPU that can compute them for a block.
+/// A CPU that can compute these bits for a block.
 pub(in super::super) trait Kinds: Gather {
-    /// The bits of brackets, colons and commas. Those of control characters are arbitrary, all others zero.
+    /// The bits of brackets, colons and commas. The bits of control characters are arbitrary, and all others zero.
     fn kinds(self, block: &Block) -> KindMasks;
 }
 
 /// Packed tokens as three words.
 pub(in super::super) struct Planes {
     tokens: KindMasks,
-    /// The tokens of the last block that did not fit.
+    /// The tokens of the last block that didn't fit.
     rest: KindMasks,
 }
 
