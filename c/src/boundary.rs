@@ -1,18 +1,18 @@
-//! Nothing unwinds into C.
+//! Prevents panics from unwinding into C.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What `call` returns, or `otherwise` if it panics.
+/// Returns the result of `call`, or `otherwise` if it panics.
 ///
-/// A panic is a bug of this library. Rust's hook has printed where it happened to stderr, and the handle that was in use
-/// can still be freed.
+/// A panic is a bug in this library. Rust's panic hook has printed its location to stderr, and the handle that was in
+/// use can still be freed.
 #[inline(always)]
 pub(crate) fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(value) => value,
         Err(payload) => {
-            // Dropping it could panic again.
+            // Dropping the payload could panic again.
             mem::forget(payload);
             otherwise
         }

@@ -18,11 +18,11 @@ pub struct wl_frame {
 }
 
 /// Parses one whole text, such as an HTTP body or a WebSocket message. Line breaks are allowed between its tokens. The
-/// text is copied. The frame may be a fault; NULL only if an argument is invalid.
+/// text is copied. The frame may be a fault. Returns NULL only if an argument is invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_parse(rules: *const wl_rules, text: wl_span) -> *mut wl_frame {
     guarded(std::ptr::null_mut(), || {
-        // SAFETY: the caller promises that it is NULL or points to rules, and that there are as many bytes.
+        // SAFETY: the caller promises that it is NULL or points to rules, and that each span is valid.
         let (rules, bytes) = unsafe { (rules_at(rules), text.bytes()) };
         let (Some(rules), Some(bytes)) = (rules, bytes) else { return std::ptr::null_mut() };
         let mut current = Current::default();
@@ -31,14 +31,14 @@ pub unsafe extern "C" fn wl_frame_parse(rules: *const wl_rules, text: wl_span) -
     })
 }
 
-/// Returns what a frame is, and fills `message`, as `wl_decoder_next` does.
+/// Fills `message` and returns the frame's kind, like `wl_decoder_next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_message(frame: *mut wl_frame, message: *mut wl_message) -> wl_kind {
     // SAFETY: as the caller promises.
     unsafe { describe(frame, message, Current::describe) }
 }
 
-/// Takes the next entry of a batch, as `wl_decoder_next_entry` does.
+/// Takes the next entry of a batch, like `wl_decoder_next_entry`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_next_entry(frame: *mut wl_frame, message: *mut wl_message) -> wl_kind {
     // SAFETY: as the caller promises.
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn wl_frame_next_entry(frame: *mut wl_frame, message: *mut
 
 /// # Safety
 ///
-/// Each is NULL, or points to a frame that nobody else uses and to memory for a message.
+/// Each pointer is NULL, or points to a frame that nothing else accesses and to memory for a message, respectively.
 unsafe fn describe(
     frame: *mut wl_frame,
     message: *mut wl_message,
@@ -61,11 +61,12 @@ unsafe fn describe(
     })
 }
 
-/// Says what is wrong with a frame, or with the entry that was taken last. `WL_STATUS_NOT_FOUND` if nothing is.
+/// Describes the fault of a frame, or of the last entry taken from it. Returns `WL_STATUS_NOT_FOUND` if there is no
+/// fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_fault(frame: *mut wl_frame, fault: *mut wl_fault) -> wl_status {
     guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that it is NULL or a frame that nobody else uses.
+        // SAFETY: the caller promises that it is NULL or a frame that nothing else accesses.
         let Some(frame) = (unsafe { exclusive(frame) }) else { return wl_status::InvalidArgument };
         let Some(found) = frame.current.describe_fault(frame.rules) else { return wl_status::NotFound };
         // SAFETY: the caller promises that it is NULL or points to memory for a fault.
