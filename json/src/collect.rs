@@ -65,7 +65,7 @@ pub enum FirstKey {
 impl FirstKey {
     /// Reads the first key of a map, or `None` if the map is empty.
     pub fn read<'de, A: MapAccess<'de>>(members: &mut A) -> Result<Option<Self>, A::Error> {
-        Ok(members.next_key_seed(Key)?.map(|key| match &*key {
+        Ok(members.next_key_seed(KeySeed)?.map(|key| match &*key {
             RAW_VALUE => Self::RawValue,
             NUMBER if serde_json_keeps_spelling() => Self::Number,
             _ => Self::Other(key.into_owned()),
@@ -110,9 +110,9 @@ impl<'de> Visitor<'de> for StringSeed {
 }
 
 /// Deserializes a key as text. A scalar becomes a string.
-struct Key;
+struct KeySeed;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for KeySeed {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -128,7 +128,7 @@ macro_rules! displayed {
     )*};
 }
 
-impl<'de> Visitor<'de> for Key {
+impl<'de> Visitor<'de> for KeySeed {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -242,7 +242,7 @@ impl Value<'_> {
             self.push_string(&text);
             self.out.push(':');
             members.next_value_seed(self.inner()?)?;
-            key = members.next_key_seed(Key)?;
+            key = members.next_key_seed(KeySeed)?;
             separator = ",";
         }
         self.out.push('}');

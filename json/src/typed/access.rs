@@ -58,7 +58,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de, '_> {
             b',' => self.deserializer.cursor.at += 1,
             _ => return self.deserializer.noting(|_| Err(Unread)),
         }
-        seed.deserialize(Key { deserializer: &mut *self.deserializer }).map(Some)
+        seed.deserialize(KeyDeserializer { deserializer: &mut *self.deserializer }).map(Some)
     }
 
     #[inline]
@@ -69,7 +69,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de, '_> {
 }
 
 /// Deserializes a key, which can be read as a string, or as an integer or boolean in quotes.
-struct Key<'a, 'de, 's> {
+struct KeyDeserializer<'a, 'de, 's> {
     deserializer: &'a mut Deserializer<'de, 's>,
 }
 
@@ -93,7 +93,7 @@ fn has_leading_zero(digits: &str) -> bool {
     digits.len() > 1 && digits.starts_with('0')
 }
 
-impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
+impl<'de> de::Deserializer<'de> for KeyDeserializer<'_, 'de, '_> {
     type Error = Unread;
 
     #[inline]
