@@ -4,7 +4,7 @@ use std::mem;
 
 use serde::de::{self, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-use super::text::Text;
+use super::string::DecodedStr;
 use super::{BorrowedStrDeserializer, Deserializer, Integer, RAW_VALUE, Unread, integer};
 
 /// The elements of an array, inside its brackets.
@@ -78,12 +78,12 @@ macro_rules! numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
             self.deserializer.noting(|this| match this.string()? {
-                Text::Borrowed(key) => match integer(key) {
+                DecodedStr::Borrowed(key) => match integer(key) {
                     Some(Integer::Positive(integer)) if !has_leading_zero(key) => visitor.visit_u64(integer),
                     Some(Integer::Negative(integer)) if !has_leading_zero(&key[1..]) => visitor.visit_i64(integer),
                     _ => Err(Unread),
                 },
-                Text::Decoded(_) => Err(Unread),
+                DecodedStr::Decoded(_) => Err(Unread),
             })
         }
     )*};
@@ -103,8 +103,8 @@ impl<'de> de::Deserializer<'de> for KeyDeserializer<'_, 'de, '_> {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
         self.deserializer.noting(|this| match this.string()? {
-            Text::Borrowed("true") => visitor.visit_bool(true),
-            Text::Borrowed("false") => visitor.visit_bool(false),
+            DecodedStr::Borrowed("true") => visitor.visit_bool(true),
+            DecodedStr::Borrowed("false") => visitor.visit_bool(false),
             _ => Err(Unread),
         })
     }

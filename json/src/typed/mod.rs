@@ -6,13 +6,13 @@
 //! parsed.
 
 mod access;
-mod text;
+mod string;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, Visitor};
 
 use self::access::{Elements, Members, RawValue, UnitVariant, Variant};
-use self::text::Text;
+use self::string::DecodedStr;
 use super::fragment::RAW_VALUE;
 use super::walk::Cursor;
 
@@ -123,16 +123,16 @@ impl<'de> Deserializer<'de, '_> {
 
     /// Reads the string that starts here.
     #[inline]
-    fn string(&mut self) -> Result<Text<'de, '_>, Unread> {
+    fn string(&mut self) -> Result<DecodedStr<'de, '_>, Unread> {
         self.expect(b'"')?;
-        text::read(&mut self.cursor, self.scratch)
+        string::read(&mut self.cursor, self.scratch)
     }
 
     #[inline]
     fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
         match self.string()? {
-            Text::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Text::Decoded(text) => visitor.visit_str(text),
+            DecodedStr::Borrowed(text) => visitor.visit_borrowed_str(text),
+            DecodedStr::Decoded(text) => visitor.visit_str(text),
         }
     }
 
@@ -313,8 +313,8 @@ impl<'de> de::Deserializer<'de> for &mut Deserializer<'de, '_> {
                 b'[' => this.sequence(visitor),
                 // serde_json also accepts lone surrogates as bytes, so these are left to it.
                 _ => match this.string()? {
-                    Text::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
-                    Text::Decoded(text) => visitor.visit_bytes(text.as_bytes()),
+                    DecodedStr::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+                    DecodedStr::Decoded(text) => visitor.visit_bytes(text.as_bytes()),
                 },
             }
         }

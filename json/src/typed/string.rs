@@ -7,7 +7,7 @@ use crate::{kernel, string};
 use super::Unread;
 
 /// The decoded contents of a string.
-pub(super) enum Text<'de, 's> {
+pub(super) enum DecodedStr<'de, 's> {
     /// Borrowed from the JSON text, because there were no escapes.
     Borrowed(&'de str),
     /// Decoded in the scratch buffer.
@@ -16,15 +16,15 @@ pub(super) enum Text<'de, 's> {
 
 /// Reads a string whose opening quote has been read.
 #[inline]
-pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) -> Result<Text<'de, 's>, Unread> {
+pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) -> Result<DecodedStr<'de, 's>, Unread> {
     let start = cursor.at;
     cursor.at += plain_len(&cursor.text.as_bytes()[start..]);
     if cursor.peek() == Some(b'"') {
         let text = &cursor.text[start..cursor.at];
         cursor.at += 1;
-        return Ok(Text::Borrowed(text));
+        return Ok(DecodedStr::Borrowed(text));
     }
-    decode(cursor, start, scratch).map(Text::Decoded)
+    decode(cursor, start, scratch).map(DecodedStr::Decoded)
 }
 
 /// Decodes the string that starts at `start`. The cursor is at its first escape.
