@@ -7,6 +7,7 @@
 use std::fmt;
 use std::ops::Range;
 
+mod block_reader;
 mod carry;
 mod cpu;
 mod grammar;
@@ -20,7 +21,6 @@ mod outermost;
 mod pairs;
 mod pass;
 mod strings;
-mod text;
 
 pub(crate) use cpu::{BLOCK, Block};
 pub use member::Member;

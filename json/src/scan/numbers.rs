@@ -10,10 +10,10 @@
 //! in the form of local rules: which bytes may precede each byte, and which byte may follow a run of digits, depending
 //! on the byte before that run.
 
+use super::block_reader::BlockReader;
 use super::carry::Carry;
 use super::cpu::{Block, DigitMasks, ExponentMasks, Masks};
 use super::pass::Rejected;
-use super::text::Text;
 
 /// The state of a scalar that continues in the next block. Unless noted otherwise, 1 if the last byte was of that kind.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Numbers {
         cpu: C,
         block: &Block,
         scalar: u64,
-        text: &Text<'_>,
+        text: &BlockReader<'_>,
     ) -> Result<u64, Rejected> {
         let goes_on = self.scalar;
         let start = scalar & !after(scalar, &mut self.scalar);
@@ -67,7 +67,14 @@ impl Numbers {
 
     /// The invalid bytes of `scalar`. Tries the common cases first: natural numbers, literals, decimals.
     #[inline(always)]
-    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, scalar: u64, scalar_start: u64, text: &Text<'_>) -> u64 {
+    fn wrong<C: Masks>(
+        &mut self,
+        cpu: C,
+        block: &Block,
+        scalar: u64,
+        scalar_start: u64,
+        text: &BlockReader<'_>,
+    ) -> u64 {
         let DigitMasks { digit, zero } = cpu.digits(block);
         if (scalar & !digit) | self.unlike_digits == 0 {
             // Only natural numbers, such as ids and counters.

@@ -1,11 +1,11 @@
 //! Reports the members of the outermost object, or counts the elements of the outermost array, as their ends are
 //! scanned.
 
+use super::block_reader::BlockReader;
 use super::grammar::Claims;
 use super::group::Tokens;
 use super::nesting::{Levels, Nesting};
 use super::pass::Rejected;
-use super::text::Text;
 use super::{Member, Members, Root, Span};
 
 /// The outermost container, and how much of it has been delivered.
@@ -81,7 +81,7 @@ impl Outermost {
         claims: Claims,
         levels: Levels,
         places: impl FnOnce(u64) -> I,
-        text: &Text<'_>,
+        text: &BlockReader<'_>,
         members: &mut M,
     ) -> Result<(), Rejected> {
         let Levels { outermost, end, .. } = levels;

@@ -7,9 +7,9 @@
 //!
 //! For every block of bytes:
 //!
-//! 1. [`text`](super::text) loads the block, and finds the end of the text if it is in this block.
+//! 1. [`block_reader`](super::block_reader) loads the block, and finds the end of the text if it is in this block.
 //! 2. [`strings`](super::strings) finds the bytes inside strings, and validates escapes.
-//! 3. [`text`](super::text) checks that the remaining bytes between tokens are white space.
+//! 3. [`block_reader`](super::block_reader) checks that the remaining bytes between tokens are white space.
 //! 4. [`numbers`](super::numbers) validates numbers and literals.
 //! 5. [`group`](super::group) appends the tokens to the group. A string, number or literal counts as one token.
 //!
@@ -27,6 +27,7 @@
 //!
 //! A text is either accepted or rejected. [`explain`](crate::explain()) finds the reason and the position.
 
+use super::block_reader::BlockReader;
 use super::cpu::Masks;
 use super::grammar;
 use super::group::{Found, Group};
@@ -34,7 +35,6 @@ use super::nesting::Nesting;
 use super::numbers::Numbers;
 use super::outermost::Outermost;
 use super::strings::Strings;
-use super::text::Text;
 use super::{Input, Members, Opening, Scanned, Traits};
 
 /// The text isn't JSON, or is nested too deeply.
@@ -55,7 +55,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
 ) -> Result<Scanned, Rejected> {
     let opening = Opening::of(input.buffer);
     let known = if input.reads_ahead { opening.extended(members.opening(opening, C::EXPENSIVE)).known() } else { &[] };
-    let mut text = Text::new(input, known.len());
+    let mut text = BlockReader::new(input, known.len());
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
     let mut origins = G::Origins::default();

@@ -1,8 +1,8 @@
 //! Finds where strings begin and end, and validates their contents.
 
+use super::block_reader::{BlockMasks, BlockReader};
 use super::cpu::{BLOCK, Block, Masks};
 use super::pass::Rejected;
-use super::text::{Text, TextMasks};
 
 /// State carried from block to block.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(super) struct Escapes {
 impl Strings {
     /// The quotes that begin or end a string. Fails on invalid escapes.
     #[inline(always)]
-    pub(super) fn quotes<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks) -> Result<u64, Rejected> {
+    pub(super) fn quotes<C: Masks>(&mut self, cpu: C, block: &Block, masks: BlockMasks) -> Result<u64, Rejected> {
         if masks.backslash | self.escapes.pending() == 0 {
             return Ok(masks.quote);
         }
@@ -46,7 +46,12 @@ impl Strings {
 
     /// Skips a block that is inside a string, and all blocks after it that are inside the same string.
     #[inline(always)]
-    pub(super) fn skip<C: Masks>(&mut self, cpu: C, masks: TextMasks, text: &mut Text<'_>) -> Result<(), Rejected> {
+    pub(super) fn skip<C: Masks>(
+        &mut self,
+        cpu: C,
+        masks: BlockMasks,
+        text: &mut BlockReader<'_>,
+    ) -> Result<(), Rejected> {
         if masks.control != 0 {
             return Err(Rejected);
         }

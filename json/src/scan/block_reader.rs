@@ -5,7 +5,7 @@ use super::cpu::{BLOCK, Block, Masks};
 use super::pass::Rejected;
 
 /// The text being scanned, and facts about the part scanned so far.
-pub(super) struct Text<'a> {
+pub(super) struct BlockReader<'a> {
     /// The text, and possibly other bytes after it.
     buffer: &'a [u8],
     /// The whole buffer until the line feed that ends the text has been found, then the bytes before it.
@@ -25,7 +25,7 @@ pub(super) struct Text<'a> {
 
 /// The masks of a block that concern strings. They have no bits after the end of the text.
 #[derive(Clone, Copy)]
-pub(super) struct TextMasks {
+pub(super) struct BlockMasks {
     /// The bytes that belong to the text.
     pub(super) within: u64,
     pub(super) quote: u64,
@@ -36,7 +36,7 @@ pub(super) struct TextMasks {
     pub(super) control: u64,
 }
 
-impl<'a> Text<'a> {
+impl<'a> BlockReader<'a> {
     /// Starts a text whose first `at` bytes are known already.
     #[inline(always)]
     pub(super) fn new(Input { buffer, ends_at_line_feed, .. }: Input<'a>, at: usize) -> Self {
@@ -94,9 +94,9 @@ impl<'a> Text<'a> {
 
     /// Computes the masks of the next block. Truncates the text at the first line feed if the text ends there.
     #[inline(always)]
-    pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
+    pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> BlockMasks {
         let masks = cpu.strings(block);
-        let mut masks = TextMasks {
+        let mut masks = BlockMasks {
             within: self.within,
             quote: masks.quote,
             backslash: masks.backslash,
@@ -128,7 +128,7 @@ impl<'a> Text<'a> {
         &mut self,
         cpu: C,
         block: &Block,
-        masks: TextMasks,
+        masks: BlockMasks,
         inside: u64,
         quote: u64,
     ) -> Result<u64, Rejected> {
@@ -145,7 +145,7 @@ impl<'a> Text<'a> {
 
     /// The white space among `others`, which are bytes outside strings.
     #[inline(always)]
-    pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks, others: u64) -> u64 {
+    pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: BlockMasks, others: u64) -> u64 {
         let blank = (cpu.spaces(block) | masks.odd) & others;
         self.blanks |= blank;
         blank
