@@ -31,7 +31,7 @@ pub(super) struct BlockMasks {
     pub(super) quote: u64,
     pub(super) backslash: u64,
     /// Control characters and non-ASCII bytes.
-    pub(super) odd: u64,
+    pub(super) control_or_high: u64,
     /// Control characters.
     pub(super) control: u64,
 }
@@ -100,20 +100,20 @@ impl<'a> BlockReader<'a> {
             within: self.within,
             quote: masks.quote,
             backslash: masks.backslash,
-            odd: masks.odd,
+            control_or_high: masks.control_or_high,
             control: 0,
         };
-        if masks.odd != 0 {
+        if masks.control_or_high != 0 {
             let line_feed = cpu.line_feeds(block);
             if self.ends_at_line_feed && line_feed != 0 {
                 self.text = &self.buffer[..self.at + line_feed.trailing_zeros() as usize];
                 masks.within = (line_feed - 1) & !line_feed;
                 masks.quote &= masks.within;
                 masks.backslash &= masks.within;
-                masks.odd &= masks.within;
+                masks.control_or_high &= masks.within;
             }
             let high = cpu.high(block) & masks.within;
-            masks.control = masks.odd & !high;
+            masks.control = masks.control_or_high & !high;
             if high != 0 {
                 self.saw_high(self.at, self.at + BLOCK);
             }
@@ -133,12 +133,12 @@ impl<'a> BlockReader<'a> {
         quote: u64,
     ) -> Result<u64, Rejected> {
         let outside = !(inside | quote) & masks.within;
-        if masks.odd != 0 {
-            let odd = masks.odd & outside;
-            if (masks.control & inside) | (odd & !cpu.white(block)) != 0 {
+        if masks.control_or_high != 0 {
+            let control_or_high = masks.control_or_high & outside;
+            if (masks.control & inside) | (control_or_high & !cpu.white(block)) != 0 {
                 return Err(Rejected);
             }
-            self.controls |= odd;
+            self.controls |= control_or_high;
         }
         Ok(outside)
     }
@@ -146,7 +146,7 @@ impl<'a> BlockReader<'a> {
     /// The white space among `others`, which are bytes outside strings.
     #[inline(always)]
     pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: BlockMasks, others: u64) -> u64 {
-        let blank = (cpu.spaces(block) | masks.odd) & others;
+        let blank = (cpu.spaces(block) | masks.control_or_high) & others;
         self.blanks |= blank;
         blank
     }

@@ -129,7 +129,7 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
                 quote: equal(low, high, b'"'),
                 backslash: equal(low, high, b'\\'),
                 // Non-ASCII bytes are negative as signed numbers.
-                odd: join(below_space(low), below_space(high)),
+                control_or_high: join(below_space(low), below_space(high)),
             }
         })
     }

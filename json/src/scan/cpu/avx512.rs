@@ -79,7 +79,7 @@ impl Masks for Avx512 {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
                 // Non-ASCII bytes are negative as signed numbers.
-                odd: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
+                control_or_high: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
             }
         })
     }

@@ -30,7 +30,7 @@ pub(super) struct StringMasks {
     pub(super) quote: u64,
     pub(super) backslash: u64,
     /// Below `0x20`, or `0x80` and above. Most blocks have none.
-    pub(super) odd: u64,
+    pub(super) control_or_high: u64,
 }
 
 /// Masks of brackets and separators.
@@ -122,10 +122,10 @@ pub(super) trait Masks: Copy {
 
     #[inline(always)]
     fn insides(self, block: &Block) -> InsideMasks {
-        let StringMasks { quote, backslash, odd } = self.strings(block);
+        let StringMasks { quote, backslash, control_or_high } = self.strings(block);
         // Most blocks have neither control characters nor non-ASCII bytes.
-        let high = if odd == 0 { 0 } else { self.high(block) };
-        InsideMasks { quote, backslash, control: odd & !high, high }
+        let high = if control_or_high == 0 { 0 } else { self.high(block) };
+        InsideMasks { quote, backslash, control: control_or_high & !high, high }
     }
 
     /// Any of `"\/bfnrt`, which form an escape sequence with a backslash before them.
@@ -187,7 +187,7 @@ mod tests {
             StringMasks {
                 quote: is(|b| b == b'"'),
                 backslash: is(|b| b == b'\\'),
-                odd: is(|b| !(0x20..0x80).contains(&b)),
+                control_or_high: is(|b| !(0x20..0x80).contains(&b)),
             }
         );
         assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));

@@ -93,7 +93,7 @@ impl Masks for Neon {
                 quote: equal(block, b'"'),
                 backslash: equal(block, b'\\'),
                 // Non-ASCII bytes are negative as signed numbers.
-                odd: join(each!(v of block => vcltq_s8(vreinterpretq_s8_u8(v), vdupq_n_s8(0x20)))),
+                control_or_high: join(each!(v of block => vcltq_s8(vreinterpretq_s8_u8(v), vdupq_n_s8(0x20)))),
             }
         })
     }

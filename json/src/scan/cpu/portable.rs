@@ -33,11 +33,11 @@ impl Masks for Portable {
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         let quote = mask(block, |b| b == b'"');
-        // Most blocks have neither backslashes nor odd bytes.
-        if columns(block, |b| (b == b'\\') | is_odd(b)) == 0 {
-            return StringMasks { quote, backslash: 0, odd: 0 };
+        // Most blocks have neither backslashes nor control_or_high bytes.
+        if columns(block, |b| (b == b'\\') | is_control_or_high(b)) == 0 {
+            return StringMasks { quote, backslash: 0, control_or_high: 0 };
         }
-        StringMasks { quote, backslash: mask(block, |b| b == b'\\'), odd: mask(block, is_odd) }
+        StringMasks { quote, backslash: mask(block, |b| b == b'\\'), control_or_high: mask(block, is_control_or_high) }
     }
 
     #[inline(always)]
@@ -146,7 +146,7 @@ impl Masks for Portable {
 
 /// Whether `byte` is a control character or non-ASCII.
 #[inline(always)]
-fn is_odd(byte: u8) -> bool {
+fn is_control_or_high(byte: u8) -> bool {
     byte.wrapping_sub(0x20) >= 0x60
 }
 
