@@ -150,7 +150,7 @@ impl Escapes {
     /// Skips one block. Returns `None` if a string ends in it or it is invalid.
     #[inline(always)]
     fn skip_block<C: Masks>(&mut self, cpu: C, block: &Block) -> Option<Skipped> {
-        let masks = cpu.insides(block);
+        let masks = cpu.in_string(block);
         let (mut quote, mut wrong) = (masks.quote, 0);
         let mut after = *self;
         if masks.backslash | self.pending() != 0 {

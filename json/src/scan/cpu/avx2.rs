@@ -12,7 +12,7 @@ use super::super::pass::{self, Rejected};
 use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InStringMasks, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that the CPU has AVX2, carry-less multiplication and the bit-manipulation instructions.
@@ -220,11 +220,11 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     }
 
     #[inline(always)]
-    fn insides(self, block: &Block) -> InsideMasks {
+    fn in_string(self, block: &Block) -> InStringMasks {
         with_avx2!({
             let (low, high) = load(block);
             let control = _mm256_or_si256(within(low, 0, 0x20), within(high, 0, 0x20));
-            InsideMasks {
+            InStringMasks {
                 quote: equal(low, high, b'"'),
                 backslash: equal(low, high, b'\\'),
                 control: any(control),

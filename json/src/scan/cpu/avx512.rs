@@ -9,7 +9,7 @@ use super::super::pass::{self, Rejected};
 use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InStringMasks, Masks, StringMasks, StructureMasks,
 };
 
 /// Proof that the CPU has AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions.
@@ -142,10 +142,10 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn insides(self, block: &Block) -> InsideMasks {
+    fn in_string(self, block: &Block) -> InStringMasks {
         with_avx512!({
             let v = load(block);
-            InsideMasks {
+            InStringMasks {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
                 control: within(v, 0, 0x20),

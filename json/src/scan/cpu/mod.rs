@@ -71,7 +71,7 @@ pub(super) struct ExponentMasks {
 
 /// Masks for a block inside a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InsideMasks {
+pub(super) struct InStringMasks {
     pub(super) quote: u64,
     pub(super) backslash: u64,
     /// Nonzero if there are control characters.
@@ -121,11 +121,11 @@ pub(super) trait Masks: Copy {
     fn alpha(self, block: &Block) -> u64;
 
     #[inline(always)]
-    fn insides(self, block: &Block) -> InsideMasks {
+    fn in_string(self, block: &Block) -> InStringMasks {
         let StringMasks { quote, backslash, control_or_high } = self.strings(block);
         // Most blocks have neither control characters nor non-ASCII bytes.
         let high = if control_or_high == 0 { 0 } else { self.high(block) };
-        InsideMasks { quote, backslash, control: control_or_high & !high, high }
+        InStringMasks { quote, backslash, control: control_or_high & !high, high }
     }
 
     /// Any of `"\/bfnrt`, which form an escape sequence with a backslash before them.
@@ -213,9 +213,9 @@ mod tests {
             ExponentMasks { plus: is(|b| b == b'+'), exponent: is(|b| matches!(b, b'e' | b'E')) }
         );
         assert_eq!(masks.alpha(block), is(|b| b & 0x40 != 0));
-        let insides = masks.insides(block);
-        assert_eq!((insides.quote, insides.backslash), (is(|b| b == b'"'), is(|b| b == b'\\')));
-        assert_eq!((insides.control != 0, insides.high != 0), (is(|b| b < 0x20) != 0, is(|b| b >= 0x80) != 0));
+        let in_string = masks.in_string(block);
+        assert_eq!((in_string.quote, in_string.backslash), (is(|b| b == b'"'), is(|b| b == b'\\')));
+        assert_eq!((in_string.control != 0, in_string.high != 0), (is(|b| b < 0x20) != 0, is(|b| b >= 0x80) != 0));
         assert_eq!(masks.escapable(block), is(|b| b"\"\\/bfnrt".contains(&b)));
         assert_eq!(masks.unicode(block), is(|b| b == b'u'));
         assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));

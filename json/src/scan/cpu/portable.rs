@@ -33,7 +33,7 @@ impl Masks for Portable {
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         let quote = mask(block, |b| b == b'"');
-        // Most blocks have neither backslashes nor control_or_high bytes.
+        // Most blocks have no backslashes, control characters or non-ASCII bytes.
         if columns(block, |b| (b == b'\\') | is_control_or_high(b)) == 0 {
             return StringMasks { quote, backslash: 0, control_or_high: 0 };
         }
