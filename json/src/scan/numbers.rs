@@ -45,9 +45,9 @@ impl Numbers {
         scalar: u64,
         text: &BlockReader<'_>,
     ) -> Result<u64, Rejected> {
-        let goes_on = self.scalar;
+        let continues = self.scalar;
         let start = scalar & !after(scalar, &mut self.scalar);
-        if scalar | goes_on != 0 && self.wrong(cpu, block, scalar, start, text) != 0 {
+        if scalar | continues != 0 && self.wrong(cpu, block, scalar, start, text) != 0 {
             return Err(Rejected);
         }
         Ok(start)
@@ -55,13 +55,13 @@ impl Numbers {
 
     /// Nonzero if the previous block ended in a number or literal, which must be checked even if it doesn't continue.
     #[inline(always)]
-    pub(super) fn continue_here(&self) -> u64 {
+    pub(super) fn is_pending(&self) -> u64 {
         self.scalar
     }
 
     /// Whether the text ends within a number, if it ends here.
     #[inline(always)]
-    pub(super) fn await_more(&self) -> bool {
+    pub(super) fn is_incomplete(&self) -> bool {
         self.sign | self.dot | self.exponent != 0
     }
 

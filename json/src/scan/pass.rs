@@ -83,7 +83,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
             let (structural, shapes) = G::structure(cpu, block);
             let others = outside & !structural;
             let (mut blank, mut scalar) = (0, 0);
-            if others | numbers.continue_here() != 0 {
+            if others | numbers.is_pending() != 0 {
                 blank = text.blanks(cpu, block, masks, others);
                 scalar = numbers.starts(cpu, block, others ^ blank, &text)?;
             }
@@ -122,7 +122,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
         }
     }
 
-    if strings.is_inside() || numbers.await_more() || nesting.depth() > 0 || !outermost.has_begun() {
+    if strings.is_inside() || numbers.is_incomplete() || nesting.depth() > 0 || !outermost.has_begun() {
         return Err(Rejected);
     }
     text.check_utf8(cpu)?;

@@ -141,8 +141,8 @@ fn faults(here: __m512i, one: __m512i, two: __m512i, three: __m512i) -> __m512i 
     // subtractions leave bit 7 set in exactly those bytes.
     let third = _mm512_subs_epu8(two, _mm512_set1_epi8(0x60));
     let fourth = _mm512_subs_epu8(three, _mm512_set1_epi8(0x70));
-    let must_go_on = _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(i8::MIN));
-    _mm512_xor_si512(must_go_on, pair)
+    let must_continue = _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(i8::MIN));
+    _mm512_xor_si512(must_continue, pair)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
