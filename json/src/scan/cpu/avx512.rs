@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::super::group::Tokens;
-use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
+use super::super::group::packed::{OVERLAP, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
 use super::super::strings::Escapes;
 use super::super::{Input, Members, Scanned};
@@ -275,7 +275,7 @@ impl Pack<Avx512> for Register {
             with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
         // Zeros follow the last token, which would only match `scalar`.
         Tokens {
-            new: all & !ones(JUDGED),
+            new: all & !ones(OVERLAP),
             open,
             close,
             curly,
@@ -289,9 +289,9 @@ impl Pack<Avx512> for Register {
     #[inline(always)]
     fn restart(&mut self, _: Avx512, count: u32) {
         with_avx512!({
-            let judged = compressed(!0 << ((count - JUDGED) & 63), self.tokens);
-            self.tokens = expanded(judged, !0 << JUDGED, self.rest);
-            self.rest = compressed(!0 << (TOKENS - JUDGED), self.rest);
+            let overlap = compressed(!0 << ((count - OVERLAP) & 63), self.tokens);
+            self.tokens = expanded(overlap, !0 << OVERLAP, self.rest);
+            self.rest = compressed(!0 << (TOKENS - OVERLAP), self.rest);
         });
     }
 }

@@ -27,7 +27,7 @@ pub(in super::super) const TOKENS: u32 = u64::BITS;
 ///
 /// The rules look back two tokens: a colon must come after a key, that is, a string after a comma or an opening
 /// bracket. With these two tokens available, only the open brackets must be carried from group to group.
-pub(in super::super) const JUDGED: u32 = 2;
+pub(in super::super) const OVERLAP: u32 = 2;
 
 /// The most blocks that the tokens of a group may come from.
 const BLOCKS: usize = 8;
@@ -39,7 +39,7 @@ pub(in super::super) trait Pack<C: Gather> {
     /// Tokens of one block.
     type Gathered: Copy;
 
-    /// Stand-ins for the [`JUDGED`] tokens before the first group: a number, and `previous`, which is as for
+    /// Stand-ins for the [`OVERLAP`] tokens before the first group: a number, and `previous`, which is as for
     /// [`Group::new`].
     fn new(cpu: C, previous: u8) -> Self;
 
@@ -58,7 +58,7 @@ pub(in super::super) trait Pack<C: Gather> {
     /// The first `count` tokens.
     fn tokens(&self, cpu: C, count: u32) -> Tokens;
 
-    /// Keeps the last [`JUDGED`] of `count` tokens, followed by those that didn't fit.
+    /// Keeps the last [`OVERLAP`] of `count` tokens, followed by those that didn't fit.
     fn restart(&mut self, cpu: C, count: u32);
 }
 
@@ -90,7 +90,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 
     #[inline(always)]
     fn new(cpu: C, previous: u8) -> Self {
-        Self { pack: P::new(cpu, previous), count: JUDGED, firsts: 0, rest: Origin::default() }
+        Self { pack: P::new(cpu, previous), count: OVERLAP, firsts: 0, rest: Origin::default() }
     }
 
     #[inline(always)]
@@ -100,7 +100,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 
     #[inline(always)]
     fn is_empty(&self) -> bool {
-        self.count == JUDGED
+        self.count == OVERLAP
     }
 
     #[inline(always)]
@@ -163,7 +163,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     fn restart(&mut self, cpu: C, origins: &mut Self::Origins) {
         self.pack.restart(cpu, self.count);
         let Origin { tokens, at, .. } = self.rest;
-        (self.count, self.firsts, self.rest) = (JUDGED, 0, Origin::default());
+        (self.count, self.firsts, self.rest) = (OVERLAP, 0, Origin::default());
         if tokens != 0 {
             self.count_in(cpu, tokens, at, origins);
         }
@@ -222,7 +222,7 @@ mod tests {
             tokens.iter().enumerate().fold(0, |mask, (i, &(byte, _))| mask | u64::from(class(byte)) << i)
         };
         Tokens {
-            new: is(|_| true) & !ones(JUDGED),
+            new: is(|_| true) & !ones(OVERLAP),
             open: is(|b| b"{[".contains(&b)),
             close: is(|b| b"}]".contains(&b)),
             curly: is(|b| b"{}".contains(&b)),
@@ -238,7 +238,7 @@ mod tests {
         let mut group = Packed::<P>::new(cpu, previous);
         let mut origins = [Origin::default(); BLOCKS];
         let mut model = vec![(b'0', 0), (previous, 0)];
-        let mut judged = JUDGED as usize;
+        let mut checked = OVERLAP as usize;
         let mut blocks = blocks.iter().enumerate();
         let mut in_group = 0;
         loop {
@@ -255,12 +255,12 @@ mod tests {
                 model.extend(places.map(|at| (block[at], i * BLOCK + at)));
                 in_group += usize::from(tokens != 0);
             }
-            let end = model.len().min(judged - JUDGED as usize + TOKENS as usize);
-            assert_eq!(group.is_empty(), end == judged);
-            if end == judged {
+            let end = model.len().min(checked - OVERLAP as usize + TOKENS as usize);
+            assert_eq!(group.is_empty(), end == checked);
+            if end == checked {
                 break;
             }
-            let expected = &model[judged - JUDGED as usize..end];
+            let expected = &model[checked - OVERLAP as usize..end];
             let tokens = group.tokens(cpu);
             let brackets = tokens.open | tokens.close;
             assert_eq!(Tokens { curly: tokens.curly & brackets, ..tokens }, naive(expected));
@@ -273,7 +273,7 @@ mod tests {
                 assert!(found.eq(places.map(|(_, &(_, at))| at)));
             }
             assert_eq!(group.all_fit(), end == model.len());
-            judged = end;
+            checked = end;
             group.restart(cpu, &mut origins);
             in_group = usize::from(end < model.len());
         }

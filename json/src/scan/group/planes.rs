@@ -21,7 +21,7 @@
 
 use super::super::cpu::{Block, Gather};
 use super::Tokens;
-use super::packed::{JUDGED, Pack, TOKENS, ones};
+use super::packed::{OVERLAP, Pack, TOKENS, ones};
 
 /// The three bits that distinguish tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl<C: Kinds> Pack<C> for Planes {
 
     #[inline(always)]
     fn new(_: C, previous: u8) -> Self {
-        let is = |yes: bool| u64::from(yes) << (JUDGED - 1);
+        let is = |yes: bool| u64::from(yes) << (OVERLAP - 1);
         let [open, comma] = [previous == b'{', previous == b','];
         Self { tokens: KindMasks { bracket: is(open), after: is(!open), kind: is(!comma) }, rest: KindMasks::default() }
     }
@@ -86,7 +86,7 @@ impl<C: Kinds> Pack<C> for Planes {
         let separator = after & !bracket;
         let value = all & !(bracket | after);
         Tokens {
-            new: all & !ones(JUDGED),
+            new: all & !ones(OVERLAP),
             open: bracket & !after,
             close: bracket & after,
             curly: kind,
@@ -99,9 +99,9 @@ impl<C: Kinds> Pack<C> for Planes {
 
     #[inline(always)]
     fn restart(&mut self, _: C, count: u32) {
-        let judged = self.tokens.each(|bits| bits >> ((count - JUDGED) % TOKENS));
-        self.tokens = judged.or(self.rest.each(|bits| bits << JUDGED));
-        self.rest = self.rest.each(|bits| bits >> (TOKENS - JUDGED));
+        let overlap = self.tokens.each(|bits| bits >> ((count - OVERLAP) % TOKENS));
+        self.tokens = overlap.or(self.rest.each(|bits| bits << OVERLAP));
+        self.rest = self.rest.each(|bits| bits >> (TOKENS - OVERLAP));
     }
 }
 
