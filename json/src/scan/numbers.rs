@@ -55,7 +55,7 @@ impl Numbers {
 
     /// Nonzero if the previous block ended in a number or literal, which must be checked even if it doesn't continue.
     #[inline(always)]
-    pub(super) fn is_pending(&self) -> u64 {
+    pub(super) fn pending(&self) -> u64 {
         self.scalar
     }
 

@@ -30,7 +30,7 @@
 use super::block_reader::BlockReader;
 use super::cpu::Masks;
 use super::grammar;
-use super::group::{Found, Group};
+use super::group::{BlockTokens, Group};
 use super::nesting::Nesting;
 use super::numbers::Numbers;
 use super::outermost::Outermost;
@@ -83,13 +83,13 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
             let (structural, shapes) = G::structure(cpu, block);
             let others = outside & !structural;
             let (mut blank, mut scalar) = (0, 0);
-            if others | numbers.is_pending() != 0 {
+            if others | numbers.pending() != 0 {
                 blank = text.blanks(cpu, block, masks, others);
                 scalar = numbers.starts(cpu, block, others ^ blank, &text)?;
             }
             let string = quote & inside;
             let tokens = (structural & outside) | string | scalar;
-            let found = Found { tokens, string, scalar, inside, blank };
+            let found = BlockTokens { tokens, string, scalar, inside, blank };
             if group.append(cpu, block, shapes, found, text.step(), &mut origins) {
                 break;
             }

@@ -47,7 +47,7 @@ pub(super) trait Group<C: Masks> {
         cpu: C,
         block: &Block,
         shapes: Self::Shapes,
-        found: Found,
+        found: BlockTokens,
         at: usize,
         origins: &mut Self::Origins,
     ) -> bool;
@@ -73,7 +73,7 @@ pub(super) trait Group<C: Masks> {
 
 /// The tokens of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct BlockTokens {
     /// The first byte of each token.
     pub(super) tokens: u64,
     /// The opening quotes among them.

@@ -18,7 +18,7 @@ use super::super::grammar::{self, After, Claims};
 use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pairs;
 use super::super::pass::Rejected;
-use super::{Found, Group, Tokens, bits};
+use super::{BlockTokens, Group, Tokens, bits};
 
 /// The capacity of a group: one token for each bit of a mask.
 pub(in super::super) const TOKENS: u32 = u64::BITS;
@@ -115,7 +115,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
         cpu: C,
         block: &Block,
         shapes: P::Shapes,
-        found: Found,
+        found: BlockTokens,
         at: usize,
         origins: &mut Self::Origins,
     ) -> bool {
@@ -246,7 +246,7 @@ mod tests {
                 && let Some((i, &(block, tokens))) = blocks.next()
             {
                 let is = |byte| (0..BLOCK).fold(0, |mask, i| mask | u64::from(block[i] == byte) << i) & tokens;
-                let found = Found { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
+                let found = BlockTokens { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
                 let (structural, shapes) = <Packed<P> as Group<C>>::structure(cpu, &block);
                 assert_eq!(structural & tokens, b"{}[]:,".iter().fold(0, |all, &mark| all | is(mark)));
                 let is_full = group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);

@@ -17,7 +17,7 @@ use super::super::cpu::{Block, Masks, StructureMasks};
 use super::super::grammar::{self, After, Claims};
 use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pass::Rejected;
-use super::{Found, Group, Tokens, bits};
+use super::{BlockTokens, Group, Tokens, bits};
 
 /// The tokens of one block, in place.
 pub(in super::super) struct Single {
@@ -75,8 +75,8 @@ impl<C: Masks> Group<C> for Single {
 
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "texts have at most 4 GiB")]
-    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: Found, at: usize, (): &mut ()) -> bool {
-        let Found { tokens, string, scalar, inside, blank } = found;
+    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: BlockTokens, at: usize, (): &mut ()) -> bool {
+        let BlockTokens { tokens, string, scalar, inside, blank } = found;
         let StructureMasks { open, close, curly, comma, colon } = masks;
         self.tokens = Tokens {
             new: tokens,
