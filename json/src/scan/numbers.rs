@@ -32,7 +32,7 @@ pub(super) struct Numbers {
     fraction: Carry,
     power: Carry,
     /// The bytes of the next block that belong to a literal which began in this block and is valid.
-    word: u64,
+    literal: u64,
 }
 
 impl Numbers {
@@ -83,8 +83,8 @@ impl Numbers {
             return after_leading_zero & scalar;
         }
         let was_unlike_digits = self.unlike_digits;
-        let run = scalar & !self.words(scalar_start & cpu.alpha(block), text.rest());
-        self.unlike_digits = (scalar >> 63) | self.word;
+        let run = scalar & !self.literals(scalar_start & cpu.alpha(block), text.rest());
+        self.unlike_digits = (scalar >> 63) | self.literal;
         if (run & !digit) | was_unlike_digits == 0 {
             // Only literals and natural numbers. A number must not begin right after a literal: `true1`.
             let start = run & !after(run, &mut self.run);
@@ -102,25 +102,25 @@ impl Numbers {
 
     /// The bytes of the valid literals that begin at `starts`. `rest` is the text from this block on.
     #[inline(always)]
-    fn words(&mut self, mut starts: u64, rest: &[u8]) -> u64 {
-        let mut words = self.word;
-        self.word = 0;
+    fn literals(&mut self, mut starts: u64, rest: &[u8]) -> u64 {
+        let mut literals = self.literal;
+        self.literal = 0;
         while starts != 0 {
             // Always two at a time, because a branch on the number of literals would often be mispredicted.
             for _ in 0..2 {
                 let bit = starts.trailing_zeros() % u64::BITS;
                 let rest = &rest[bit as usize..];
                 let ones = match rest.first_chunk() {
-                    Some(eight) => word(*eight),
-                    None => last_word(rest),
+                    Some(eight) => literal_mask(*eight),
+                    None => last_literal_mask(rest),
                 };
                 let ones = if starts == 0 { 0 } else { ones };
-                words |= ones << bit;
-                self.word |= ones >> (u64::BITS - 1 - bit) >> 1;
+                literals |= ones << bit;
+                self.literal |= ones >> (u64::BITS - 1 - bit) >> 1;
                 starts &= starts.wrapping_sub(1);
             }
         }
-        words
+        literals
     }
 
     /// The invalid bytes of numbers without exponents:
@@ -197,7 +197,7 @@ impl Numbers {
 
 /// One bit for each byte of the literal at the beginning of `eight`, or 0 if there is none. Branchless.
 #[inline(always)]
-fn word(eight: [u8; 8]) -> u64 {
+fn literal_mask(eight: [u8; 8]) -> u64 {
     const TRUE: u64 = u64::from_le_bytes(*b"true\0\0\0\0");
     const NULL: u64 = u64::from_le_bytes(*b"null\0\0\0\0");
     const FALSE: u64 = u64::from_le_bytes(*b"false\0\0\0");
@@ -206,13 +206,13 @@ fn word(eight: [u8; 8]) -> u64 {
     (u64::from(four == TRUE || four == NULL) * 0b1111) | (u64::from(five == FALSE) * 0b1_1111)
 }
 
-/// [`word`] for fewer than eight bytes, at the end of the text.
+/// [`literal_mask`] for fewer than eight bytes, at the end of the text.
 #[cold]
 #[inline(never)]
-fn last_word(rest: &[u8]) -> u64 {
+fn last_literal_mask(rest: &[u8]) -> u64 {
     let mut eight = [0; 8];
     eight[..rest.len()].copy_from_slice(rest);
-    word(eight)
+    literal_mask(eight)
 }
 
 /// Moves the bits of `mask` to the next byte, with a carry between blocks.
