@@ -9,13 +9,13 @@ use super::pass::Rejected;
 pub(super) struct Strings {
     /// All ones if the previous block ended inside a string, otherwise zero.
     inside: u64,
-    escapes: Escapes,
+    escapes: EscapeState,
     pub(super) has_escapes: bool,
 }
 
 /// An escape sequence that continues in the next block.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Escapes {
+pub(super) struct EscapeState {
     /// 1 if the previous block ended in a backslash that escapes the next byte.
     escaped: u64,
     /// The bytes at the start of the next block, up to four, that must be hexadecimal digits.
@@ -81,7 +81,7 @@ impl Strings {
     }
 }
 
-impl Escapes {
+impl EscapeState {
     /// Nonzero if the next block begins inside an escape sequence.
     #[inline(always)]
     fn pending(self) -> u64 {

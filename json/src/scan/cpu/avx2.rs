@@ -9,7 +9,7 @@ use super::super::group::packed::Packed;
 use super::super::group::planes::{KindMasks, Kinds, Planes};
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
-use super::super::strings::Escapes;
+use super::super::strings::EscapeState;
 use super::super::{Input, Members, Scanned};
 use super::{
     BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InStringMasks, Masks, StringMasks, StructureMasks,
@@ -269,11 +269,16 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     }
 
     #[inline(always)]
-    fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+    fn skip_escaped(self, escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
         /// Not inlined, so that constants stay in registers.
         #[target_feature(enable = "avx2,bmi1")]
         #[inline(never)]
-        fn skip_escaped<C: Masks>(cpu: C, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        fn skip_escaped<C: Masks>(
+            cpu: C,
+            mut escapes: EscapeState,
+            text: &[u8],
+            from: usize,
+        ) -> (EscapeState, usize, bool) {
             let (to, high) = escapes.skip(cpu, text, from);
             (escapes, to, high)
         }

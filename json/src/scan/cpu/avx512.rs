@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::super::group::Tokens;
 use super::super::group::packed::{OVERLAP, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
-use super::super::strings::Escapes;
+use super::super::strings::EscapeState;
 use super::super::{Input, Members, Scanned};
 use super::{
     BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InStringMasks, Masks, StringMasks, StructureMasks,
@@ -186,12 +186,12 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+    fn skip_escaped(self, escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
         /// Not inlined and cold, like [`skip_plain`].
         #[target_feature(enable = "avx512f,avx512bw,bmi1")]
         #[cold]
         #[inline(never)]
-        fn skip_escaped(cpu: Avx512, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        fn skip_escaped(cpu: Avx512, mut escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
             let (to, high) = escapes.skip(cpu, text, from);
             (escapes, to, high)
         }

@@ -14,7 +14,7 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 mod utf8;
 
-use super::strings::Escapes;
+use super::strings::EscapeState;
 
 /// The bytes that are processed together.
 pub(crate) type Block = [u8; BLOCK];
@@ -143,9 +143,9 @@ pub(super) trait Masks: Copy {
     /// it.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
-    /// [`Escapes::skip`], which some implementations don't inline.
+    /// [`EscapeState::skip`], which some implementations don't inline.
     #[inline(always)]
-    fn skip_escaped(self, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+    fn skip_escaped(self, mut escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
         let (to, high) = escapes.skip(self, text, from);
         (escapes, to, high)
     }
