@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Blank, ESCAPES, Escaper, Kernel, copy, escape_each, long, room_for, short};
+use super::{BLOCK, ESCAPES, Escaper, Kernel, UninitByte, copy, escape_each, long, room_for, short};
 
 pub(super) fn detect() -> Option<&'static Escaper> {
     static ESCAPER: Escaper = Escaper { name: "AVX2", short: short_text, long: long_text };
@@ -16,12 +16,12 @@ pub(super) fn detect() -> Option<&'static Escaper> {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn short_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn short_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     short(Avx2(()), text, room)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn long_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     long(Avx2(()), text, room)
 }
 
@@ -33,7 +33,7 @@ struct Avx2(());
 // neither `escape_one` nor `spread` leaves a gap.
 unsafe impl Kernel for Avx2 {
     #[inline(always)]
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64 {
         let (from, to) = (block.as_ptr(), room.as_mut_ptr());
         // SAFETY: `self` exists, so the CPU has AVX2; block and room are two vectors long.
         unsafe {
@@ -50,7 +50,7 @@ unsafe impl Kernel for Avx2 {
     /// Initializes at least 32 bytes, which [`spread`] relies on.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "less than a block")]
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
         let (len, from, to) = (tail.len(), tail.as_ptr(), room.as_mut_ptr());
         // SAFETY: the CPU has the features, and the vectors lie within the text and the room.
         unsafe {
@@ -69,7 +69,7 @@ unsafe impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         // SAFETY: `self` exists, so the CPU has the features; and the caller guarantees the rest.
         unsafe {
             // Texts with few escapes mostly have one in a block, for which there is a faster function.
@@ -81,10 +81,10 @@ unsafe impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-        unsafe fn escaped(cpu: Avx2, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        unsafe fn escaped(cpu: Avx2, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
             // SAFETY: the caller guarantees the same conditions.
             unsafe { spread(cpu, tail, tail.len(), special, room) }
         }
@@ -193,12 +193,12 @@ static LETTERS: [u8; 16] = {
 ///
 /// See [`Kernel::escaped`].
 #[inline(always)]
-unsafe fn escape_one(blocks: &[[u8; BLOCK]; 2], special: u64, room: &mut [Blank]) -> usize {
+unsafe fn escape_one(blocks: &[[u8; BLOCK]; 2], special: u64, room: &mut [UninitByte]) -> usize {
     debug_assert!(special.is_power_of_two() && room.len() >= room_for(BLOCK, 1));
     let at = special.trailing_zeros() as usize % BLOCK;
     let escape = ESCAPES[usize::from(blocks[0][at])];
     let added = (escape >> 56) as usize;
-    let (from, to) = (blocks.as_ptr().cast::<Blank>(), room.as_mut_ptr());
+    let (from, to) = (blocks.as_ptr().cast::<UninitByte>(), room.as_mut_ptr());
     // SAFETY: the 64 bytes after `at` lie within the two blocks. An escape adds at most five bytes, so they end within
     // two blocks and five bytes of the room, which the caller guarantees.
     unsafe {
@@ -221,7 +221,7 @@ unsafe fn escape_one(blocks: &[[u8; BLOCK]; 2], special: u64, room: &mut [Blank]
 /// [`Kernel::escaped_tail`] for fewer.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "32 at most")]
-unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+unsafe fn spread(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [UninitByte]) -> usize {
     debug_assert!(len <= text.len() && room.len() >= room_for(len, special.count_ones()));
     let (from, to) = (text.as_ptr(), room.as_mut_ptr());
     // The two halves overlap, unless there are 64 bytes.
@@ -276,7 +276,7 @@ unsafe fn with_letters(text: __m256i) -> __m256i {
 /// `special`.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "one byte of the mask at a time")]
-unsafe fn put_spread(letters: __m256i, special: u64, to: *mut Blank) {
+unsafe fn put_spread(letters: __m256i, special: u64, to: *mut UninitByte) {
     // SAFETY: the caller guarantees the features and the room.
     unsafe {
         let backslashes = _mm256_set1_epi8(0x5c);
@@ -304,7 +304,7 @@ unsafe fn put_spread(letters: __m256i, special: u64, to: *mut Blank) {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn escape_rarer(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [Blank]) -> usize {
+unsafe fn escape_rarer(cpu: Avx2, text: &[u8], len: usize, special: u64, room: &mut [UninitByte]) -> usize {
     // SAFETY: the caller guarantees the same conditions.
     unsafe { escape_each::<32>(cpu, text, len, special, room) }
 }

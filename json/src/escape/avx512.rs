@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Blank, ESCAPES, Escaper, Kernel, long, short};
+use super::{BLOCK, ESCAPES, Escaper, Kernel, UninitByte, long, short};
 
 pub(super) fn detect() -> Option<&'static Escaper> {
     static ESCAPER: Escaper = Escaper { name: "AVX-512", short: short_text, long: long_text };
@@ -29,22 +29,22 @@ pub(super) fn detect_vbmi2() -> Option<&'static Escaper> {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn short_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn short_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     short(Avx512(()), text, room)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn long_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     long(Avx512(()), text, room)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn short_text_vbmi2(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn short_text_vbmi2(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     short(Vbmi2(Avx512(())), text, room)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn long_text_vbmi2(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn long_text_vbmi2(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     long(Vbmi2(Avx512(())), text, room)
 }
 
@@ -61,7 +61,7 @@ struct Vbmi2(Avx512);
 // `escape_each` leaves no gap.
 unsafe impl Kernel for Avx512 {
     #[inline(always)]
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64 {
         // SAFETY: `self` exists, so the CPU has AVX-512; the block and the room are one vector long.
         unsafe {
             let v = _mm512_loadu_si512(block.as_ptr().cast());
@@ -74,7 +74,7 @@ unsafe impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
         let len = tail.len();
         // SAFETY: as in `block`; the mask keeps the load within the text.
         unsafe {
@@ -92,16 +92,16 @@ unsafe impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         // SAFETY: the CPU has AVX-512, and the caller guarantees the rest.
         unsafe { escape_each(&text[..BLOCK], special, room) }
     }
 
     #[inline(always)]
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
             // SAFETY: the caller guarantees the same conditions.
             unsafe { escape_each(tail, special, room) }
         }
@@ -113,26 +113,26 @@ unsafe impl Kernel for Avx512 {
 // SAFETY: as for `Avx512`, and the vectors that `spread` stores leave no gap.
 unsafe impl Kernel for Vbmi2 {
     #[inline(always)]
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64 {
         self.0.block(block, room)
     }
 
     #[inline(always)]
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
         self.0.tail(tail, room)
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         // SAFETY: `self` exists, so the CPU has VBMI2, and the caller guarantees the rest.
         unsafe { spread(&text[..BLOCK], special, room) }
     }
 
     #[inline(always)]
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
             // SAFETY: the caller guarantees the same conditions.
             unsafe { spread(tail, special, room) }
         }
@@ -213,7 +213,7 @@ unsafe fn special_32(v: __m256i) -> u32 {
 ///
 /// The CPU must have AVX-512 F and BW, and BMI2. For the rest see [`Kernel::escaped`].
 #[inline(always)]
-unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usize {
+unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [UninitByte]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
     // Where the text would start if all escapes so far had come before the text.
     let mut shifted = room.as_mut_ptr().cast::<u8>();
@@ -248,7 +248,7 @@ unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usiz
 ///
 /// The CPU must have AVX-512 F, BW, VBMI and VBMI2, and BMI2. For the rest see [`Kernel::escaped`].
 #[inline(always)]
-unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+unsafe fn spread(text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
     /// The escape letters of control characters, or `u` for those that have none.
     static LETTERS: [u8; 64] = {

@@ -6,7 +6,7 @@ use std::slice;
 
 use bytes::BytesMut;
 
-use super::{BLOCK, Blank, Escaper, room_for_some};
+use super::{BLOCK, Escaper, UninitByte, room_for_some};
 
 /// Writes after the contents of a buffer, up to a limit. [`commit`](Self::commit) makes the output part of the
 /// contents; otherwise the buffer stays as it was.
@@ -217,7 +217,7 @@ impl<'b> Cursor<'b> {
             let at = self.after_comma(comma);
             at.cast::<[u8; B]>().write_unaligned(*before);
             let at = at.add(B);
-            let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.end.addr() - at.addr());
+            let room = slice::from_raw_parts_mut(at.cast::<UninitByte>(), self.end.addr() - at.addr());
             let (consumed, written) = self.escaper.escape(text.as_bytes(), room);
             let left = room.len() - written;
             let at = at.add(written);
@@ -246,7 +246,7 @@ impl<'b> Cursor<'b> {
             let at = self.at;
             // SAFETY: as in `put_string`.
             unsafe {
-                let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.room());
+                let room = slice::from_raw_parts_mut(at.cast::<UninitByte>(), self.room());
                 let (consumed, written) = self.escaper.escape(text, room);
                 self.at = at.add(written);
                 text = &text[consumed..];

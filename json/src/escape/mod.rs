@@ -35,7 +35,7 @@ pub use cursor::{Cursor, Full, append_spliced};
 const BLOCK: usize = 64;
 
 /// A byte of the output that may be uninitialized.
-type Blank = MaybeUninit<u8>;
+type UninitByte = MaybeUninit<u8>;
 
 /// An implementation that this CPU supports.
 pub struct Escaper {
@@ -52,7 +52,7 @@ pub struct Escaper {
 /// # Safety
 ///
 /// The CPU must have the features that the function is compiled for.
-type Escape = unsafe fn(text: &[u8], room: &mut [Blank]) -> (usize, usize);
+type Escape = unsafe fn(text: &[u8], room: &mut [UninitByte]) -> (usize, usize);
 
 impl Escaper {
     /// The fastest implementation. The CPU's features are detected once per process.
@@ -96,7 +96,7 @@ impl Escaper {
 
     /// See [`Escape`].
     #[inline(always)]
-    fn escape(&self, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+    fn escape(&self, text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
         let escape = if text.len() < BLOCK { self.short } else { self.long };
         // SAFETY: all escapers come from `available`, which has detected the CPU features that they need.
         unsafe { escape(text, room) }
@@ -149,17 +149,17 @@ const fn is_special(byte: u8) -> bool {
 unsafe trait Kernel: Copy {
     /// Returns the mask of a block, and copies the block if no byte needs an escape. Otherwise, the copy would be
     /// wasted, and stores are the bottleneck in that case.
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64;
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64;
 
     /// Copies a text that is shorter than a block, and returns its mask.
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64;
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64;
 
     /// Writes the first block of `text`, and escapes the bytes in `special`. Returns how many bytes it has written.
     ///
     /// # Safety
     ///
     /// `text` must contain a whole block, `special` must be its mask, and there must be [`room_for`] it.
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize;
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize;
 
     /// [`escaped`](Self::escaped) for a text that is shorter than a block. Not inlined, to keep the function for short
     /// texts small, since most need no escapes.
@@ -168,12 +168,12 @@ unsafe trait Kernel: Copy {
     ///
     /// [`tail`](Self::tail) must have copied the text to the start of the room, `special` must be its mask, and there
     /// must be [`room_for`] it.
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize;
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize;
 }
 
 /// [`Escape`] for texts shorter than a block.
 #[inline(always)]
-fn short(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn short(kernel: impl Kernel, text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     let Some(copy) = room.first_chunk_mut() else { return (0, 0) };
     let special = kernel.tail(text, copy);
     if special == 0 {
@@ -188,7 +188,7 @@ fn short(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize)
 
 /// [`Escape`] for texts of any length.
 #[inline(always)]
-fn long(kernel: impl Kernel, text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn long(kernel: impl Kernel, text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     let size = room.len();
     let (mut text_left, mut room_left) = (text, room);
     while let (Some(block), Some(copy)) = (text_left.first_chunk(), room_left.first_chunk_mut()) {
@@ -258,13 +258,13 @@ unsafe fn escape_each<const V: usize>(
     text: &[u8],
     len: usize,
     special: u64,
-    room: &mut [Blank],
+    room: &mut [UninitByte],
 ) -> usize {
     const { assert!(V < BLOCK && BLOCK.is_multiple_of(V)) };
     debug_assert!(len <= BLOCK && len <= text.len() && room.len() >= room_for(len, special.count_ones()));
     // Copies may read up to `V` bytes past `len`. At the end of the text, they read from a padded copy of it.
-    let mut padded = [[Blank::uninit(); BLOCK]; 2];
-    let mut from = text.as_ptr().cast::<Blank>();
+    let mut padded = [[UninitByte::uninit(); BLOCK]; 2];
+    let mut from = text.as_ptr().cast::<UninitByte>();
     if text.len() < len + V {
         match text.first_chunk() {
             Some(block) if len == BLOCK => padded[0] = *written(block),
@@ -303,14 +303,14 @@ unsafe fn escape_each<const V: usize>(
 ///
 /// `from` must be valid for reads of `N` bytes, and `to` for writes of `N` bytes.
 #[inline(always)]
-unsafe fn copy<const N: usize>(from: *const Blank, to: *mut Blank) {
+unsafe fn copy<const N: usize>(from: *const UninitByte, to: *mut UninitByte) {
     // SAFETY: the caller guarantees both.
-    unsafe { to.cast::<[Blank; N]>().write_unaligned(from.cast::<[Blank; N]>().read_unaligned()) };
+    unsafe { to.cast::<[UninitByte; N]>().write_unaligned(from.cast::<[UninitByte; N]>().read_unaligned()) };
 }
 
 /// Casts initialized bytes to the element type of the room.
 #[inline(always)]
-fn written<const N: usize>(bytes: &[u8; N]) -> &[Blank; N] {
+fn written<const N: usize>(bytes: &[u8; N]) -> &[UninitByte; N] {
     // SAFETY: a `MaybeUninit<u8>` has the layout of a `u8`, and an initialized byte is one of its values.
     unsafe { &*bytes.as_ptr().cast() }
 }

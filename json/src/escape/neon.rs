@@ -4,7 +4,7 @@
 use std::arch::aarch64::*;
 use std::arch::is_aarch64_feature_detected;
 
-use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, portable, short, written};
+use super::{BLOCK, Escaper, Kernel, UninitByte, escape_each, long, portable, short, written};
 
 pub(super) fn detect() -> Option<&'static Escaper> {
     static ESCAPER: Escaper = Escaper { name: "NEON", short: short_text, long: long_text };
@@ -12,12 +12,12 @@ pub(super) fn detect() -> Option<&'static Escaper> {
 }
 
 #[target_feature(enable = "neon")]
-fn short_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn short_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     short(Neon(()), text, room)
 }
 
 #[target_feature(enable = "neon")]
-fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn long_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     long(Neon(()), text, room)
 }
 
@@ -29,7 +29,7 @@ struct Neon(());
 // `escape_each` leaves no gap.
 unsafe impl Kernel for Neon {
     #[inline(always)]
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64 {
         // SAFETY: `self` exists, so the CPU has NEON; the block is four vectors long.
         let mask = unsafe {
             let special = |at| special(vld1q_u8(block.as_ptr().add(at)));
@@ -42,7 +42,7 @@ unsafe impl Kernel for Neon {
     }
 
     #[inline(always)]
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
         let (len, from, to) = (tail.len(), tail.as_ptr(), room.as_mut_ptr());
         if len < 16 {
             return portable::up_to_16(tail, room);
@@ -60,16 +60,16 @@ unsafe impl Kernel for Neon {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         // SAFETY: the caller guarantees the same conditions.
         unsafe { escape_each::<16>(self, text, BLOCK, special, room) }
     }
 
     #[inline(always)]
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         #[inline(never)]
         #[target_feature(enable = "neon")]
-        unsafe fn escaped(cpu: Neon, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+        unsafe fn escaped(cpu: Neon, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
             // SAFETY: the caller guarantees the same conditions.
             unsafe { escape_each::<16>(cpu, tail, tail.len(), special, room) }
         }
@@ -86,7 +86,7 @@ unsafe impl Kernel for Neon {
 ///
 /// The CPU must have NEON; `from` and `to` must be valid for 16 bytes at `at`.
 #[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut Blank, at: usize) -> uint8x16_t {
+unsafe fn copy(from: *const u8, to: *mut UninitByte, at: usize) -> uint8x16_t {
     // SAFETY: the caller guarantees these conditions.
     unsafe {
         let v = vld1q_u8(from.add(at));

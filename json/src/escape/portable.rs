@@ -1,7 +1,7 @@
 //! Portable: eight bytes at a time in a `u64`, which compilers turn into the vectors of the target.
 #![allow(unsafe_code)]
 
-use super::{BLOCK, Blank, Escaper, Kernel, escape_each, long, short, written};
+use super::{BLOCK, Escaper, Kernel, UninitByte, escape_each, long, short, written};
 
 pub(super) static ESCAPER: Escaper = Escaper {
     name: "portable",
@@ -17,7 +17,7 @@ struct Portable;
 // no gap.
 unsafe impl Kernel for Portable {
     #[inline(always)]
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64 {
         let words = block.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
         // Most blocks have no special bytes, and checking that is cheaper than computing the mask.
         if words.clone().fold(0, |any, word| any | flags(word)) == 0 {
@@ -28,7 +28,7 @@ unsafe impl Kernel for Portable {
     }
 
     #[inline(always)]
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
         if tail.len() <= 16 {
             return up_to_16(tail, room);
         }
@@ -42,13 +42,13 @@ unsafe impl Kernel for Portable {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         // SAFETY: the caller guarantees the same conditions.
         unsafe { escape_each::<16>(self, text, BLOCK, special, room) }
     }
 
     #[inline(never)]
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         // SAFETY: the caller guarantees the same conditions.
         unsafe { escape_each::<16>(self, tail, tail.len(), special, room) }
     }
@@ -56,7 +56,7 @@ unsafe impl Kernel for Portable {
 
 /// [`Kernel::tail`] of up to 16 bytes.
 #[inline(always)]
-pub(super) fn up_to_16(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+pub(super) fn up_to_16(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
     let (Some(first), Some(copy)) = (tail.first_chunk::<8>(), room.first_chunk_mut()) else { return few(tail, room) };
     *copy = *written(first);
     special(u64::from_le_bytes(*first)) | last_word(tail, room)
@@ -64,7 +64,7 @@ pub(super) fn up_to_16(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
 
 /// Copies the last eight bytes of `tail`, and returns their part of the mask.
 #[inline(always)]
-fn last_word(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+fn last_word(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
     let start = tail.len().saturating_sub(8);
     match (tail.last_chunk(), room[start..].first_chunk_mut()) {
         (Some(last), Some(copy)) => {
@@ -77,7 +77,7 @@ fn last_word(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
 
 /// [`Kernel::tail`] of fewer than eight bytes.
 #[inline(always)]
-pub(super) fn few(tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+pub(super) fn few(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
     let len = tail.len();
     // The two halves may overlap, where they contain the same bytes.
     let word = match (tail.first_chunk::<4>(), tail.last_chunk::<4>()) {

@@ -38,7 +38,7 @@ fn naive_bytes(text: &[u8]) -> Vec<u8> {
 /// all of the text was consumed.
 fn escape_into(escaper: &Escaper, text: &[u8], size: usize) -> Option<Vec<u8>> {
     const UNTOUCHED: u8 = 0xf7;
-    let mut room = vec![Blank::new(UNTOUCHED); size + 128];
+    let mut room = vec![UninitByte::new(UNTOUCHED); size + 128];
     let (consumed, taken) = escaper.escape(text, &mut room[..size]);
     assert!(consumed <= text.len() && taken <= size);
     // SAFETY: the whole room was initialized at the beginning.
@@ -110,7 +110,7 @@ fn any_room() {
                     let all = escape_into(escaper, &text, size);
                     assert!(all.is_some() || size < text.len() * 6 + 2 * BLOCK, "{escaper:?}");
                     if size >= enough && !text.is_empty() {
-                        let mut room = vec![Blank::uninit(); size];
+                        let mut room = vec![UninitByte::uninit(); size];
                         assert_ne!(escaper.escape(&text, &mut room).0, 0, "{escaper:?} makes no progress");
                     }
                 }
