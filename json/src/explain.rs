@@ -7,16 +7,16 @@ use super::scan::nesting::Nesting;
 
 /// A syntax error and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defect {
+pub struct SyntaxError {
     /// The kind of error.
-    pub flaw: Flaw,
+    pub kind: SyntaxErrorKind,
     /// The offset of the offending byte, or the length of the text if it ends too early.
     pub at: usize,
 }
 
 /// A kind of syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum SyntaxErrorKind {
     /// The text is empty or blank.
     Empty,
     /// The text starts with a byte order mark.
@@ -43,15 +43,15 @@ pub enum Flaw {
 
 /// Returns the first syntax error in `text`, or `None` if the text is JSON. `max_depth` must be at most
 /// [`DEEPEST`](super::DEEPEST).
-pub fn explain(text: &[u8], max_depth: u32) -> Option<Defect> {
+pub fn explain(text: &[u8], max_depth: u32) -> Option<SyntaxError> {
     if text.starts_with(b"\xef\xbb\xbf") {
-        return Some(Defect { flaw: Flaw::ByteOrderMark, at: 0 });
+        return Some(SyntaxError { kind: SyntaxErrorKind::ByteOrderMark, at: 0 });
     }
     let syntax = Walk { text, at: 0 }.text(max_depth).err();
     // The walk treats all non-ASCII bytes as valid characters. Report whichever error comes first.
     let utf8 = simdutf8::compat::from_utf8(text)
         .err()
-        .map(|error| Defect { flaw: Flaw::InvalidUtf8, at: error.valid_up_to() });
+        .map(|error| SyntaxError { kind: SyntaxErrorKind::InvalidUtf8, at: error.valid_up_to() });
     match (syntax, utf8) {
         (Some(syntax), Some(utf8)) if syntax.at < utf8.at => Some(syntax),
         (syntax, utf8) => utf8.or(syntax),
@@ -76,7 +76,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn text(mut self, max_depth: u32) -> Result<(), Defect> {
+    fn text(mut self, max_depth: u32) -> Result<(), SyntaxError> {
         let mut nesting = Nesting::default();
         let mut expect = Expect::Value;
         loop {
@@ -87,17 +87,17 @@ impl Walk<'_> {
             let Some(byte) = self.peek() else {
                 return match (done, self.text.iter().all(|&byte| is_blank(byte))) {
                     (true, _) => Ok(()),
-                    (false, true) => self.wrong(Flaw::Empty),
-                    (false, false) => self.wrong(Flaw::UnexpectedEnd),
+                    (false, true) => self.wrong(SyntaxErrorKind::Empty),
+                    (false, false) => self.wrong(SyntaxErrorKind::UnexpectedEnd),
                 };
             };
             if done {
-                return self.wrong(Flaw::TrailingData);
+                return self.wrong(SyntaxErrorKind::TrailingData);
             }
             expect = match (expect, byte) {
                 (Expect::Value | Expect::ValueOrClose, b'{' | b'[') => {
                     if nesting.depth() == max_depth {
-                        return self.wrong(Flaw::TooDeep);
+                        return self.wrong(SyntaxErrorKind::TooDeep);
                     }
                     nesting.push(byte == b'{');
                     self.at += 1;
@@ -137,33 +137,33 @@ impl Walk<'_> {
                     self.literal()?;
                     Expect::Separator
                 }
-                _ => return self.wrong(Flaw::UnexpectedByte),
+                _ => return self.wrong(SyntaxErrorKind::UnexpectedByte),
             };
         }
     }
 
-    fn string(&mut self) -> Result<(), Defect> {
+    fn string(&mut self) -> Result<(), SyntaxError> {
         self.at += 1;
         loop {
             match self.peek() {
-                None => return self.wrong(Flaw::UnexpectedEnd),
+                None => return self.wrong(SyntaxErrorKind::UnexpectedEnd),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(0..0x20) => return self.wrong(Flaw::ControlCharacter),
+                Some(0..0x20) => return self.wrong(SyntaxErrorKind::ControlCharacter),
                 Some(_) => self.at += 1,
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Defect> {
+    fn escape(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
-        let wrong = Err(Defect { flaw: Flaw::InvalidEscape, at: start });
+        let wrong = Err(SyntaxError { kind: SyntaxErrorKind::InvalidEscape, at: start });
         self.at += 1;
         let digits = match self.peek() {
-            None => return self.wrong(Flaw::UnexpectedEnd),
+            None => return self.wrong(SyntaxErrorKind::UnexpectedEnd),
             Some(b'u') => 4,
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 0,
             Some(_) => return wrong,
@@ -171,7 +171,7 @@ impl Walk<'_> {
         self.at += 1;
         for _ in 0..digits {
             match self.peek() {
-                None => return self.wrong(Flaw::UnexpectedEnd),
+                None => return self.wrong(SyntaxErrorKind::UnexpectedEnd),
                 Some(byte) if byte.is_ascii_hexdigit() => self.at += 1,
                 Some(_) => return wrong,
             }
@@ -179,7 +179,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Defect> {
+    fn number(&mut self) -> Result<(), SyntaxError> {
         self.skip_if(|byte| byte == b'-');
         if !self.skip_if(|byte| byte == b'0') {
             self.digits()?;
@@ -192,22 +192,26 @@ impl Walk<'_> {
             self.digits()?;
         }
         match self.peek() {
-            Some(byte) if is_scalar(byte) => self.wrong(Flaw::InvalidNumber),
+            Some(byte) if is_scalar(byte) => self.wrong(SyntaxErrorKind::InvalidNumber),
             _ => Ok(()),
         }
     }
 
     /// Skips at least one digit.
-    fn digits(&mut self) -> Result<(), Defect> {
+    fn digits(&mut self) -> Result<(), SyntaxError> {
         if !self.skip_if(|byte| byte.is_ascii_digit()) {
-            let flaw = if self.at == self.text.len() { Flaw::UnexpectedEnd } else { Flaw::InvalidNumber };
-            return self.wrong(flaw);
+            let kind = if self.at == self.text.len() {
+                SyntaxErrorKind::UnexpectedEnd
+            } else {
+                SyntaxErrorKind::InvalidNumber
+            };
+            return self.wrong(kind);
         }
         while self.skip_if(|byte| byte.is_ascii_digit()) {}
         Ok(())
     }
 
-    fn literal(&mut self) -> Result<(), Defect> {
+    fn literal(&mut self) -> Result<(), SyntaxError> {
         let rest = &self.text[self.at..];
         let len = rest.iter().position(|&byte| !is_scalar(byte)).unwrap_or(rest.len());
         match &rest[..len] {
@@ -216,9 +220,9 @@ impl Walk<'_> {
                 Ok(())
             }
             word if len == rest.len() && [&b"true"[..], b"false", b"null"].iter().any(|w| w.starts_with(word)) => {
-                Err(Defect { flaw: Flaw::UnexpectedEnd, at: self.text.len() })
+                Err(SyntaxError { kind: SyntaxErrorKind::UnexpectedEnd, at: self.text.len() })
             }
-            _ => self.wrong(Flaw::InvalidLiteral),
+            _ => self.wrong(SyntaxErrorKind::InvalidLiteral),
         }
     }
 
@@ -232,8 +236,8 @@ impl Walk<'_> {
         skip
     }
 
-    fn wrong<T>(&self, flaw: Flaw) -> Result<T, Defect> {
-        Err(Defect { flaw, at: self.at })
+    fn wrong<T>(&self, kind: SyntaxErrorKind) -> Result<T, SyntaxError> {
+        Err(SyntaxError { kind, at: self.at })
     }
 }
 

@@ -49,7 +49,7 @@ pub mod typed;
 pub mod walk;
 
 pub use accept::{Accepted, accept};
-pub use explain::{Defect, Flaw, explain};
+pub use explain::{SyntaxError, SyntaxErrorKind, explain};
 pub use number::Decimal;
 #[cfg(feature = "kernels")]
 pub use scan::Cpu;

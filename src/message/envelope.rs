@@ -54,7 +54,7 @@ impl Violation {
     #[cold]
     fn of_broken(text: &[u8], rules: &Rules) -> Self {
         match json::explain(text, rules.max_depth_u32()) {
-            Some(defect) => Self { kind: defect.flaw.into(), at: defect.at },
+            Some(error) => Self { kind: error.kind.into(), at: error.at },
             None => {
                 debug_assert!(false, "the scanner rejected a valid text");
                 Self { kind: FaultKind::UnexpectedByte, at: 0 }

@@ -209,8 +209,8 @@ fn check(text: &[u8]) -> Result<&str, InvalidJson> {
     match json::accept(text.into(), DEEPEST, &mut ()) {
         Some(accepted) => Ok(accepted.text.trim_ascii()),
         None => {
-            let defect = json::explain(text, DEEPEST);
-            let (kind, offset) = defect.map_or((FaultKind::UnexpectedByte, 0), |it| (it.flaw.into(), it.at));
+            let error = json::explain(text, DEEPEST);
+            let (kind, offset) = error.map_or((FaultKind::UnexpectedByte, 0), |it| (it.kind.into(), it.at));
             Err(InvalidJson { kind, offset })
         }
     }

@@ -8,7 +8,7 @@ mod recorded;
 
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
-use super::super::explain::{Defect, Flaw, explain};
+use super::super::explain::{SyntaxError, SyntaxErrorKind, explain};
 use super::super::{is_blank, kernel};
 use super::*;
 
@@ -75,9 +75,9 @@ fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
 fn check(text: &[u8]) -> bool {
     let accepted = verdict(text).is_some();
     assert_eq!(accepted, oracle(text), "serde_json on {:?}", String::from_utf8_lossy(text));
-    let defect = explain(text, DEEPEST);
-    assert_eq!(accepted, defect.is_none(), "{defect:?} on {:?}", String::from_utf8_lossy(text));
-    assert!(defect.is_none_or(|defect| defect.at <= text.len()));
+    let error = explain(text, DEEPEST);
+    assert_eq!(accepted, error.is_none(), "{error:?} on {:?}", String::from_utf8_lossy(text));
+    assert!(error.is_none_or(|error| error.at <= text.len()));
     accepted
 }
 
@@ -423,14 +423,14 @@ fn depth() {
             }
             assert_eq!(explain(text.as_bytes(), depth), None);
             let at = open.len() * (depth as usize - 1);
-            assert_eq!(explain(text.as_bytes(), depth - 1), Some(Defect { flaw: Flaw::TooDeep, at }));
+            assert_eq!(explain(text.as_bytes(), depth - 1), Some(SyntaxError { kind: SyntaxErrorKind::TooDeep, at }));
         }
     }
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     for scanner in scanners() {
         assert_eq!(scanner.scan(deep.as_bytes().into(), DEEPEST, &mut ()), None);
     }
-    assert_eq!(explain(deep.as_bytes(), DEEPEST), Some(Defect { flaw: Flaw::TooDeep, at: 1024 }));
+    assert_eq!(explain(deep.as_bytes(), DEEPEST), Some(SyntaxError { kind: SyntaxErrorKind::TooDeep, at: 1024 }));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::ser::{Impossible, Serialize, Serializer};
 use serde_json::Error;
 
 use wireline_json::fragment::{NUMBER, RAW_VALUE};
-use wireline_json::{Accepted, DEEPEST, Defect, Flaw, accept, explain};
+use wireline_json::{Accepted, DEEPEST, SyntaxError, SyntaxErrorKind, accept, explain};
 
 use super::{Cause, Done, Writer};
 
@@ -116,8 +116,8 @@ impl Writer<'_> {
         }
         let depth = self.depth.min(DEEPEST);
         let Some(Accepted { scanned, .. }) = accept(bytes.into(), depth, &mut ()) else {
-            let defect = explain(bytes, depth).unwrap_or(Defect { flaw: Flaw::UnexpectedByte, at: 0 });
-            return Err(self.fail_at(defect.at, Cause::Rule(defect.flaw.into()), "expected a raw value to be JSON"));
+            let error = explain(bytes, depth).unwrap_or(SyntaxError { kind: SyntaxErrorKind::UnexpectedByte, at: 0 });
+            return Err(self.fail_at(error.at, Cause::Rule(error.kind.into()), "expected a raw value to be JSON"));
         };
         if claim == Claim::Number && !matches!(bytes.first(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.fail(Cause::Serialize, "expected a raw number to be a number"));
