@@ -53,7 +53,7 @@ pub use explain::{SyntaxError, SyntaxErrorKind, explain};
 pub use number::Decimal;
 #[cfg(feature = "kernels")]
 pub use scan::Cpu;
-pub use scan::{DEEPEST, Input, Member, Members, Opening, Root, Scanned, Span, Traits};
+pub use scan::{DEEPEST, Input, Member, Members, Opening, Root, Scanned, Span, TextFlags};
 pub use short_text::ShortText;
 pub use text::Text;
 pub use transcode::{transcode, transcode_exactly};

@@ -338,7 +338,7 @@ impl Outline {
         if self.has(Name::Id) {
             let json = id.of(bytes);
             if !has_permitted_type(json, kind, rules.permits)
-                || scanned.traits.has_escapes() && !is_decodable(id.in_str(text))
+                || scanned.flags.has_escapes() && !is_decodable(id.in_str(text))
             {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
@@ -355,7 +355,7 @@ impl Outline {
         let payload = match kind {
             MessageKind::Request | MessageKind::Notification => {
                 let is_string = first(bytes, method) == Some(b'"');
-                if !is_string || scanned.traits.has_escapes() && !is_decodable(method.in_str(text)) {
+                if !is_string || scanned.flags.has_escapes() && !is_decodable(method.in_str(text)) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
                 }
                 let params = self.value(Name::Params);
@@ -381,7 +381,7 @@ impl Outline {
                 error
             }
         };
-        let is_one_line = !scanned.traits.has_controls();
+        let is_one_line = !scanned.flags.has_controls();
         Ok(Envelope { kind, is_one_line, passed: rules.message_rules(), id, method, payload })
     }
 }

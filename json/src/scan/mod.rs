@@ -176,16 +176,16 @@ pub struct Scanned {
     /// The type of the text.
     pub root: Root,
     /// The unusual features of the text.
-    pub traits: Traits,
+    pub flags: TextFlags,
 }
 
 /// Unusual features of a valid text.
 ///
 /// Stored as one word rather than several `bool`s, for the same reason as [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traits(usize);
+pub struct TextFlags(usize);
 
-impl Traits {
+impl TextFlags {
     const ESCAPES: usize = 1;
     const CONTROLS: usize = 2;
 

@@ -35,7 +35,7 @@ use super::nesting::Nesting;
 use super::numbers::Numbers;
 use super::outermost::Outermost;
 use super::strings::Strings;
-use super::{Input, Members, Opening, Scanned, Traits};
+use super::{Input, Members, Opening, Scanned, TextFlags};
 
 /// The text isn't JSON, or is nested too deeply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +129,6 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     Ok(Scanned {
         len: text.as_bytes().len(),
         root: outermost.root,
-        traits: Traits::new(strings.has_escapes, text.has_controls()),
+        flags: TextFlags::new(strings.has_escapes, text.has_controls()),
     })
 }

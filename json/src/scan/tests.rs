@@ -40,8 +40,8 @@ fn scanners() -> impl Iterator<Item = Scanner> {
 
 fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Collected) {
     assert_eq!(scanned.len, text.len());
-    assert_eq!(scanned.traits.has_escapes(), text.contains(&b'\\'));
-    assert_eq!(scanned.traits.has_controls(), text.iter().any(|&byte| byte < b' '));
+    assert_eq!(scanned.flags.has_escapes(), text.contains(&b'\\'));
+    assert_eq!(scanned.flags.has_controls(), text.iter().any(|&byte| byte < b' '));
     (scanned.root, members)
 }
 

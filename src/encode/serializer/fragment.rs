@@ -122,7 +122,7 @@ impl Writer<'_> {
         if claim == Claim::Number && !matches!(bytes.first(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.fail(Cause::Serialize, "expected a raw number to be a number"));
         }
-        if scanned.traits.has_controls()
+        if scanned.flags.has_controls()
             && let Some(at) = memchr::memchr2(b'\n', b'\r', bytes)
         {
             return Err(self.fail_at(at, Cause::LineBreak, "line break in a raw value"));
