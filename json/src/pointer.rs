@@ -30,7 +30,7 @@ fn follow<'t>(
                 true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
                 false => Cow::Borrowed(token),
             };
-            choose(&mut walk::members(value).filter(|(key, _)| string::says(key, &name)).map(|(_, value)| value))
+            choose(&mut walk::members(value).filter(|(key, _)| string::decodes_to(key, &name)).map(|(_, value)| value))
         }
         b'[' => {
             let is_index = token == "0" || !token.starts_with(['0', '+']);

@@ -30,7 +30,7 @@ pub fn is_decodable(literal: &str) -> bool {
 }
 
 /// Whether two literals represent the same string. Lone surrogates equal nothing, not even each other.
-pub fn same(one: &str, other: &str) -> bool {
+pub fn equal(one: &str, other: &str) -> bool {
     one == other
         || body(one).zip(body(other)).is_some_and(|(one, other)| {
             let mut other = Characters { rest: other };
@@ -39,7 +39,7 @@ pub fn same(one: &str, other: &str) -> bool {
 }
 
 /// Whether the literal represents `text`.
-pub fn says(literal: &str, text: &str) -> bool {
+pub fn decodes_to(literal: &str, text: &str) -> bool {
     match body(literal) {
         Some(body) if memchr::memchr(b'\\', body.as_bytes()).is_none() => body == text,
         Some(body) => Characters { rest: body }.eq(text.chars().map(Some)),
@@ -162,28 +162,28 @@ mod tests {
             assert_eq!(lossy.contains('\u{fffd}'), expected.is_none(), "{literal}");
             if let Some(text) = expected {
                 assert_eq!(lossy, text);
-                assert!(says(literal, &text), "{literal}");
-                assert!(!says(literal, &(text.clone() + "x")), "{literal}");
-                assert!(same(literal, &serde_json::to_string(&text).unwrap()), "{literal}");
+                assert!(decodes_to(literal, &text), "{literal}");
+                assert!(!decodes_to(literal, &(text.clone() + "x")), "{literal}");
+                assert!(equal(literal, &serde_json::to_string(&text).unwrap()), "{literal}");
             }
         }
     }
 
     #[test]
     fn compares_decoded_strings() {
-        let same = |a: &str, b: &str| super::same(a, b);
-        assert!(same(r#""a""#, r#""\u0061""#));
-        assert!(same(r#""\u00E9""#, r#""é""#));
-        assert!(!same(r#""a""#, r#""ab""#));
-        assert!(!same(r#""ab""#, r#""a""#));
-        assert!(!same(r#""a""#, r#""A""#));
-        assert!(!same(r#""\ud800x""#, r#""\ud801x""#));
-        assert!(!says(r#""\\""#, "\\\\"));
-        assert!(says(r#""\\""#, "\\"));
-        assert!(!says(r#""id\u0000""#, "id"));
-        assert!(!says(r#""\id""#, "id"));
-        assert!(!says(r#""\u+069d""#, "id"));
-        assert!(!says(r#""id"#, "id"));
-        assert!(!says(r#""id\""#, "id"));
+        let equal = |a: &str, b: &str| super::equal(a, b);
+        assert!(equal(r#""a""#, r#""\u0061""#));
+        assert!(equal(r#""\u00E9""#, r#""é""#));
+        assert!(!equal(r#""a""#, r#""ab""#));
+        assert!(!equal(r#""ab""#, r#""a""#));
+        assert!(!equal(r#""a""#, r#""A""#));
+        assert!(!equal(r#""\ud800x""#, r#""\ud801x""#));
+        assert!(!decodes_to(r#""\\""#, "\\\\"));
+        assert!(decodes_to(r#""\\""#, "\\"));
+        assert!(!decodes_to(r#""id\u0000""#, "id"));
+        assert!(!decodes_to(r#""\id""#, "id"));
+        assert!(!decodes_to(r#""\u+069d""#, "id"));
+        assert!(!decodes_to(r#""id"#, "id"));
+        assert!(!decodes_to(r#""id\""#, "id"));
     }
 }

@@ -194,7 +194,7 @@ impl Name {
 
     #[cold]
     fn of_escaped(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find_map(|(member, name)| string::says(key, name).then_some(member))
+        Self::ALL.into_iter().find_map(|(member, name)| string::decodes_to(key, name).then_some(member))
     }
 }
 
@@ -319,7 +319,7 @@ impl Outline {
         // Use bytes, because slicing a `str` checks for character boundaries, which these always are.
         let bytes = text.as_bytes();
         let version = self.value(Name::Jsonrpc);
-        let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::says(version.in_str(text), "2.0");
+        let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::decodes_to(version.in_str(text), "2.0");
         if !self.is_version_2 && !is_version_2() {
             return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
         }

@@ -142,7 +142,7 @@ impl<'a> RawJson<'a> {
     /// The decoded string value of the first member with this name, with U+FFFD in place of lone surrogates.
     pub(super) fn member_text(&self, name: &str) -> Option<Cow<'a, str>> {
         let json = self.as_json();
-        let (_, value) = walk::members(json).find(|(key, _)| string::says(key, name))?;
+        let (_, value) = walk::members(json).find(|(key, _)| string::decodes_to(key, name))?;
         let start = value.as_ptr().addr() - json.as_ptr().addr();
         Some(self.json.decoded_part(start..start + value.len()))
     }
