@@ -1,7 +1,7 @@
 //! Escapes text for JSON strings while copying it into a buffer.
 //!
 //! Only quotes, backslashes and control characters need an escape. An [`Escaper`] searches for them in blocks of 64
-//! bytes, and copies a whole block if there are none. A [`Cursor`] writes the output to the spare capacity of a buffer.
+//! bytes, and copies a whole block if there are none. A [`OutputCursor`] writes the output to the spare capacity of a buffer.
 //!
 //! ```text
 //! text      say "hi"      64 bytes at a time, then the rest
@@ -12,7 +12,7 @@
 //! The CPU-specific files compute the mask of special bytes of a block. The rest of the logic is shared, here.
 #![allow(unsafe_code)]
 
-mod cursor;
+mod output_cursor;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -29,7 +29,7 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 
-pub use cursor::{Cursor, Full, append_spliced};
+pub use output_cursor::{Full, OutputCursor, append_spliced};
 
 /// Bytes per block, one for each bit of a mask.
 const BLOCK: usize = 64;

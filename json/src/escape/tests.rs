@@ -122,7 +122,7 @@ fn any_room() {
 fn put_string(before: &[u8], text: &str, limit: usize, spare: usize) -> (BytesMut, Result<(), Full>) {
     let mut buffer = BytesMut::with_capacity(before.len() + spare);
     buffer.extend_from_slice(before);
-    let mut cursor = Cursor::new(&mut buffer, limit);
+    let mut cursor = OutputCursor::new(&mut buffer, limit);
     let done = cursor.put_string(true, b"<", text, b">").and_then(|()| cursor.commit(false));
     drop(cursor);
     (buffer, done)
@@ -151,7 +151,7 @@ fn a_cursor_that_is_dropped_leaves_no_trace() {
     for spare in [0, 10, 1000] {
         let mut buffer = BytesMut::with_capacity(6 + spare);
         buffer.extend_from_slice(b"before");
-        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        let mut cursor = OutputCursor::new(&mut buffer, usize::MAX);
         for _ in 0..100 {
             cursor.put([b"some ", b"text"]).unwrap();
         }
@@ -165,7 +165,7 @@ fn a_cursor_that_is_dropped_leaves_no_trace() {
 fn pieces_and_words() {
     for spare in [0, 3, 8, 20, 40, 100] {
         let mut buffer = BytesMut::with_capacity(spare);
-        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        let mut cursor = OutputCursor::new(&mut buffer, usize::MAX);
         cursor.put([]).unwrap();
         cursor.put([b"ab", b"", b"c"]).unwrap();
         for len in 0..=9 {
@@ -184,7 +184,7 @@ fn pieces_and_words() {
 fn few_bytes() {
     fn property(bytes: Vec<u8>, spare: u8) -> TestResult {
         let mut buffer = BytesMut::with_capacity(spare.into());
-        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        let mut cursor = OutputCursor::new(&mut buffer, usize::MAX);
         cursor.put_few(false, &bytes).unwrap();
         cursor.put_few(true, &bytes).unwrap();
         cursor.put_around(b"<", &bytes, b"/>").unwrap();
@@ -203,7 +203,7 @@ fn a_line_feed_is_beyond_the_limit() {
     for (limit, expected) in [(5, "before"), (6, "before1\n"), (7, "before1\n")] {
         for line_feed in [true, false] {
             let mut buffer = BytesMut::from("before");
-            let mut cursor = Cursor::new(&mut buffer, 1 + limit);
+            let mut cursor = OutputCursor::new(&mut buffer, 1 + limit);
             cursor.put([b"1"]).unwrap();
             let done = cursor.commit(line_feed);
             drop(cursor);

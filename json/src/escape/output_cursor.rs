@@ -18,7 +18,7 @@ use super::{BLOCK, Escaper, UninitByte, room_for_some};
 ///
 /// Every method ensures that there is enough room. The position is a pointer, so in the common case a write costs one
 /// comparison and a few stores.
-pub struct Cursor<'b> {
+pub struct OutputCursor<'b> {
     /// The next byte to write.
     ///
     /// Invariant: `at..end` lies within the spare capacity of `buffer`, and all bytes between the buffer's contents and
@@ -40,14 +40,14 @@ pub struct Full;
 /// How far the room may extend past the limit.
 ///
 /// Methods reserve more room than they use, since they write whole vectors, but never this much more. With this slack,
-/// a single comparison checks both the room and the limit. [`Cursor::commit`] rejects output that ends beyond the
-/// limit, unless the excess has been [taken back](Cursor::take_back) by then.
+/// a single comparison checks both the room and the limit. [`OutputCursor::commit`] rejects output that ends beyond the
+/// limit, unless the excess has been [taken back](OutputCursor::take_back) by then.
 const SLACK: usize = 512;
 
 /// The least that the buffer grows by.
 const SOME: usize = 128;
 
-impl<'b> Cursor<'b> {
+impl<'b> OutputCursor<'b> {
     /// Appends to `buffer`, which may grow to `limit` bytes plus a line feed.
     #[inline]
     pub fn new(buffer: &'b mut BytesMut, limit: usize) -> Self {
@@ -380,7 +380,7 @@ unsafe fn put_few_at(at: *mut u8, bytes: &[u8]) -> *mut u8 {
     }
 }
 
-impl Drop for Cursor<'_> {
+impl Drop for OutputCursor<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.buffer.truncate(self.before);
