@@ -1,7 +1,8 @@
 //! Escapes text for JSON strings while copying it into a buffer.
 //!
 //! Only quotes, backslashes and control characters need an escape. An [`Escaper`] searches for them in blocks of 64
-//! bytes, and copies a whole block if there are none. A [`OutputCursor`] writes the output to the spare capacity of a buffer.
+//! bytes, and copies a whole block if there are none. An [`OutputCursor`] writes the output to the spare capacity of a
+//! buffer.
 //!
 //! ```text
 //! text      say "hi"      64 bytes at a time, then the rest
