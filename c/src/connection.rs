@@ -7,11 +7,11 @@ use std::task::{Context, Waker};
 use wireline::Rules;
 use wireline::connection::{Config, Connection, Event};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::event::{CurrentEvent, Value, wl_event};
 use crate::frame::wl_frame;
 use crate::kinds::wl_event_kind;
-use crate::memory::{exclusive, given, place, shared, store, taken, wl_span};
+use crate::memory::{exclusive, from_handle, into_handle, out_param, shared, store, wl_span};
 use crate::message::wl_fault;
 use crate::peer::{Clock, wl_peer};
 use crate::rules::{rules_at, wl_rules};
@@ -84,14 +84,14 @@ pub unsafe extern "C" fn wl_connection_new(
     wake: wl_wake,
     context: *mut c_void,
 ) -> *mut wl_connection {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: the caller promises that each is NULL or valid.
         let (Some(rules), limits) = (unsafe { (rules_at(rules), shared(limits)) }) else {
             return std::ptr::null_mut();
         };
         let wl_limits { in_flight, calls, backlog } = *limits.unwrap_or(&wl_limits::DEFAULT);
         let config = Config::new(rules).in_flight(in_flight).calls(calls).backlog(backlog);
-        given(wl_connection {
+        into_handle(wl_connection {
             current: CurrentEvent::default(),
             connection: Connection::new(config),
             rules,
@@ -108,16 +108,16 @@ pub unsafe extern "C" fn wl_connection_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_free(connection: *mut wl_connection) {
     // SAFETY: the caller promises that it is NULL or a connection that is no longer used.
-    guarded((), || drop(unsafe { taken(connection) }));
+    catch_panic((), || drop(unsafe { from_handle(connection) }));
 }
 
 /// Creates a handle for sending to the peer. Free it with `wl_peer_free`. Returns NULL only if `connection` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_peer(connection: *const wl_connection) -> *mut wl_peer {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-        unsafe { unchanged(connection) }
-            .map_or(std::ptr::null_mut(), |(parts, clock)| given(wl_peer { peer: parts.peer(), clock }))
+        unsafe { fields(connection) }
+            .map_or(std::ptr::null_mut(), |(parts, clock)| into_handle(wl_peer { peer: parts.peer(), clock }))
     })
 }
 
@@ -125,9 +125,9 @@ pub unsafe extern "C" fn wl_connection_peer(connection: *const wl_connection) ->
 /// `wl_connection_finish` they are ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_feed(connection: *mut wl_connection, bytes: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else accesses.
-        let Some((connection, _)) = (unsafe { changed(connection) }) else { return wl_status::InvalidArgument };
+        let Some((connection, _)) = (unsafe { fields_mut(connection) }) else { return wl_status::InvalidArgument };
         // SAFETY: the caller promises that each span is valid.
         match unsafe { bytes.bytes() } {
             Some(bytes) => connection.feed(bytes),
@@ -154,9 +154,9 @@ pub unsafe extern "C" fn wl_connection_read(
     read: wl_read,
     context: *mut c_void,
 ) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else accesses.
-        let Some((connection, _)) = (unsafe { changed(connection) }) else { return wl_status::InvalidArgument };
+        let Some((connection, _)) = (unsafe { fields_mut(connection) }) else { return wl_status::InvalidArgument };
         let Some(read) = read else { return wl_status::InvalidArgument };
         let found = connection.read_with(|room| {
             // SAFETY: the caller promises that `read` can be called with `context`, and only writes to the buffer.
@@ -179,9 +179,9 @@ pub unsafe extern "C" fn wl_connection_read(
 /// in flight becomes an event too: it is lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_finish(connection: *mut wl_connection) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else accesses.
-        let Some((connection, _)) = (unsafe { changed(connection) }) else { return wl_status::InvalidArgument };
+        let Some((connection, _)) = (unsafe { fields_mut(connection) }) else { return wl_status::InvalidArgument };
         connection.finish();
         wl_status::Ok
     })
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn wl_connection_finish(connection: *mut wl_connection) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_wants_read(connection: *const wl_connection) -> bool {
     // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-    guarded(false, || unsafe { unchanged(connection) }.is_some_and(|(connection, _)| connection.wants_read()))
+    catch_panic(false, || unsafe { fields(connection) }.is_some_and(|(connection, _)| connection.wants_read()))
 }
 
 /// Takes the next event, fills `event`, and returns its kind. You can ignore events, except that the ticket of a
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn wl_connection_next_expired(
 ) -> wl_event_kind {
     // SAFETY: as the caller promises.
     unsafe {
-        let Some((_, clock)) = unchanged(connection) else { return wl_event_kind::InvalidArgument };
+        let Some((_, clock)) = fields(connection) else { return wl_event_kind::InvalidArgument };
         take(connection, event, |connection| connection.next_expired(clock.instant(now)))
     }
 }
@@ -228,9 +228,9 @@ unsafe fn take(
     event: *mut wl_event,
     next: impl for<'c> FnOnce(&'c mut Connection<Value>) -> Option<Event<'c, Value>>,
 ) -> wl_event_kind {
-    guarded(wl_event_kind::Panic, || {
+    catch_panic(wl_event_kind::Panic, || {
         // SAFETY: as the caller promises.
-        let parts = unsafe { (changed(connection), place(event)) };
+        let parts = unsafe { (fields_mut(connection), out_param(event)) };
         let (Some((connection, current)), Some(out)) = parts else { return wl_event_kind::InvalidArgument };
         let out = out.write(wl_event::NONE);
         let Some(found) = next(connection) else { return wl_event_kind::None };
@@ -244,9 +244,9 @@ unsafe fn take(
 /// flight has a deadline.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_next_deadline(connection: *const wl_connection, milliseconds: *mut u64) -> bool {
-    guarded(false, || {
+    catch_panic(false, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-        let Some((connection, clock)) = (unsafe { unchanged(connection) }) else { return false };
+        let Some((connection, clock)) = (unsafe { fields(connection) }) else { return false };
         let Some(deadline) = connection.next_deadline() else { return false };
         // SAFETY: the caller promises that it is NULL or points to memory for a number.
         unsafe { store(milliseconds, clock.milliseconds(deadline)) };
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn wl_connection_next_deadline(connection: *const wl_conne
 /// Returns `WL_STATUS_NOT_FOUND` if there is no fault. The fault's `reply` is already queued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_fault(connection: *mut wl_connection, fault: *mut wl_fault) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         if connection.is_null() {
             return wl_status::InvalidArgument;
         }
@@ -277,13 +277,13 @@ pub unsafe extern "C" fn wl_connection_fault(connection: *mut wl_connection, fau
 /// Nothing is copied. The frame keeps the buffer in which the line arrived alive, which may hold many other lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_keep(connection: *const wl_connection) -> *mut wl_frame {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         if connection.is_null() {
             return std::ptr::null_mut();
         }
         // SAFETY: not null, and the caller promises that nothing else modifies it.
         let (rules, current) = unsafe { ((*connection).rules, &(*connection).current) };
-        current.item.owned().map_or(std::ptr::null_mut(), |current| given(wl_frame { current, rules }))
+        current.item.owned().map_or(std::ptr::null_mut(), |current| into_handle(wl_frame { current, rules }))
     })
 }
 
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn wl_connection_keep(connection: *const wl_connection) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_wants_write(connection: *const wl_connection) -> bool {
     // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-    guarded(false, || unsafe { unchanged(connection) }.is_some_and(|(connection, _)| connection.wants_write()))
+    catch_panic(false, || unsafe { fields(connection) }.is_some_and(|(connection, _)| connection.wants_write()))
 }
 
 /// The next bytes to write: whole lines, or the rest of lines that were written in part. They stay pending until
@@ -299,18 +299,18 @@ pub unsafe extern "C" fn wl_connection_wants_write(connection: *const wl_connect
 /// connection. The span is empty if there are none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_pending(connection: *mut wl_connection) -> wl_span {
-    guarded(wl_span::ABSENT, || {
+    catch_panic(wl_span::ABSENT, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else accesses.
-        unsafe { outgoing(connection) }.map_or(wl_span::ABSENT, |connection| wl_span::of(connection.pending()))
+        unsafe { connection_mut(connection) }.map_or(wl_span::ABSENT, |connection| wl_span::of(connection.pending()))
     })
 }
 
 /// Marks the first `bytes` of the pending bytes as written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_advance(connection: *mut wl_connection, bytes: usize) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else accesses.
-        let Some(connection) = (unsafe { outgoing(connection) }) else { return wl_status::InvalidArgument };
+        let Some(connection) = (unsafe { connection_mut(connection) }) else { return wl_status::InvalidArgument };
         connection.advance(bytes);
         wl_status::Ok
     })
@@ -322,9 +322,9 @@ pub unsafe extern "C" fn wl_connection_advance(connection: *mut wl_connection, b
 /// Call this each time before you wait for the peer, and don't wait if it returns true.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_poll_wake(connection: *const wl_connection) -> bool {
-    guarded(false, || {
+    catch_panic(false, || {
         // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-        let Some((parts, _)) = (unsafe { unchanged(connection) }) else { return false };
+        let Some((parts, _)) = (unsafe { fields(connection) }) else { return false };
         // SAFETY: `connection` isn't null, and nothing else modifies it.
         let waker = unsafe { &(*connection).waker };
         parts.poll_wake(&mut Context::from_waker(waker)).is_ready()
@@ -335,14 +335,14 @@ pub unsafe extern "C" fn wl_connection_poll_wake(connection: *const wl_connectio
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_in_flight(connection: *const wl_connection) -> usize {
     // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-    guarded(0, || unsafe { unchanged(connection) }.map_or(0, |(connection, _)| connection.in_flight()))
+    catch_panic(0, || unsafe { fields(connection) }.map_or(0, |(connection, _)| connection.in_flight()))
 }
 
 /// Whether the incoming stream has ended, all events are taken, all requests are answered, and all bytes are written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_connection_is_done(connection: *const wl_connection) -> bool {
     // SAFETY: the caller promises that it is NULL or a connection that nothing else modifies.
-    guarded(false, || unsafe { unchanged(connection) }.is_some_and(|(connection, _)| connection.is_done()))
+    catch_panic(false, || unsafe { fields(connection) }.is_some_and(|(connection, _)| connection.is_done()))
 }
 
 /// Clears the current event, and returns the parts of a connection. Nothing borrows from its buffer any more, so the
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn wl_connection_is_done(connection: *const wl_connection)
 /// # Safety
 ///
 /// `connection` is NULL or a connection that nothing else accesses.
-unsafe fn changed<'a>(connection: *mut wl_connection) -> Option<(&'a mut Connection<Value>, &'a mut CurrentEvent)> {
+unsafe fn fields_mut<'a>(connection: *mut wl_connection) -> Option<(&'a mut Connection<Value>, &'a mut CurrentEvent)> {
     if connection.is_null() {
         return None;
     }
@@ -369,7 +369,7 @@ unsafe fn changed<'a>(connection: *mut wl_connection) -> Option<(&'a mut Connect
 /// # Safety
 ///
 /// `connection` is NULL or a connection that nothing else accesses.
-unsafe fn outgoing<'a>(connection: *mut wl_connection) -> Option<&'a mut Connection<Value>> {
+unsafe fn connection_mut<'a>(connection: *mut wl_connection) -> Option<&'a mut Connection<Value>> {
     if connection.is_null() {
         return None;
     }
@@ -382,7 +382,7 @@ unsafe fn outgoing<'a>(connection: *mut wl_connection) -> Option<&'a mut Connect
 /// # Safety
 ///
 /// `connection` is NULL or a connection that nothing else modifies.
-unsafe fn unchanged<'a>(connection: *const wl_connection) -> Option<(&'a Connection<Value>, Clock)> {
+unsafe fn fields<'a>(connection: *const wl_connection) -> Option<(&'a Connection<Value>, Clock)> {
     if connection.is_null() {
         return None;
     }

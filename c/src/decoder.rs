@@ -3,11 +3,11 @@
 use bytes::BytesMut;
 use wireline::{Decoder, Fault, Frame};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::current::Current;
 use crate::frame::wl_frame;
 use crate::kinds::wl_kind;
-use crate::memory::{exclusive, given, place, shared, store, taken, wl_span};
+use crate::memory::{exclusive, from_handle, into_handle, out_param, shared, store, wl_span};
 use crate::message::{wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
@@ -34,7 +34,7 @@ pub struct wl_decoder {
 /// # Safety
 ///
 /// `decoder` is NULL or a decoder that nothing else accesses.
-unsafe fn changed<'a>(decoder: *mut wl_decoder) -> Option<(&'a mut Decoder, &'a mut Current)> {
+unsafe fn fields_mut<'a>(decoder: *mut wl_decoder) -> Option<(&'a mut Decoder, &'a mut Current)> {
     if decoder.is_null() {
         return None;
     }
@@ -50,10 +50,14 @@ unsafe fn changed<'a>(decoder: *mut wl_decoder) -> Option<(&'a mut Decoder, &'a 
 /// Creates a decoder at the start of a stream. Returns NULL if `rules` is NULL or invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_new(rules: *const wl_rules) -> *mut wl_decoder {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: the caller promises that it is NULL or points to rules.
         let Some(rules) = (unsafe { rules_at(rules) }) else { return std::ptr::null_mut() };
-        given(wl_decoder { current: Current::default(), decoder: Decoder::new(rules), lent: std::ptr::null_mut() })
+        into_handle(wl_decoder {
+            current: Current::default(),
+            decoder: Decoder::new(rules),
+            lent: std::ptr::null_mut(),
+        })
     })
 }
 
@@ -61,15 +65,15 @@ pub unsafe extern "C" fn wl_decoder_new(rules: *const wl_rules) -> *mut wl_decod
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_free(decoder: *mut wl_decoder) {
     // SAFETY: the caller promises that it is NULL or a decoder that is no longer used.
-    guarded((), || drop(unsafe { taken(decoder) }));
+    catch_panic((), || drop(unsafe { from_handle(decoder) }));
 }
 
 /// Appends a copy of the next bytes of the stream. After `wl_decoder_finish` they are ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_feed(decoder: *mut wl_decoder, bytes: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a decoder that nothing else accesses.
-        let Some((decoder, _)) = (unsafe { changed(decoder) }) else { return wl_status::InvalidArgument };
+        let Some((decoder, _)) = (unsafe { fields_mut(decoder) }) else { return wl_status::InvalidArgument };
         // SAFETY: the caller promises that each span is valid.
         match unsafe { bytes.bytes() } {
             Some(bytes) => decoder.feed(bytes),
@@ -87,15 +91,15 @@ pub unsafe extern "C" fn wl_decoder_feed(decoder: *mut wl_decoder, bytes: wl_spa
 /// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_reserve(decoder: *mut wl_decoder, wanted: usize, room: *mut usize) -> *mut u8 {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: the caller promises that it is NULL or points to memory for a number.
         unsafe { store(room, 0) };
         // SAFETY: the caller promises that it is NULL or a decoder that nothing else accesses.
-        let Some((parts, _)) = (unsafe { changed(decoder) }) else { return std::ptr::null_mut() };
+        let Some((parts, _)) = (unsafe { fields_mut(decoder) }) else { return std::ptr::null_mut() };
         let lent = parts.spare(wanted.clamp(1, MOST_LENT));
         let spare = lent.spare_capacity_mut();
         let (start, len) = (spare.as_mut_ptr().cast(), spare.len());
-        // SAFETY: as above; and `decoder` isn't null, because `changed` returned its parts.
+        // SAFETY: as above; and `decoder` isn't null, because `fields_mut` returned its parts.
         unsafe {
             store(room, len);
             (*decoder).lent = lent;
@@ -109,7 +113,7 @@ pub unsafe extern "C" fn wl_decoder_reserve(decoder: *mut wl_decoder, wanted: us
 /// Returns `WL_STATUS_INVALID_ARGUMENT` if no room is lent, or less than `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_commit(decoder: *mut wl_decoder, len: usize) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         if decoder.is_null() {
             return wl_status::InvalidArgument;
         }
@@ -132,11 +136,11 @@ pub unsafe extern "C" fn wl_decoder_commit(decoder: *mut wl_decoder, len: usize)
 /// For a batch, call `wl_decoder_next_entry` next; for a fault, `wl_decoder_fault`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_next(decoder: *mut wl_decoder, message: *mut wl_message) -> wl_kind {
-    guarded(wl_kind::Panic, || {
+    catch_panic(wl_kind::Panic, || {
         // SAFETY: the caller promises that it is NULL or a decoder that nothing else accesses.
-        let Some((decoder, current)) = (unsafe { changed(decoder) }) else { return wl_kind::InvalidArgument };
+        let Some((decoder, current)) = (unsafe { fields_mut(decoder) }) else { return wl_kind::InvalidArgument };
         // SAFETY: the caller promises that it is NULL or points to memory for a message.
-        let Some(out) = (unsafe { place(message) }) else {
+        let Some(out) = (unsafe { out_param(message) }) else {
             return wl_kind::InvalidArgument;
         };
         let out = out.write(wl_message::NONE);
@@ -158,14 +162,14 @@ pub unsafe extern "C" fn wl_decoder_next(decoder: *mut wl_decoder, message: *mut
 /// Returns `WL_KIND_NONE` if there are no more entries, or the line isn't a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_next_entry(decoder: *mut wl_decoder, message: *mut wl_message) -> wl_kind {
-    guarded(wl_kind::Panic, || {
+    catch_panic(wl_kind::Panic, || {
         if decoder.is_null() {
             return wl_kind::InvalidArgument;
         }
         // SAFETY: not null, and the caller promises that nothing else accesses it.
         let current = unsafe { &mut (*decoder).current };
         // SAFETY: the caller promises that it is NULL or points to memory for a message.
-        match unsafe { place(message) } {
+        match unsafe { out_param(message) } {
             Some(out) => current.next_entry(out.write(wl_message::NONE)),
             None => wl_kind::InvalidArgument,
         }
@@ -176,7 +180,7 @@ pub unsafe extern "C" fn wl_decoder_next_entry(decoder: *mut wl_decoder, message
 /// is no fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_fault(decoder: *mut wl_decoder, fault: *mut wl_fault) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         if decoder.is_null() {
             return wl_status::InvalidArgument;
         }
@@ -195,22 +199,22 @@ pub unsafe extern "C" fn wl_decoder_fault(decoder: *mut wl_decoder, fault: *mut 
 /// Nothing is copied. The frame keeps the buffer in which the line arrived alive, which may hold many other lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_keep(decoder: *const wl_decoder) -> *mut wl_frame {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         if decoder.is_null() {
             return std::ptr::null_mut();
         }
         // SAFETY: not null, and the caller promises that nothing else modifies it.
         let (rules, current) = unsafe { (*(*decoder).decoder.rules(), &(*decoder).current) };
-        current.owned().map_or(std::ptr::null_mut(), |current| given(wl_frame { current, rules }))
+        current.owned().map_or(std::ptr::null_mut(), |current| into_handle(wl_frame { current, rules }))
     })
 }
 
 /// Ends the stream. A last line without a line feed still becomes a message or a fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_finish(decoder: *mut wl_decoder) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a decoder that nothing else accesses.
-        let Some((decoder, _)) = (unsafe { changed(decoder) }) else { return wl_status::InvalidArgument };
+        let Some((decoder, _)) = (unsafe { fields_mut(decoder) }) else { return wl_status::InvalidArgument };
         decoder.finish();
         wl_status::Ok
     })
@@ -219,7 +223,7 @@ pub unsafe extern "C" fn wl_decoder_finish(decoder: *mut wl_decoder) -> wl_statu
 /// The number of bytes that have arrived but haven't been taken as lines yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_decoder_buffered(decoder: *const wl_decoder) -> usize {
-    guarded(0, || {
+    catch_panic(0, || {
         if decoder.is_null() {
             return 0;
         }

@@ -2,10 +2,10 @@
 
 use wireline::{EncodeError, EncodeErrorKind, Encoder, Id, RpcError};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::json::{id, payload, text};
 use crate::kinds::wl_fault_kind;
-use crate::memory::{exclusive, given, shared, store, taken, wl_span};
+use crate::memory::{exclusive, from_handle, into_handle, shared, store, wl_span};
 use crate::message::{fault_at, message_at, wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
@@ -41,10 +41,12 @@ pub struct wl_refused {
 /// Creates an encoder with an empty buffer. Returns NULL if `rules` is NULL or invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_new(rules: *const wl_rules) -> *mut wl_encoder {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: the caller promises that it is NULL or points to rules.
         let rules = unsafe { rules_at(rules) };
-        rules.map_or(std::ptr::null_mut(), |rules| given(wl_encoder { encoder: Encoder::new(rules), refused: None }))
+        rules.map_or(std::ptr::null_mut(), |rules| {
+            into_handle(wl_encoder { encoder: Encoder::new(rules), refused: None })
+        })
     })
 }
 
@@ -52,13 +54,13 @@ pub unsafe extern "C" fn wl_encoder_new(rules: *const wl_rules) -> *mut wl_encod
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_free(encoder: *mut wl_encoder) {
     // SAFETY: the caller promises that it is NULL or an encoder that is no longer used.
-    guarded((), || drop(unsafe { taken(encoder) }));
+    catch_panic((), || drop(unsafe { from_handle(encoder) }));
 }
 
 /// The lines in the buffer, to be written unchanged. They are valid until the next call on the encoder.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_bytes(encoder: *const wl_encoder) -> wl_span {
-    guarded(wl_span::ABSENT, || {
+    catch_panic(wl_span::ABSENT, || {
         // SAFETY: the caller promises that it is NULL or an encoder that nothing else modifies.
         unsafe { shared(encoder) }.map_or(wl_span::ABSENT, |encoder| wl_span::of(encoder.encoder.as_bytes()))
     })
@@ -67,7 +69,7 @@ pub unsafe extern "C" fn wl_encoder_bytes(encoder: *const wl_encoder) -> wl_span
 /// Removes all lines from the buffer, after you have written them. The buffer keeps its memory for the next lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_clear(encoder: *mut wl_encoder) {
-    guarded((), || {
+    catch_panic((), || {
         // SAFETY: the caller promises that it is NULL or an encoder that nothing else accesses.
         if let Some(encoder) = unsafe { exclusive(encoder) } {
             encoder.encoder.clear();
@@ -79,7 +81,7 @@ pub unsafe extern "C" fn wl_encoder_clear(encoder: *mut wl_encoder) {
 /// whole reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_refused(encoder: *const wl_encoder, refused: *mut wl_refused) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or an encoder that nothing else modifies.
         let Some(encoder) = (unsafe { shared(encoder) }) else { return wl_status::InvalidArgument };
         let Some(Refused { rule, offset, message }) = &encoder.refused else { return wl_status::NotFound };
@@ -252,7 +254,7 @@ unsafe fn append(
     encoder: *mut wl_encoder,
     encode: impl FnOnce(&mut Encoder) -> Result<Result<(), EncodeError>, wl_status>,
 ) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: as the caller promises.
         let Some(encoder) = (unsafe { exclusive(encoder) }) else { return wl_status::InvalidArgument };
         encoder.refused = None;

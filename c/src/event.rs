@@ -7,7 +7,7 @@ use wireline::{Fault, Frame, Id, Message};
 
 use crate::current::Current;
 use crate::kinds::{wl_event_kind, wl_lost, wl_refusal, wl_stray};
-use crate::memory::{given, wl_span};
+use crate::memory::{into_handle, wl_span};
 use crate::message::wl_message;
 use crate::ticket::wl_ticket;
 
@@ -86,7 +86,7 @@ impl CurrentEvent {
         out.kind = match event {
             Event::Request(request, ticket) => {
                 self.set_message(Message::Request(request), out);
-                out.ticket = given(wl_ticket { ticket });
+                out.ticket = into_handle(wl_ticket { ticket });
                 wl_event_kind::Request
             }
             Event::Notification(notification) => {

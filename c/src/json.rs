@@ -2,7 +2,7 @@
 
 use wireline::{Id, RawJson};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::memory::{store, wl_span};
 use crate::status::wl_status;
 
@@ -12,7 +12,7 @@ use crate::status::wl_status;
 /// Returns `WL_STATUS_NOT_FOUND` if there is no such value, and `WL_STATUS_NOT_JSON` if `json` isn't JSON.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_json_pointer(json: wl_span, pointer: wl_span, value: *mut wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that each span is valid.
         let (bytes, pointer) = unsafe { (json.bytes(), text(pointer)) };
         let (Some(bytes), Ok(Some(pointer))) = (bytes, pointer) else { return wl_status::InvalidArgument };
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn wl_json_pointer(json: wl_span, pointer: wl_span, value:
 /// Escapes of lone surrogates become U+FFFD. Returns `WL_STATUS_NOT_FOUND` if `json` isn't a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_json_string(json: wl_span, buffer: *mut u8, capacity: usize, len: *mut usize) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that each span is valid.
         let Some(bytes) = (unsafe { json.bytes() }) else { return wl_status::InvalidArgument };
         let Ok(json) = RawJson::parse(bytes) else { return wl_status::NotJson };
@@ -93,7 +93,7 @@ fn replace_lone_surrogates(json: &str) -> String {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_id_equal(one: wl_span, other: wl_span) -> bool {
     // SAFETY: the caller promises that each span is valid.
-    guarded(false, || unsafe { matches!((id(one), id(other)), (Ok(Some(one)), Ok(Some(other))) if one == other) })
+    catch_panic(false, || unsafe { matches!((id(one), id(other)), (Ok(Some(one)), Ok(Some(other))) if one == other) })
 }
 
 /// Parses the id in a span from C. Returns `None` if the span is absent.

@@ -72,7 +72,7 @@ pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T) -> Option<&'a mut T> {
 /// `pointer` is NULL, or points to memory for a `T`, which may be uninitialized, and which nothing else accesses while
 /// it is borrowed.
 #[inline]
-pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Option<&'a mut MaybeUninit<T>> {
+pub(crate) unsafe fn out_param<'a, T>(pointer: *mut T) -> Option<&'a mut MaybeUninit<T>> {
     // SAFETY: as the caller promises.
     unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }
 }
@@ -91,9 +91,9 @@ pub(crate) unsafe fn store<T: Copy>(place: *mut T, value: T) {
     }
 }
 
-/// Passes ownership of a value to C, which returns it to [`taken`] once.
+/// Passes ownership of a value to C, which returns it to [`from_handle`] once.
 #[inline]
-pub(crate) fn given<T>(value: T) -> *mut T {
+pub(crate) fn into_handle<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
@@ -101,9 +101,9 @@ pub(crate) fn given<T>(value: T) -> *mut T {
 ///
 /// # Safety
 ///
-/// `pointer` is NULL, or comes from [`given`] and is not used any more.
+/// `pointer` is NULL, or comes from [`into_handle`] and is not used any more.
 #[inline]
-pub(crate) unsafe fn taken<T>(pointer: *mut T) -> Option<Box<T>> {
+pub(crate) unsafe fn from_handle<T>(pointer: *mut T) -> Option<Box<T>> {
     // SAFETY: not null, and the caller promises the rest.
     (!pointer.is_null()).then(|| unsafe { Box::from_raw(pointer) })
 }

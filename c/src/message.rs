@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use wireline::{Fault, Message};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::kinds::{wl_fault_kind, wl_hint, wl_kind};
 use crate::memory::{shared, store, wl_span};
 use crate::status::wl_status;
@@ -114,7 +114,7 @@ pub struct wl_error {
 /// an error response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_message_error(message: *const wl_message, error: *mut wl_error) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a message that is still valid.
         let Some(Message::Response(response)) = (unsafe { message_at(message) }) else {
             return wl_status::InvalidArgument;

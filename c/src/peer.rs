@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use wireline::connection::{Peer, SendError};
 use wireline::{Id, Message};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::encoder::{required, rpc_error};
 use crate::event::Value;
 use crate::json::{payload, text};
-use crate::memory::{shared, store, taken, wl_span};
+use crate::memory::{from_handle, shared, store, wl_span};
 use crate::message::{message_at, wl_message};
 use crate::status::wl_status;
 
@@ -53,7 +53,7 @@ impl Clock {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_free(peer: *mut wl_peer) {
     // SAFETY: the caller promises that it is NULL or a handle that is no longer used.
-    guarded((), || drop(unsafe { taken(peer) }));
+    catch_panic((), || drop(unsafe { from_handle(peer) }));
 }
 
 /// Sends a request. `params`, JSON on one line, may be absent.
@@ -110,7 +110,7 @@ unsafe fn send(
     id: *mut u64,
     send: impl FnOnce(&Peer<Value>) -> Result<Result<Id<'static>, SendError>, wl_status>,
 ) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: as the caller promises.
         let Some(peer) = (unsafe { shared(peer) }) else { return wl_status::InvalidArgument };
         match send(&peer.peer) {
@@ -129,7 +129,7 @@ unsafe fn send(
 /// pending, and `WL_STATUS_CLOSED` if the connection has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_notify(peer: *const wl_peer, method: wl_span, params: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a peer, and that each span is valid.
         let (peer, method, params) = unsafe { (shared(peer), text(method).and_then(required), payload(params)) };
         match (peer, method, params) {
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn wl_peer_notify(peer: *const wl_peer, method: wl_span, p
 /// Nothing happens automatically at that time; call `wl_connection_next_expired` to find expired requests.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_set_deadline(peer: *const wl_peer, id: u64, milliseconds: u64) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a peer.
         let Some(peer) = (unsafe { shared(peer) }) else { return wl_status::InvalidArgument };
         match peer.peer.set_deadline(&Id::from(id), peer.clock.instant(milliseconds)) {
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn wl_peer_set_deadline(peer: *const wl_peer, id: u64, mil
 /// in `value`. Returns `WL_STATUS_NOT_FOUND` if the request isn't in flight. A response that still arrives is a stray.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_cancel(peer: *const wl_peer, id: u64, value: *mut *mut c_void) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a peer.
         let Some(peer) = (unsafe { shared(peer) }) else { return wl_status::InvalidArgument };
         let Some(Value(kept)) = peer.peer.cancel(&Id::from(id)) else { return wl_status::NotFound };
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn wl_peer_cancel(peer: *const wl_peer, id: u64, value: *m
 /// Refuses all further requests of the peer with an error. Requests in flight can still be answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_close(peer: *const wl_peer) {
-    guarded((), || {
+    catch_panic((), || {
         // SAFETY: the caller promises that it is NULL or a peer.
         if let Some(peer) = unsafe { shared(peer) } {
             peer.peer.close();
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn wl_peer_close(peer: *const wl_peer) {
 /// line, may be absent. Tickets of these requests must still be answered or freed, but that sends nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_abort(peer: *const wl_peer, code: i64, message: wl_span, data: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a peer, and that each span is valid.
         let (Some(peer), error) = (unsafe { (shared(peer), rpc_error(code, message, data)) }) else {
             return wl_status::InvalidArgument;

@@ -2,7 +2,7 @@
 
 use wireline::{AnswerWithoutId, Rules};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::memory::{shared, store};
 use crate::status::wl_status;
 
@@ -102,7 +102,7 @@ fn defaults(dialect: u32) -> Option<Rules> {
 /// Fills `rules` with the defaults of `dialect`, a `wl_dialect`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         let Some(defaults) = defaults(dialect) else { return wl_status::InvalidArgument };
         if rules.is_null() {
             return wl_status::InvalidArgument;

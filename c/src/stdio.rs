@@ -7,8 +7,8 @@ use std::io::{ErrorKind, Write};
 
 use wireline::stdio::{self, Stdout};
 
-use crate::boundary::guarded;
-use crate::memory::{exclusive, given, shared, store, taken, wl_span};
+use crate::boundary::catch_panic;
+use crate::memory::{exclusive, from_handle, into_handle, shared, store, wl_span};
 use crate::status::wl_status;
 
 /// The process's real standard output, reserved for the protocol. One thread at a time may use it.
@@ -28,7 +28,7 @@ pub struct wl_stdout {
 /// Output is only redirected on Unix; elsewhere this is the ordinary standard output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_stdout_claim(claimed: *mut *mut wl_stdout) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         if claimed.is_null() {
             return wl_status::InvalidArgument;
         }
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn wl_stdout_claim(claimed: *mut *mut wl_stdout) -> wl_sta
         match stdio::claim() {
             Ok(stdout) => {
                 // SAFETY: as above.
-                unsafe { store(claimed, given(wl_stdout { stdout })) };
+                unsafe { store(claimed, into_handle(wl_stdout { stdout })) };
                 wl_status::Ok
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => wl_status::AlreadyClaimed,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn wl_stdout_claim(claimed: *mut *mut wl_stdout) -> wl_sta
 /// because the reader is gone; some of the bytes may have been written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_stdout_write(claimed: *mut wl_stdout, bytes: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a claimed output that nothing else accesses.
         let Some(wl_stdout { stdout }) = (unsafe { exclusive(claimed) }) else { return wl_status::InvalidArgument };
         // SAFETY: the caller promises that each span is valid.
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn wl_stdout_write(claimed: *mut wl_stdout, bytes: wl_span
 /// systems without descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_stdout_fd(claimed: *const wl_stdout) -> i32 {
-    guarded(-1, || {
+    catch_panic(-1, || {
         // SAFETY: the caller promises that it is NULL or a claimed output.
         let claimed = unsafe { shared(claimed) };
         #[cfg(unix)]
@@ -92,5 +92,5 @@ pub unsafe extern "C" fn wl_stdout_fd(claimed: *const wl_stdout) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_stdout_free(claimed: *mut wl_stdout) {
     // SAFETY: the caller promises that it is NULL or a claimed output that is no longer used.
-    guarded((), || drop(unsafe { taken(claimed) }));
+    catch_panic((), || drop(unsafe { from_handle(claimed) }));
 }

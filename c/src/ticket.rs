@@ -3,10 +3,10 @@
 use wireline::Message;
 use wireline::connection::Ticket;
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::encoder::{required, rpc_error};
 use crate::json::payload;
-use crate::memory::{shared, taken, wl_span};
+use crate::memory::{from_handle, shared, wl_span};
 use crate::message::{message_at, wl_message};
 use crate::status::wl_status;
 
@@ -25,7 +25,7 @@ pub struct wl_ticket {
 /// The id of the request as JSON, spelled as in the request. Valid as long as the ticket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_id(ticket: *const wl_ticket) -> wl_span {
-    guarded(wl_span::ABSENT, || {
+    catch_panic(wl_span::ABSENT, || {
         // SAFETY: the caller promises that it is NULL or a ticket.
         let ticket = unsafe { shared(ticket) };
         ticket.map_or(wl_span::ABSENT, |ticket| wl_span::of(ticket.ticket.id().as_json().as_bytes()))
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn wl_ticket_id(ticket: *const wl_ticket) -> wl_span {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_is_cancelled(ticket: *const wl_ticket) -> bool {
     // SAFETY: the caller promises that it is NULL or a ticket.
-    guarded(false, || unsafe { shared(ticket) }.is_some_and(|ticket| ticket.ticket.is_cancelled()))
+    catch_panic(false, || unsafe { shared(ticket) }.is_some_and(|ticket| ticket.ticket.is_cancelled()))
 }
 
 /// Answers with a result, JSON on one line, and consumes the ticket.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn wl_ticket_relay(ticket: *mut wl_ticket, response: *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_free(ticket: *mut wl_ticket) {
     // SAFETY: the caller promises that it is NULL or a ticket that is no longer used.
-    guarded((), || drop(unsafe { taken(ticket) }));
+    catch_panic((), || drop(unsafe { from_handle(ticket) }));
 }
 
 /// Passes a ticket to `answer`, which consumes it. A ticket that it drops answers with an internal error.
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn wl_ticket_free(ticket: *mut wl_ticket) {
 ///
 /// `ticket` is NULL or a ticket that is no longer used.
 unsafe fn answer(ticket: *mut wl_ticket, answer: impl FnOnce(Ticket) -> wl_status) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: as the caller promises.
-        unsafe { taken(ticket) }.map_or(wl_status::InvalidArgument, |ticket| answer(ticket.ticket))
+        unsafe { from_handle(ticket) }.map_or(wl_status::InvalidArgument, |ticket| answer(ticket.ticket))
     })
 }
