@@ -53,7 +53,7 @@ fn long_text_vbmi2(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
 #[derive(Clone, Copy)]
 struct Avx512(());
 
-/// Proof of VBMI and VBMI2 as well.
+/// Proof of VBMI and VBMI2, in addition to [`Avx512`].
 #[derive(Clone, Copy)]
 struct Vbmi2(Avx512);
 

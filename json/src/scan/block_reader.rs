@@ -92,7 +92,7 @@ impl<'a> BlockReader<'a> {
         at
     }
 
-    /// Computes the masks of the next block. Truncates the text at the first line feed if the text ends there.
+    /// Computes the masks of the next block. If the text is a line, truncates it at the first line feed.
     #[inline(always)]
     pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> BlockMasks {
         let masks = cpu.strings(block);

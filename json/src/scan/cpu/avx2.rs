@@ -325,7 +325,7 @@ impl Kinds for Avx2<true> {
 #[inline(always)]
 unsafe fn load(block: &Block) -> (__m256i, __m256i) {
     let start = block.as_ptr().cast::<__m256i>();
-    // SAFETY: a block is 64 bytes, two vectors' worth, and these loads need no alignment.
+    // SAFETY: a block is as long as two vectors, and these loads need no alignment.
     unsafe { (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1))) }
 }
 

@@ -304,7 +304,7 @@ impl Pack<Avx512> for Register {
 /// The CPU must have AVX-512 F, as below.
 #[inline(always)]
 unsafe fn load(block: &Block) -> __m512i {
-    // SAFETY: a block is 64 bytes, one vector, and this load needs no alignment.
+    // SAFETY: a block is as long as a vector, and this load needs no alignment.
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
 }
 

@@ -229,7 +229,7 @@ impl Masks for Neon {
 #[inline(always)]
 unsafe fn load(block: &Block) -> Vectors {
     let start = block.as_ptr();
-    // SAFETY: a block is 64 bytes, four vectors' worth, and these loads need no alignment.
+    // SAFETY: a block is as long as four vectors, and these loads need no alignment.
     unsafe { [vld1q_u8(start), vld1q_u8(start.add(16)), vld1q_u8(start.add(32)), vld1q_u8(start.add(48))] }
 }
 

@@ -11,7 +11,7 @@
 //! | | representation | needs |
 //! |---|---|---|
 //! | [`Planes`](super::planes::Planes) | three words, each with a bit of every token | PEXT and PDEP |
-//! | `Register`, in the CPU-specific files | a register with the first byte of every token | AVX-512 VBMI2 as well |
+//! | `Register`, in the CPU-specific files | a register with the first byte of every token | also AVX-512 VBMI2 |
 
 use super::super::cpu::{Block, Gather};
 use super::super::grammar::{self, After, Claims};
