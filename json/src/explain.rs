@@ -47,8 +47,8 @@ pub fn explain(text: &[u8], max_depth: u32) -> Option<SyntaxError> {
     if text.starts_with(b"\xef\xbb\xbf") {
         return Some(SyntaxError { kind: SyntaxErrorKind::ByteOrderMark, at: 0 });
     }
-    let syntax = Walk { text, at: 0 }.text(max_depth).err();
-    // The walk treats all non-ASCII bytes as valid characters. Report whichever error comes first.
+    let syntax = Validator { text, at: 0 }.text(max_depth).err();
+    // The validator treats all non-ASCII bytes as valid characters. Report whichever error comes first.
     let utf8 = simdutf8::compat::from_utf8(text)
         .err()
         .map(|error| SyntaxError { kind: SyntaxErrorKind::InvalidUtf8, at: error.valid_up_to() });
@@ -70,12 +70,12 @@ enum Expect {
     Separator,
 }
 
-struct Walk<'a> {
+struct Validator<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl Walk<'_> {
+impl Validator<'_> {
     fn text(mut self, max_depth: u32) -> Result<(), SyntaxError> {
         let mut nesting = Nesting::default();
         let mut expect = Expect::Value;
@@ -87,17 +87,17 @@ impl Walk<'_> {
             let Some(byte) = self.peek() else {
                 return match (done, self.text.iter().all(|&byte| is_blank(byte))) {
                     (true, _) => Ok(()),
-                    (false, true) => self.wrong(SyntaxErrorKind::Empty),
-                    (false, false) => self.wrong(SyntaxErrorKind::UnexpectedEnd),
+                    (false, true) => self.fail(SyntaxErrorKind::Empty),
+                    (false, false) => self.fail(SyntaxErrorKind::UnexpectedEnd),
                 };
             };
             if done {
-                return self.wrong(SyntaxErrorKind::TrailingData);
+                return self.fail(SyntaxErrorKind::TrailingData);
             }
             expect = match (expect, byte) {
                 (Expect::Value | Expect::ValueOrClose, b'{' | b'[') => {
                     if nesting.depth() == max_depth {
-                        return self.wrong(SyntaxErrorKind::TooDeep);
+                        return self.fail(SyntaxErrorKind::TooDeep);
                     }
                     nesting.push(byte == b'{');
                     self.at += 1;
@@ -137,7 +137,7 @@ impl Walk<'_> {
                     self.literal()?;
                     Expect::Separator
                 }
-                _ => return self.wrong(SyntaxErrorKind::UnexpectedByte),
+                _ => return self.fail(SyntaxErrorKind::UnexpectedByte),
             };
         }
     }
@@ -146,13 +146,13 @@ impl Walk<'_> {
         self.at += 1;
         loop {
             match self.peek() {
-                None => return self.wrong(SyntaxErrorKind::UnexpectedEnd),
+                None => return self.fail(SyntaxErrorKind::UnexpectedEnd),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(0..0x20) => return self.wrong(SyntaxErrorKind::ControlCharacter),
+                Some(0..0x20) => return self.fail(SyntaxErrorKind::ControlCharacter),
                 Some(_) => self.at += 1,
             }
         }
@@ -160,20 +160,20 @@ impl Walk<'_> {
 
     fn escape(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
-        let wrong = Err(SyntaxError { kind: SyntaxErrorKind::InvalidEscape, at: start });
+        let invalid = Err(SyntaxError { kind: SyntaxErrorKind::InvalidEscape, at: start });
         self.at += 1;
         let digits = match self.peek() {
-            None => return self.wrong(SyntaxErrorKind::UnexpectedEnd),
+            None => return self.fail(SyntaxErrorKind::UnexpectedEnd),
             Some(b'u') => 4,
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 0,
-            Some(_) => return wrong,
+            Some(_) => return invalid,
         };
         self.at += 1;
         for _ in 0..digits {
             match self.peek() {
-                None => return self.wrong(SyntaxErrorKind::UnexpectedEnd),
+                None => return self.fail(SyntaxErrorKind::UnexpectedEnd),
                 Some(byte) if byte.is_ascii_hexdigit() => self.at += 1,
-                Some(_) => return wrong,
+                Some(_) => return invalid,
             }
         }
         Ok(())
@@ -192,7 +192,7 @@ impl Walk<'_> {
             self.digits()?;
         }
         match self.peek() {
-            Some(byte) if is_scalar(byte) => self.wrong(SyntaxErrorKind::InvalidNumber),
+            Some(byte) if is_scalar(byte) => self.fail(SyntaxErrorKind::InvalidNumber),
             _ => Ok(()),
         }
     }
@@ -205,7 +205,7 @@ impl Walk<'_> {
             } else {
                 SyntaxErrorKind::InvalidNumber
             };
-            return self.wrong(kind);
+            return self.fail(kind);
         }
         while self.skip_if(|byte| byte.is_ascii_digit()) {}
         Ok(())
@@ -222,7 +222,7 @@ impl Walk<'_> {
             word if len == rest.len() && [&b"true"[..], b"false", b"null"].iter().any(|w| w.starts_with(word)) => {
                 Err(SyntaxError { kind: SyntaxErrorKind::UnexpectedEnd, at: self.text.len() })
             }
-            _ => self.wrong(SyntaxErrorKind::InvalidLiteral),
+            _ => self.fail(SyntaxErrorKind::InvalidLiteral),
         }
     }
 
@@ -236,7 +236,7 @@ impl Walk<'_> {
         skip
     }
 
-    fn wrong<T>(&self, kind: SyntaxErrorKind) -> Result<T, SyntaxError> {
+    fn fail<T>(&self, kind: SyntaxErrorKind) -> Result<T, SyntaxError> {
         Err(SyntaxError { kind, at: self.at })
     }
 }
