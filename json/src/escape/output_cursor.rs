@@ -45,7 +45,7 @@ pub struct Full;
 const SLACK: usize = 512;
 
 /// The least that the buffer grows by.
-const SOME: usize = 128;
+const LEAST_GROWTH: usize = 128;
 
 impl<'b> OutputCursor<'b> {
     /// Appends to `buffer`, which may grow to `limit` bytes plus a line feed.
@@ -287,7 +287,7 @@ impl<'b> OutputCursor<'b> {
             return Err(Full);
         }
         self.advance_buffer();
-        self.buffer.reserve(len.max(SOME));
+        self.buffer.reserve(len.max(LEAST_GROWTH));
         self.enter();
         Ok(())
     }
@@ -312,14 +312,14 @@ impl<'b> OutputCursor<'b> {
     }
 }
 
-/// Appends `text` with `instead` in place of the bytes in `range`, and a line feed if requested. Optimized for a short
-/// `instead` that is close to the start.
+/// Appends `text` with `replacement` in place of the bytes in `range`, and a line feed if requested. Optimized for a short
+/// `replacement` that is close to the start.
 #[inline(always)]
-pub fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, instead: &[u8], line_feed: bool) {
+pub fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, replacement: &[u8], line_feed: bool) {
     let (before, after) = (&text[..range.start], &text[range.end..]);
-    let len = before.len() + instead.len() + after.len();
+    let len = before.len() + replacement.len() + after.len();
     // The start may be written as 32 bytes, even if it is shorter.
-    buffer.reserve((before.len() + room_for_few(instead) + after.len()).max(32));
+    buffer.reserve((before.len() + room_for_few(replacement) + after.len()).max(32));
     let at = buffer.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     // SAFETY: there is room for 32 bytes, and for all three parts and a few more bytes. Each part starts at the end of
     // the previous one, and the new length covers nothing else.
@@ -328,7 +328,7 @@ pub fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, i
             Some(start) if before.len() <= 32 => at.cast::<[u8; 32]>().write_unaligned(*start),
             _ => at.copy_from_nonoverlapping(before.as_ptr(), before.len()),
         }
-        let at = put_few_at(at.add(before.len()), instead);
+        let at = put_few_at(at.add(before.len()), replacement);
         at.copy_from_nonoverlapping(after.as_ptr(), after.len());
         at.add(after.len()).write(b'\n');
         buffer.set_len(buffer.len() + len + usize::from(line_feed));

@@ -57,7 +57,9 @@ unsafe impl Kernel for Portable {
 /// [`Kernel::tail`] of up to 16 bytes.
 #[inline(always)]
 pub(super) fn up_to_16(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
-    let (Some(first), Some(copy)) = (tail.first_chunk::<8>(), room.first_chunk_mut()) else { return few(tail, room) };
+    let (Some(first), Some(copy)) = (tail.first_chunk::<8>(), room.first_chunk_mut()) else {
+        return up_to_7(tail, room);
+    };
     *copy = *written(first);
     special(u64::from_le_bytes(*first)) | last_word(tail, room)
 }
@@ -77,7 +79,7 @@ fn last_word(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
 
 /// [`Kernel::tail`] of fewer than eight bytes.
 #[inline(always)]
-pub(super) fn few(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
+pub(super) fn up_to_7(tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
     let len = tail.len();
     // The two halves may overlap, where they contain the same bytes.
     let word = match (tail.first_chunk::<4>(), tail.last_chunk::<4>()) {
