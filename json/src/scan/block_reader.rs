@@ -14,7 +14,7 @@ pub(super) struct BlockReader<'a> {
     /// The start of the next block.
     at: usize,
     /// From the start of the first block with non-ASCII bytes to the end of the last one; `(MAX, 0)` if there are none.
-    beyond_ascii: (usize, usize),
+    non_ascii: (usize, usize),
     /// Nonzero if there has been white space between tokens.
     blanks: u64,
     /// Nonzero if there has been white space other than spaces.
@@ -40,8 +40,8 @@ impl<'a> BlockReader<'a> {
     /// Starts a text whose first `at` bytes are known already.
     #[inline(always)]
     pub(super) fn new(Input { buffer, ends_at_line_feed, .. }: Input<'a>, at: usize) -> Self {
-        let beyond_ascii = (usize::MAX, 0);
-        Self { buffer, text: buffer, ends_at_line_feed, at, beyond_ascii, blanks: 0, controls: 0, within: !0 }
+        let non_ascii = (usize::MAX, 0);
+        Self { buffer, text: buffer, ends_at_line_feed, at, non_ascii, blanks: 0, controls: 0, within: !0 }
     }
 
     #[inline(always)]
@@ -115,7 +115,7 @@ impl<'a> BlockReader<'a> {
             let high = cpu.high(block) & masks.within;
             masks.control = masks.control_or_high & !high;
             if high != 0 {
-                self.saw_high(self.at, self.at + BLOCK);
+                self.record_high(self.at, self.at + BLOCK);
             }
         }
         masks
@@ -158,7 +158,7 @@ impl<'a> BlockReader<'a> {
     #[inline(always)]
     pub(super) fn skip_to(&mut self, to: usize, high: bool) {
         if high {
-            self.saw_high(self.at, to);
+            self.record_high(self.at, to);
         }
         self.at = to;
     }
@@ -169,13 +169,13 @@ impl<'a> BlockReader<'a> {
     }
 
     #[inline(always)]
-    fn saw_high(&mut self, from: usize, to: usize) {
-        self.beyond_ascii = (self.beyond_ascii.0.min(from), to);
+    fn record_high(&mut self, from: usize, to: usize) {
+        self.non_ascii = (self.non_ascii.0.min(from), to);
     }
 
     #[inline(always)]
     pub(super) fn check_utf8<C: Masks>(&self, cpu: C) -> Result<(), Rejected> {
-        let (from, to) = self.beyond_ascii;
+        let (from, to) = self.non_ascii;
         if to == 0 || cpu.is_utf8(&self.text[from..to.min(self.text.len())]) { Ok(()) } else { Err(Rejected) }
     }
 }

@@ -47,7 +47,7 @@ impl Numbers {
     ) -> Result<u64, Rejected> {
         let continues = self.scalar;
         let start = scalar & !after(scalar, &mut self.scalar);
-        if scalar | continues != 0 && self.wrong(cpu, block, scalar, start, text) != 0 {
+        if scalar | continues != 0 && self.invalid(cpu, block, scalar, start, text) != 0 {
             return Err(Rejected);
         }
         Ok(start)
@@ -67,7 +67,7 @@ impl Numbers {
 
     /// The invalid bytes of `scalar`. Tries the common cases first: natural numbers, literals, decimals.
     #[inline(always)]
-    fn wrong<C: Masks>(
+    fn invalid<C: Masks>(
         &mut self,
         cpu: C,
         block: &Block,

@@ -32,7 +32,7 @@ impl Strings {
         // Backslashes outside strings are treated the same, since a text that has one is invalid anyway.
         self.has_escapes = true;
         let escaped = self.escapes.escaped(masks.backslash);
-        match self.escapes.wrong(cpu, block, escaped) & masks.within {
+        match self.escapes.invalid(cpu, block, escaped) & masks.within {
             0 => Ok(masks.quote & !escaped),
             _ => Err(Rejected),
         }
@@ -110,16 +110,16 @@ impl EscapeState {
 
     /// The bytes that make an escape sequence invalid. `escaped` are the bytes that a backslash escapes.
     #[inline(always)]
-    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, escaped: u64) -> u64 {
-        let mut wrong = escaped & !cpu.escapable(block);
-        if wrong | self.hex != 0 {
-            let unicode = wrong & cpu.unicode(block);
-            wrong ^= unicode;
+    fn invalid<C: Masks>(&mut self, cpu: C, block: &Block, escaped: u64) -> u64 {
+        let mut invalid = escaped & !cpu.escapable(block);
+        if invalid | self.hex != 0 {
+            let unicode = invalid & cpu.unicode(block);
+            invalid ^= unicode;
             let digits = unicode << 1 | unicode << 2 | unicode << 3 | unicode << 4 | self.hex;
             self.hex = unicode >> 63 | unicode >> 62 | unicode >> 61 | unicode >> 60;
-            wrong |= digits & !cpu.hex(block);
+            invalid |= digits & !cpu.hex(block);
         }
-        wrong
+        invalid
     }
 
     /// Skips blocks from `at` on that are inside one string, including escapes. Returns the end of these blocks, and
@@ -151,14 +151,14 @@ impl EscapeState {
     #[inline(always)]
     fn skip_block<C: Masks>(&mut self, cpu: C, block: &Block) -> Option<Skipped> {
         let masks = cpu.in_string(block);
-        let (mut quote, mut wrong) = (masks.quote, 0);
+        let (mut quote, mut invalid) = (masks.quote, 0);
         let mut after = *self;
         if masks.backslash | self.pending() != 0 {
             let escaped = after.escaped(masks.backslash);
             quote &= !escaped;
-            wrong = after.wrong(cpu, block, escaped);
+            invalid = after.invalid(cpu, block, escaped);
         }
-        if quote | wrong | masks.control != 0 {
+        if quote | invalid | masks.control != 0 {
             return None;
         }
         *self = after;
