@@ -280,8 +280,7 @@ typedef enum wl_answer_without_id {
 //   `_finish`.
 // - Take events with `wl_connection_next` until there are none.
 // - Write `wl_connection_pending`, and pass the number of bytes written to `_advance`. Then take events again before
-//   you
-//   wait for the peer, because events may have been held back while too many bytes were pending.
+//   you wait for the peer, because events may have been held back while too many bytes were pending.
 // - Stop when `wl_connection_is_done`, or when you can't write any more.
 //
 // One thread at a time may use a connection. Other threads can answer tickets and send through a `wl_peer`, at any
@@ -582,7 +581,7 @@ struct wl_span wl_connection_pending(struct wl_connection *connection);
 enum wl_status wl_connection_advance(struct wl_connection *connection, size_t bytes);
 
 // Returns true if there are bytes to write, or if the stream has ended and no request is in flight, so that nothing
-// will follow. Otherwise, `wake` will be called once when this changes.
+// will follow. Otherwise, `wake` will be called when this changes.
 //
 // Call this each time before you wait for the peer, and don't wait if it returns true.
 bool wl_connection_poll_wake(const struct wl_connection *connection);

@@ -112,7 +112,8 @@ unsafe fn special(v: __m256i) -> __m256i {
     }
 }
 
-/// Loads `text`, up to 32 bytes, followed by arbitrary bytes. Avoids branches on the length, which is hard to predict.
+/// Loads `text`, up to 32 bytes, followed by arbitrary bytes. As far as possible, avoids branches on the length, which is
+/// hard to predict.
 ///
 /// # Safety
 ///

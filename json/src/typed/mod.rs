@@ -2,7 +2,7 @@
 //!
 //! This is faster than serde_json, because the text has been validated already. It gives the same results or none: if a
 //! text doesn't fit its type, the caller falls back to serde_json, whose errors give the reason and the position.
-//! Single numbers that aren't plain integers are also left to serde_json, since its features determine how floats are
+//! Individual numbers that aren't plain integers are also left to serde_json, since its features determine how floats are
 //! parsed.
 
 mod access;
