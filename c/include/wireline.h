@@ -384,8 +384,9 @@ typedef struct wl_span {
 typedef ptrdiff_t (*wl_read)(void *context, uint8_t *buffer, size_t len);
 
 // One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
-// `_finish` or `_free` on the same decoder. The spans of a batch entry are only valid until the next entry is taken,
-// and those of a kept frame until the frame is freed. `wl_event` documents how long the spans of an event are valid.
+// `_finish` or `_free` on the same decoder. The spans of a batch entry also become invalid when the next entry is taken.
+// The spans of a kept frame are valid until the frame is freed. `wl_event` documents how long the spans of an event are
+// valid.
 //
 // The members are JSON, exactly as they were sent, except for `method`, which is the name without quotes.
 //
@@ -618,7 +619,7 @@ enum wl_status wl_decoder_commit(struct wl_decoder *decoder, size_t len);
 // For a batch, call `wl_decoder_next_entry` next; for a fault, `wl_decoder_fault`.
 enum wl_kind wl_decoder_next(struct wl_decoder *decoder, struct wl_message *message);
 
-// Takes the next entry of the current line, which must be a batch, fills `message`, and returns the entry's kind.
+// Takes the next entry of the current line if that is a batch, fills `message`, and returns the entry's kind.
 //
 // Returns `WL_KIND_NONE` if there are no more entries, or the line isn't a batch.
 enum wl_kind wl_decoder_next_entry(struct wl_decoder *decoder, struct wl_message *message);

@@ -157,7 +157,7 @@ pub unsafe extern "C" fn wl_decoder_next(decoder: *mut wl_decoder, message: *mut
     })
 }
 
-/// Takes the next entry of the current line, which must be a batch, fills `message`, and returns the entry's kind.
+/// Takes the next entry of the current line if that is a batch, fills `message`, and returns the entry's kind.
 ///
 /// Returns `WL_KIND_NONE` if there are no more entries, or the line isn't a batch.
 #[unsafe(no_mangle)]

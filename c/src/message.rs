@@ -10,8 +10,9 @@ use crate::memory::{shared, store, wl_span};
 use crate::status::wl_status;
 
 /// One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
-/// `_finish` or `_free` on the same decoder. The spans of a batch entry are only valid until the next entry is taken,
-/// and those of a kept frame until the frame is freed. `wl_event` documents how long the spans of an event are valid.
+/// `_finish` or `_free` on the same decoder. The spans of a batch entry also become invalid when the next entry is taken.
+/// The spans of a kept frame are valid until the frame is freed. `wl_event` documents how long the spans of an event are
+/// valid.
 ///
 /// The members are JSON, exactly as they were sent, except for `method`, which is the name without quotes.
 ///
