@@ -1,4 +1,4 @@
-//! Gives the shared library a name that says which versions can stand in for each other.
+//! Sets the shared library's soname to its major version.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,8 +1,8 @@
-// Decoding with wireline beside nlohmann/json: compare FILE...
+// Compares decoding with wireline and nlohmann/json: compare FILE...
 //
-// Both split a stream of 64 KiB reads into lines, and find kind, id, method and payload of each message. nlohmann/json
-// parses the line, and the checks that JSON-RPC 2.0 asks for are done on the value. They take turns, and the best round of
-// each counts. Each file must hold only valid messages, one per line.
+// Both split a stream of 64 KiB reads into lines, and find the kind, id, method and payload of each message.
+// nlohmann/json parses the line, and the checks that JSON-RPC 2.0 requires are done on the value. They take turns, and
+// the best round of each counts. Each file must contain only valid messages, one per line.
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,8 @@
-//! What a message costs through the C functions, beside what it costs in Rust: `cargo bench -p wireline-c`.
+//! Compares the time per message through the C functions and in Rust: `cargo bench -p wireline-c`.
 //!
-//! Both decode the same stream, look at the same members and take turns, in many short rounds; the best round of each
-//! counts. The C functions are called through pointers that the compiler can't see through, as a program in C calls them.
+//! Both decode the same stream, access the same members and take turns, in many short rounds; the best round of each
+//! counts. The C functions are called through opaque pointers, so that the compiler can't inline them, as in a C
+//! program.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ fn main() {
         let count = stream.iter().filter(|&&byte| byte == b'\n').count();
         let (mut rust, mut c) = (Duration::MAX, Duration::MAX);
         for round in 0..rounds {
-            // Whoever comes first changes.
+            // Alternate which one comes first.
             for turn in 0..2 {
                 let start = Instant::now();
                 if (round + turn) % 2 == 0 {
@@ -87,8 +88,8 @@ fn in_c(stream: &[u8]) -> usize {
     let (mut count, mut seen) = (0, 0);
     let mut rules = std::mem::MaybeUninit::<wl_rules>::uninit();
     let mut message = std::mem::MaybeUninit::<wl_message>::uninit();
-    // SAFETY: the rules are filled before they are used, the decoder isn't used after it was freed, and a message is read
-    // only if there is one, before the next call.
+    // SAFETY: the rules are filled before they are used, the decoder isn't used after it was freed, and a message is
+    // only read if there is one, before the next call.
     unsafe {
         assert_eq!(wl_rules_init(rules.as_mut_ptr(), 1), wl_status::Ok);
         let decoder = wl_decoder_new(rules.as_ptr());

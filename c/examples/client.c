@@ -1,5 +1,5 @@
 /* Asks a Model Context Protocol server to echo some text: mkfifo pipe; target/c/client hello <pipe | target/c/server >pipe
- * Its request goes to stdout, the answer comes from stdin, and the text in that is printed to stderr. */
+ * It writes the request to stdout, reads the answer from stdin, and prints the text in the answer to stderr. */
 #include <stdio.h>
 #include <unistd.h>
 

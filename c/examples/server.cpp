@@ -3,8 +3,8 @@
 //     cmake -S c -B target/c && cmake --build target/c
 //     target/c/server --rules mcp
 //
-// It supports clients that start with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25) and clients that name
-// the revision in each request (2026-07-28). Tools are called by several threads, and answered in any order.
+// It supports clients that start with an `initialize` handshake (revisions 2024-11-05 to 2025-11-25) and clients that
+// name the revision in each request (2026-07-28). Tools are called by several threads, and answered in any order.
 
 #include <array>
 #include <cerrno>
@@ -54,7 +54,7 @@ constexpr std::array<std::string_view, 4> handshake = {"2024-11-05", "2025-03-26
 // The revision without a handshake: each request names its version in `_meta`.
 constexpr std::string_view stateless = "2026-07-28";
 
-// What a request is answered with instead of a result.
+// The error with which a request is answered instead of a result.
 struct RpcError {
     std::int64_t code;
     std::string message;
@@ -141,7 +141,7 @@ Outcome call_tool(const json *params) {
 Outcome initialize(const json *params) {
     const std::string *asked_for = string_member(params, "protocolVersion");
     if (!asked_for) return invalid_params("expected protocolVersion, a string");
-    // The requested version, or else the newest, which the client can accept or reject.
+    // The requested version if it is supported, otherwise the newest, which the client can accept or reject.
     std::string_view version = handshake.back();
     for (const std::string_view known : handshake)
         if (known == *asked_for) version = known;
@@ -218,7 +218,7 @@ void answer(wireline::Ticket ticket, const wireline::Message &request) try {
     wireline::debug_log("server: a request failed");
 }
 
-// Threads that call tools. The other requests take no time.
+// Threads that call tools. All other requests are fast.
 class Workers {
 public:
     Workers() {
@@ -233,7 +233,7 @@ public:
         for (std::thread &worker : workers_) worker.join();
     }
 
-    // Waits while too much is waiting: then the client has to wait, too.
+    // Waits while the queue is full. Then the client has to wait too.
     void push(wireline::Ticket ticket, wireline::Frame request) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return queue_.size() < longest_queue; });
@@ -269,7 +269,7 @@ private:
     std::vector<std::thread> workers_;
 };
 
-// A pipe that wakes up whoever polls its reading end.
+// A pipe that wakes up the thread that polls its reading end.
 class Alarm {
 public:
     Alarm() {
@@ -285,14 +285,14 @@ public:
         char bytes[64];
         while (read(ends_[0], bytes, sizeof bytes) > 0) {}
     }
-    // If the pipe is full, it is ringing.
+    // If the pipe is full, the alarm is ringing already.
     static void ring(void *alarm) { [[maybe_unused]] const auto len = write(static_cast<Alarm *>(alarm)->ends_[1], "", 1); }
 
 private:
     int ends_[2];
 };
 
-// Serves until the end of the input, when everything is answered and written, or until nobody reads any more.
+// Serves until the input has ended and everything is answered and written, or until the client stops reading.
 int serve(const wireline::Rules &rules, wireline::Stdout out) {
     Alarm alarm;
     wireline::Connection<> connection(rules, {}, Alarm::ring, &alarm);
@@ -315,7 +315,7 @@ int serve(const wireline::Rules &rules, wireline::Stdout out) {
         if (connection.is_done() || poll(polled, 3, -1) < 0) continue;
         alarm.reset();
         if (polled[1].revents) {
-            // A pipe that is ready takes as much as this without blocking.
+            // A pipe that is ready accepts this much without blocking.
             const std::string_view bytes = connection.pending().substr(0, PIPE_BUF);
             const ssize_t len = write(out.fd(), bytes.data(), bytes.size());
             if (len < 0 && errno != EINTR && errno != EAGAIN) return 0;

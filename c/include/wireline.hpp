@@ -1,9 +1,9 @@
-// wireline for C++20: the functions of wireline.h as types that free what they own.
+// wireline for C++20: RAII types for the functions of wireline.h.
 //
-// Header-only, without exceptions or RTTI. Errors are values. A std::string_view from a decoder's message or a connection's
-// event points into their buffer and is valid until the decoder or connection is used again. Frame, Request, Notification
-// and Response own their memory: views into one are valid as long as it lives. wireline.h documents each function and which
-// threads may use what.
+// Header-only, without exceptions or RTTI. Errors are values. A std::string_view from a decoder's message or a
+// connection's event points into the buffer of the decoder or connection, and is valid until this is used again. Frame,
+// Request, Notification and Response own their memory, so views into one of these are valid as long as it lives.
+// wireline.h documents each function and the rules for threads.
 
 #ifndef WIRELINE_HPP
 #define WIRELINE_HPP
@@ -25,7 +25,7 @@
 
 namespace wireline {
 
-// A value or an error. As with std::expected, accessing the one that isn't there is undefined behaviour.
+// A value or an error. As with std::expected, accessing the one that it doesn't contain is undefined behavior.
 template <class T, class E>
 class [[nodiscard]] Result {
 public:
@@ -59,7 +59,7 @@ template <class T, auto free>
 using Handle = std::unique_ptr<T, Free<free>>;
 
 inline wl_span span(std::string_view text) noexcept {
-    // An empty view may have no pointer, and is still not absent.
+    // An empty view may have a null pointer, but isn't absent.
     return {reinterpret_cast<const uint8_t *>(text.data() ? text.data() : ""), text.size()};
 }
 
@@ -77,7 +77,7 @@ inline std::optional<std::string> copied(wl_span span) {
     return std::string(view(span));
 }
 
-// Takes back a value that the library has kept.
+// Takes ownership of a value back from the library.
 template <class T>
 T taken(void *value) {
     const std::unique_ptr<T> kept(static_cast<T *>(value));
@@ -100,7 +100,7 @@ private:
     wl_status status_;
 };
 
-// What is accepted and sent: a dialect and limits.
+// The rules for messages in both directions: a dialect and limits.
 class Rules {
 public:
     static Rules json_rpc() noexcept { return Rules(WL_DIALECT_JSON_RPC); }
@@ -133,7 +133,8 @@ private:
     wl_rules rules_;
 };
 
-// A message in a decoder's buffer or in a frame. The views point into its line. All are JSON, except for the method.
+// A message in a decoder's buffer or in a frame. The views point into its line. All of them are JSON, except for the
+// method.
 class Message {
 public:
     explicit Message(const wl_message &message) noexcept : message_(message) {}
@@ -168,7 +169,8 @@ private:
     wl_message message_;
 };
 
-// What is wrong with a line or an entry of a batch. Its texts contain no bytes of the line.
+// The fault of a line or an entry of a batch. The texts contain no bytes of the line, except for the id in id and
+// reply.
 class Fault {
 public:
     explicit Fault(const wl_fault &fault) noexcept : fault_(fault) {}
@@ -185,7 +187,7 @@ public:
     std::optional<std::string_view> hint_text() const noexcept { return detail::optional(fault_.hint_text); }
     std::optional<std::string_view> id() const noexcept { return detail::optional(fault_.id); }
     bool is_response() const noexcept { return fault_.is_response; }
-    // The line to send as an answer, with its line feed, if there should be one.
+    // The line to send as an answer, with its line feed, if the fault should be answered.
     std::optional<std::string_view> reply() const noexcept { return detail::optional(fault_.reply); }
 
     const wl_fault *get() const noexcept { return &fault_; }
@@ -262,7 +264,7 @@ private:
 // A line that was decoded.
 using Item = std::variant<Message, Batch, Fault>;
 
-// A message, a batch or a fault that outlives the decoder's buffer: for other threads, or for later.
+// A message, a batch or a fault that owns its memory: for other threads, or for later.
 class Frame {
 public:
     // Parses one whole text, such as an HTTP body.
@@ -286,14 +288,14 @@ private:
     detail::Handle<wl_frame, wl_frame_free> frame_;
 };
 
-// Turns a stream of bytes, however it is split, into messages, batches and faults.
+// Turns a stream of bytes, split anywhere, into messages, batches and faults.
 class Decoder {
 public:
     explicit Decoder(const Rules &rules) noexcept : decoder_(wl_decoder_new(rules.get())) {}
 
     void feed(std::string_view bytes) noexcept { wl_decoder_feed(decoder_.get(), detail::span(bytes)); }
 
-    // Room in the decoder's own buffer for read(2), to be followed by commit.
+    // Room in the decoder's buffer, for example for read(2). Call commit next.
     std::span<char> reserve(std::size_t wanted) noexcept {
         std::size_t room = 0;
         auto *start = reinterpret_cast<char *>(wl_decoder_reserve(decoder_.get(), wanted, &room));
@@ -321,7 +323,7 @@ public:
         }
     }
 
-    // The line that next() returned last, as a frame of its own.
+    // Keeps the line that next() returned last in a separate frame.
     std::optional<Frame> keep() const noexcept {
         wl_frame *frame = wl_decoder_keep(decoder_.get());
         if (!frame) return std::nullopt;
@@ -335,7 +337,7 @@ private:
     detail::Handle<wl_decoder, wl_decoder_free> decoder_;
 };
 
-// Turns messages into lines: each call appends one whole line, or nothing. Writing them is the caller's business.
+// Turns messages into lines: each call appends one whole line, or nothing. The caller writes them.
 class Encoder {
 public:
     explicit Encoder(const Rules &rules) noexcept : encoder_(wl_encoder_new(rules.get())) {}
@@ -385,24 +387,24 @@ private:
     detail::Handle<wl_encoder, wl_encoder_free> encoder_;
 };
 
-// Why a text isn't a message of the wanted kind.
+// Why a text isn't a message of the requested kind.
 struct ParseError {
-    // The JSON-RPC error code: -32700 if it isn't JSON, otherwise -32600.
+    // The JSON-RPC error code: -32700 if the text isn't JSON, otherwise -32600.
     std::int64_t code;
-    // The reason, without a byte of the text.
+    // The reason, without any bytes of the text.
     std::string message;
     // The id as JSON, if it could be read.
     std::optional<std::string> id;
-    // The line to answer with, including its line feed, if there should be one.
+    // The line to send as an answer, with its line feed, if the text should be answered.
     std::optional<std::string> reply;
-    // The byte at which the mistake is, starting at 1.
+    // The byte at which the fault was detected, starting at 1.
     std::uint64_t column = 1;
 };
 
-// Why a message can't be made.
+// Why a message can't be created.
 struct EncodeError {
     Status status;
-    // The reason, without a byte of the message.
+    // The reason, without any bytes of the message.
     std::string message;
 };
 
@@ -411,7 +413,7 @@ namespace detail {
 // A message that has passed the rules, as one line with its line feed.
 class Owned {
 public:
-    // The message on one line, with its line feed, and no other line break.
+    // The message on one line, with a line feed at its end and no other line break.
     const std::string &to_string_delimited() const noexcept { return line_; }
 
 protected:
@@ -419,7 +421,7 @@ protected:
         std::size_t start, len;
     };
 
-    // Parses a text, which must be a message of the wanted kind.
+    // Parses a text, which must be a message of the requested kind.
     template <class T>
     static Result<T, ParseError> parse(std::string_view text, const Rules &rules, const char *wanted) {
         const Frame frame = Frame::parse(text, rules);
@@ -477,7 +479,7 @@ protected:
 
 } // namespace detail
 
-// A call that expects one response. One that exists is valid. Ids and params are JSON.
+// A call that expects one response. Always valid once it exists. Ids and params are JSON.
 class Request : public detail::Owned {
 public:
     static Result<Request, ParseError> from_json(std::string_view text, const Rules &rules = Rules::json_rpc()) {
@@ -544,7 +546,8 @@ private:
     static bool is_one(wl_kind kind) noexcept { return kind == WL_KIND_RESULT || kind == WL_KIND_ERROR; }
 };
 
-// The duty to answer one request, once. It can be moved to another thread. Destroying it answers with an internal error.
+// The duty to answer one request, once. It can be moved to another thread. Destroying it answers with an internal
+// error.
 class [[nodiscard]] Ticket {
 public:
     explicit Ticket(wl_ticket *ticket) noexcept : ticket_(ticket) {}
@@ -565,19 +568,20 @@ private:
     detail::Handle<wl_ticket, wl_ticket_free> ticket_;
 };
 
-// Sends to the other side of a connection, which keeps a T for each request. Threads may share a peer, or copy it.
+// Sends to the other side of a connection, which keeps a T for each request. Threads can share a peer, or copy it.
 template <class T>
 class Peer {
 public:
     explicit Peer(wl_peer *peer) : peer_(peer, wl_peer_free) {}
 
-    // Sends a request, and returns its id. The value comes back with its response, or with the reason why none will come.
+    // Sends a request, and returns its id. The value is returned with the response, or with the event that the request
+    // is lost.
     Result<std::uint64_t, Status> call(std::string_view method, Encoder::Json params = {}, T value = {}) const {
         return keeping(std::move(value), [&](void *kept, std::uint64_t *id) {
             return wl_peer_call(peer_.get(), detail::span(method), detail::span(params), kept, id);
         });
     }
-    // Sends another peer's request under an id of this connection, as a proxy does.
+    // Sends another peer's request with an id of this connection, as a proxy does.
     Result<std::uint64_t, Status> forward_request(const Message &request, T value = {}) const {
         return keeping(std::move(value), [&](void *kept, std::uint64_t *id) {
             return wl_peer_forward_request(peer_.get(), request.get(), kept, id);
@@ -586,13 +590,13 @@ public:
     Status notify(std::string_view method, Encoder::Json params = {}) const noexcept {
         return wl_peer_notify(peer_.get(), detail::span(method), detail::span(params));
     }
-    // Gives up on a request, and tells the peer. Nothing if it isn't in flight.
+    // Cancels a request, and returns its value. Returns nothing if the request isn't in flight.
     std::optional<T> cancel(std::uint64_t id) const {
         void *value = nullptr;
         if (wl_peer_cancel(peer_.get(), id, &value) != WL_STATUS_OK) return std::nullopt;
         return detail::taken<T>(value);
     }
-    // The time is that of the caller's own clock; see Connection::next_expired.
+    // The time is measured by the caller's clock; see Connection::next_expired.
     Status set_deadline(std::uint64_t id, std::uint64_t milliseconds) const noexcept {
         return wl_peer_set_deadline(peer_.get(), id, milliseconds);
     }
@@ -607,7 +611,7 @@ private:
         auto kept = std::make_unique<T>(std::move(value));
         std::uint64_t id = 0;
         if (const Status status = send(kept.get(), &id); !status) return status;
-        // Another thread may have got it back already.
+        // Another thread may have taken it back already.
         static_cast<void>(kept.release());
         return id;
     }
@@ -615,7 +619,7 @@ private:
     std::shared_ptr<wl_peer> peer_;
 };
 
-// What can happen on a connection. Views are valid until the connection is used again, except for pending and advance.
+// The events of a connection. Views are valid until the connection is used again, except for pending and advance.
 namespace event {
 
 struct Request {
@@ -625,13 +629,13 @@ struct Request {
 struct Notification {
     Message message;
 };
-// A response, and the value that was kept for it.
+// A response, and the value that was kept with the request.
 template <class T>
 struct Response {
     Message message;
     T value;
 };
-// The peer has cancelled its request, which may not be in flight. The ticket knows already.
+// The peer has cancelled one of its requests, which may not be in flight. Its ticket is already marked as cancelled.
 struct Cancelled {
     Message message;
     std::string_view id;
@@ -643,7 +647,7 @@ struct Lost {
     std::string_view id;
     T value;
     wl_lost reason;
-    // What is wrong with the response, if that is why.
+    // The fault of the response, if that is the reason.
     std::optional<Fault> fault;
 };
 // A response that answers no request in flight.
@@ -651,31 +655,33 @@ struct Stray {
     Message message;
     wl_stray reason;
 };
-// A request that was refused, and is already answered.
+// A request that was refused and already answered.
 struct Refused {
     Message message;
     wl_refusal reason;
 };
-// A bad line or entry, which is already answered if it should be.
+// A bad line or entry, which has already been answered if it should be.
 using Fault = wireline::Fault;
 // An event that is newer than this header.
 struct Other {};
 
 } // namespace event
 
-// Handle what you want to: a request that isn't handled is answered when its ticket is destroyed.
+// You can ignore events: a request that you don't handle is answered when its ticket is destroyed.
 template <class T>
 using Event = std::variant<event::Request, event::Notification, event::Response<T>, event::Cancelled, event::Lost<T>,
                            event::Stray, event::Refused, event::Fault, event::Other>;
 
 // The limits of a connection.
 struct Limits {
-    // The peer's requests in flight, requests to the peer in flight, and bytes that wait to be written.
+    // The limits of the peer's requests in flight, of requests to the peer in flight, and of bytes that wait to be
+    // written.
     std::size_t in_flight = 1024, calls = 1024, backlog = 1 << 20;
 };
 
-// A connection to a peer, without I/O: bytes in, events out, bytes out. It keeps a T for each request to the peer. One thread
-// at a time may use it; others use tickets and peers. wireline.h says how to write the loop around it.
+// A connection to a peer, without I/O: bytes in, events out, bytes out. It keeps a T for each request to the peer. One
+// thread at a time may use it; other threads use tickets and peers. wireline.h explains how to write the loop around
+// it.
 template <class T = std::monostate>
 class Connection {
 public:
@@ -697,8 +703,8 @@ public:
     Peer<T> peer() const { return Peer<T>(wl_connection_peer(get())); }
 
     void feed(std::string_view bytes) noexcept { wl_connection_feed(get(), detail::span(bytes)); }
-    // Calls `read` with a std::span<char> of the connection's own buffer. It returns how many bytes it has read, 0 at the end
-    // of the stream, or -1 on failure, as read(2) does; then the status is WL_STATUS_IO.
+    // Calls `read` with a std::span<char> of the connection's buffer. Like read(2), it returns the number of bytes
+    // read, 0 at the end of the stream, or -1 on failure, in which case the status is WL_STATUS_IO.
     template <class Read>
     Status read_with(Read read) noexcept {
         const wl_read call = [](void *context, std::uint8_t *buffer, std::size_t len) noexcept -> std::ptrdiff_t {
@@ -709,12 +715,12 @@ public:
     void finish() noexcept { wl_connection_finish(get()); }
     bool wants_read() const noexcept { return wl_connection_wants_read(get()); }
 
-    // The next event, or nothing until more bytes are read or, if too many are waiting, until some are written.
+    // The next event, or nothing until more bytes are read or, if too many bytes are pending, until some are written.
     std::optional<Event<T>> next() {
         wl_event event;
         return made(wl_connection_next(get(), &event), event);
     }
-    // A request to the peer whose deadline has passed: it is lost.
+    // Cancels a request to the peer whose deadline has passed, and returns the event that it is lost.
     std::optional<Event<T>> next_expired(std::uint64_t now) {
         wl_event event;
         return made(wl_connection_next_expired(get(), now, &event), event);
@@ -724,18 +730,18 @@ public:
         if (!wl_connection_next_deadline(get(), &milliseconds)) return std::nullopt;
         return milliseconds;
     }
-    // The message or the fault of the last event, for another thread or for later.
+    // Keeps the message or the fault of the last event, for another thread or for later.
     std::optional<Frame> keep() const noexcept {
         wl_frame *frame = wl_connection_keep(get());
         if (!frame) return std::nullopt;
         return Frame(frame);
     }
 
-    // The bytes to write, until advance says that they are written.
+    // The bytes to write, which stay pending until advance.
     std::string_view pending() noexcept { return detail::view(wl_connection_pending(get())); }
     void advance(std::size_t bytes) noexcept { wl_connection_advance(get(), bytes); }
     bool wants_write() const noexcept { return wl_connection_wants_write(get()); }
-    // Whether there is something to do; otherwise `wake` will be called once there is.
+    // Whether there is something to do. If not, `wake` will be called once there is.
     bool poll_wake() const noexcept { return wl_connection_poll_wake(get()); }
 
     std::size_t in_flight() const noexcept { return wl_connection_in_flight(get()); }
@@ -778,14 +784,14 @@ public:
     static Result<Stdout, Status> claim() {
         wl_stdout *claimed = nullptr;
         if (const Status status = wl_stdout_claim(&claimed); !status) return status;
-        // What was printed before goes to stderr as well.
+        // Output that is still in C's buffer goes to stderr as well.
         std::fflush(stdout);
         return Stdout(claimed);
     }
     Stdout(Stdout &&) = default;
     Stdout &operator=(Stdout &&) = default;
     ~Stdout() {
-        // Not later than the end of the session.
+        // Flush before the stream ends.
         if (stdout_) std::fflush(stdout);
     }
 

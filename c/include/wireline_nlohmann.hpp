@@ -1,4 +1,4 @@
-// Between spans of wireline and nlohmann::json. Optional: nothing else needs nlohmann/json.
+// Converts payloads to nlohmann::json and back. Optional: nothing else in this package needs nlohmann/json.
 
 #ifndef WIRELINE_NLOHMANN_HPP
 #define WIRELINE_NLOHMANN_HPP
@@ -13,14 +13,14 @@
 
 namespace wireline {
 
-// A payload as a value, or `discarded` (see is_discarded) if nlohmann/json doesn't accept it, as with a lone surrogate. An
-// absent payload is null.
+// Parses a payload. The result is `discarded` (see is_discarded) if nlohmann/json rejects it, for example because of a
+// lone surrogate. An absent payload is null.
 inline nlohmann::json to_nlohmann(std::optional<std::string_view> payload) {
     if (!payload) return nullptr;
     return nlohmann::json::parse(*payload, nullptr, false);
 }
 
-// A value as a payload on one line. Strings that aren't UTF-8 get U+FFFD in place of what isn't.
+// Prints a value as a payload on one line. Invalid UTF-8 in strings is replaced with U+FFFD.
 inline std::string from_nlohmann(const nlohmann::json &value) {
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-//! The line that a decoder is at, or that a frame was kept of, and the entry of it that was taken last.
+//! The current line of a decoder or frame, and the last entry taken from it if it is a batch.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,21 +10,21 @@ use crate::kinds::{wl_fault_kind, wl_hint, wl_kind};
 use crate::memory::wl_span;
 use crate::message::{wl_fault, wl_message};
 
-/// No answer needs to be shorter or flatter, whatever the limits: connections send such too.
+/// An answer may be this long and this deep regardless of the limits, as on a connection.
 const ANSWER_LEN: usize = 128;
 const ANSWER_DEPTH: usize = 3;
 
-/// The place of a frame, a batch entry or a fault, and what is told about it.
+/// Owns the current message, batch or fault, and the texts that describe it.
 ///
-/// Spans given to C point into the line and into the texts in here, and `source` at a message or a fault in here. So
-/// nothing in here changes between two calls that make it say something else.
+/// Spans passed to C point into the line and into these texts, and `source` points to a message or a fault in this
+/// struct. So it must not change between two calls that describe something else.
 #[derive(Default)]
 pub(crate) struct Current {
     line: Item,
-    /// Of the batch that `line` is, once somebody asks for entries.
+    /// Iterates over the entries of `line`, if that is a batch. Created when the first entry is taken.
     entries: Option<Box<Entries<'static>>>,
     entry: Item,
-    /// A method that was sent with escapes.
+    /// The decoded method, if it was sent with escapes.
     method: String,
     fault_texts: FaultTexts,
 }
@@ -46,7 +46,7 @@ struct FaultTexts {
 }
 
 impl Current {
-    /// Forgets the line, so that the decoder can change the memory that it is in.
+    /// Drops the line, so that the decoder can change the memory from which it borrows.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.line = Item::None;
@@ -65,7 +65,7 @@ impl Current {
         };
     }
 
-    /// The same line and entry, without borrowing from a decoder.
+    /// The same line, without borrowing from a decoder.
     pub(crate) fn owned(&self) -> Option<Self> {
         let found = match &self.line {
             Item::None => return None,
@@ -84,7 +84,7 @@ impl Current {
         describe(&self.line, &mut self.method, out)
     }
 
-    /// Goes on to the next entry of the batch that the line is, and describes it.
+    /// Takes the next entry of the line, if that is a batch, and describes it.
     pub(crate) fn next_entry(&mut self, out: &mut wl_message) -> wl_kind {
         self.entry = Item::None;
         if let Item::Batch(batch) = &self.line {
@@ -101,7 +101,7 @@ impl Current {
         describe(&self.entry, &mut self.method, out)
     }
 
-    /// Describes the fault that the line or its last entry is.
+    /// Describes the fault, if the line or the last entry is one.
     pub(crate) fn describe_fault(&mut self, rules: Rules) -> Option<wl_fault> {
         let fault = match (&self.entry, &self.line) {
             (Item::Fault(fault), _) | (_, Item::Fault(fault)) => &**fault,
@@ -146,7 +146,7 @@ impl FaultTexts {
                 .max_id_len(limits.max_id_len.max("null".len()));
             let mut encoder = Encoder::append_to(&mut self.reply, rules);
             if encoder.error_reply(&reply).is_err() {
-                // Without the place of the fault there is always room.
+                // Without the position of the fault, the error always fits.
                 let _ = encoder.error(reply.id().as_ref(), &RpcError::new(reply.code(), reply.message()));
             }
         }

@@ -1,20 +1,20 @@
-//! Messages in, whole lines out.
+//! The encoder: messages in, whole lines out.
 
 use wireline::{EncodeError, EncodeErrorKind, Encoder, Id, RpcError};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::json::{id, payload, text};
 use crate::kinds::wl_fault_kind;
-use crate::memory::{exclusive, given, shared, store, taken, wl_span};
+use crate::memory::{exclusive, from_handle, into_handle, shared, store, wl_span};
 use crate::message::{fault_at, message_at, wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
 
-/// Turns messages into lines: each call appends one whole line to its buffer, or nothing. It never writes them anywhere.
-/// One thread at a time may use it.
+/// Turns messages into lines: each call appends one whole line to its buffer, or nothing. It never writes them
+/// anywhere. One thread at a time may use it.
 ///
-/// Ids and payloads are JSON text on one line; methods and error messages are plain text. What the rules don't permit is
-/// refused: whatever an encoder has appended, a decoder with the same rules accepts.
+/// Ids and payloads are JSON text on one line; methods and error messages are plain text. An encoder refuses messages
+/// that the rules don't permit, so a decoder with the same rules accepts every line.
 pub struct wl_encoder {
     encoder: Encoder<'static>,
     refused: Option<Refused>,
@@ -30,21 +30,23 @@ struct Refused {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_refused {
-    /// The rule that it breaks, or none if it contains a line break.
+    /// The rule that the message breaks, or none if it contains a line break.
     pub rule: wl_fault_kind,
     /// The byte of the message at which the rule is broken, or `SIZE_MAX` if unknown.
     pub offset: usize,
-    /// The reason in words, without a byte of the message. It is valid until the encoder is used again.
+    /// The reason in words, without any bytes of the message. Valid until the encoder is used again.
     pub message: wl_span,
 }
 
-/// An encoder with an empty buffer. NULL if `rules` is NULL or invalid.
+/// Creates an encoder with an empty buffer. Returns NULL if `rules` is NULL or invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_new(rules: *const wl_rules) -> *mut wl_encoder {
-    guarded(std::ptr::null_mut(), || {
+    catch_panic(std::ptr::null_mut(), || {
         // SAFETY: the caller promises that it is NULL or points to rules.
         let rules = unsafe { rules_at(rules) };
-        rules.map_or(std::ptr::null_mut(), |rules| given(wl_encoder { encoder: Encoder::new(rules), refused: None }))
+        rules.map_or(std::ptr::null_mut(), |rules| {
+            into_handle(wl_encoder { encoder: Encoder::new(rules), refused: None })
+        })
     })
 }
 
@@ -52,38 +54,39 @@ pub unsafe extern "C" fn wl_encoder_new(rules: *const wl_rules) -> *mut wl_encod
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_free(encoder: *mut wl_encoder) {
     // SAFETY: the caller promises that it is NULL or an encoder that is no longer used.
-    guarded((), || drop(unsafe { taken(encoder) }));
+    catch_panic((), || drop(unsafe { from_handle(encoder) }));
 }
 
-/// The lines in the buffer, to be written as they are. They are valid until the next call on the encoder.
+/// The lines in the buffer, to be written unchanged. They are valid until the next call on the encoder.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_bytes(encoder: *const wl_encoder) -> wl_span {
-    guarded(wl_span::ABSENT, || {
-        // SAFETY: the caller promises that it is NULL or an encoder that nobody changes.
+    catch_panic(wl_span::ABSENT, || {
+        // SAFETY: the caller promises that it is NULL or an encoder that nothing else modifies.
         unsafe { shared(encoder) }.map_or(wl_span::ABSENT, |encoder| wl_span::of(encoder.encoder.as_bytes()))
     })
 }
 
-/// Removes all lines from the buffer, once they have been written, and keeps its memory for the next ones.
+/// Removes all lines from the buffer, after you have written them. The buffer keeps its memory for the next lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_clear(encoder: *mut wl_encoder) {
-    guarded((), || {
-        // SAFETY: the caller promises that it is NULL or an encoder that nobody else uses.
+    catch_panic((), || {
+        // SAFETY: the caller promises that it is NULL or an encoder that nothing else accesses.
         if let Some(encoder) = unsafe { exclusive(encoder) } {
             encoder.encoder.clear();
         }
     });
 }
 
-/// Says why the last message was refused. `WL_STATUS_NOT_FOUND` if it wasn't, or if the status says it all.
+/// Describes why the last message was refused. Returns `WL_STATUS_NOT_FOUND` if it wasn't, or if the status was the
+/// whole reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_refused(encoder: *const wl_encoder, refused: *mut wl_refused) -> wl_status {
-    guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that it is NULL or an encoder that nobody changes.
+    catch_panic(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or an encoder that nothing else modifies.
         let Some(encoder) = (unsafe { shared(encoder) }) else { return wl_status::InvalidArgument };
         let Some(Refused { rule, offset, message }) = &encoder.refused else { return wl_status::NotFound };
         let found = wl_refused { rule: *rule, offset: *offset, message: wl_span::of(message.as_bytes()) };
-        // SAFETY: the caller promises that it is NULL or points to memory for it.
+        // SAFETY: the caller promises that it is NULL or points to memory for a `wl_refused`.
         unsafe { store(refused, found) };
         wl_status::Ok
     })
@@ -97,7 +100,7 @@ pub unsafe extern "C" fn wl_encoder_request(
     method: wl_span,
     params: wl_span,
 ) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let id = required(self::id(id)?)?;
@@ -115,7 +118,7 @@ pub unsafe extern "C" fn wl_encoder_call(
     method: wl_span,
     params: wl_span,
 ) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let (method, params) = (required(text(method)?)?, payload(params)?);
@@ -131,7 +134,7 @@ pub unsafe extern "C" fn wl_encoder_notification(
     method: wl_span,
     params: wl_span,
 ) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let (method, params) = (required(text(method)?)?, payload(params)?);
@@ -140,10 +143,11 @@ pub unsafe extern "C" fn wl_encoder_notification(
     }
 }
 
-/// Appends a response with a result. Servers should use a connection and its tickets instead, so that each request is answered once.
+/// Appends a response with a result. Servers should use a connection and its tickets instead, so that each request is
+/// answered once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_response(encoder: *mut wl_encoder, id: wl_span, result: wl_span) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let (id, result) = (required(self::id(id)?)?, required(payload(result)?)?);
@@ -161,7 +165,7 @@ pub unsafe extern "C" fn wl_encoder_error(
     message: wl_span,
     data: wl_span,
 ) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let id = self::id(id)?;
@@ -170,10 +174,10 @@ pub unsafe extern "C" fn wl_encoder_error(
     }
 }
 
-/// Appends the error response to a fault. `WL_STATUS_NOT_FOUND` if the fault should not be answered.
+/// Appends the error response to a fault. Returns `WL_STATUS_NOT_FOUND` if the fault should not be answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_reply(encoder: *mut wl_encoder, fault: *const wl_fault) -> wl_status {
-    // SAFETY: the caller promises that the fault is still valid, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that the fault is still valid, and that nothing else accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let reply = required(fault_at(fault))?.reply().ok_or(wl_status::NotFound)?;
@@ -182,36 +186,36 @@ pub unsafe extern "C" fn wl_encoder_reply(encoder: *mut wl_encoder, fault: *cons
     }
 }
 
-/// Appends a line made elsewhere, without its line ending, if it passes the rules and has no line break in it.
+/// Appends an already encoded line, passed without its line ending, if it passes the rules and contains no line break.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_raw(encoder: *mut wl_encoder, line: wl_span) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe { append(encoder, |encoder| Ok(encoder.raw(required(line.bytes())?))) }
 }
 
-/// Appends a text made elsewhere as one line, if it passes the rules: line breaks between its tokens become spaces.
+/// Appends an already encoded text as one line, if it passes the rules. Line breaks between its tokens become spaces.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_flatten(encoder: *mut wl_encoder, text: wl_span) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that each span is valid, and that nothing else accesses the encoder.
     unsafe { append(encoder, |encoder| Ok(encoder.flatten(required(text.bytes())?))) }
 }
 
 /// Appends a message as it was received.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_forward(encoder: *mut wl_encoder, message: *const wl_message) -> wl_status {
-    // SAFETY: the caller promises that the message is still valid, and that nobody else uses the encoder.
+    // SAFETY: the caller promises that the message is still valid, and that nothing else accesses the encoder.
     unsafe { append(encoder, |encoder| Ok(encoder.forward(required(message_at(message))?))) }
 }
 
-/// Appends a message under another id, with nothing else changed, as a proxy does.
+/// Appends a message with another id, and otherwise unchanged, as a proxy does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_encoder_with_id(
     encoder: *mut wl_encoder,
     message: *const wl_message,
     id: wl_span,
 ) -> wl_status {
-    // SAFETY: the caller promises that the message is still valid and there are as many bytes, and that nobody else uses
-    // the encoder.
+    // SAFETY: the caller promises that the message is still valid and each span is valid, and that nothing else
+    // accesses the encoder.
     unsafe {
         append(encoder, |encoder| {
             let (message, id) = (required(message_at(message))?, required(self::id(id)?)?);
@@ -220,7 +224,7 @@ pub unsafe extern "C" fn wl_encoder_with_id(
     }
 }
 
-/// An error object; the inner error says that `data` isn't on one line.
+/// Builds an error object. The inner error means that `data` isn't on one line.
 ///
 /// # Safety
 ///
@@ -245,12 +249,12 @@ pub(crate) fn required<T>(argument: Option<T>) -> Result<T, wl_status> {
 
 /// # Safety
 ///
-/// `encoder` is NULL or an encoder that nobody else uses.
+/// `encoder` is NULL or an encoder that nothing else accesses.
 unsafe fn append(
     encoder: *mut wl_encoder,
     encode: impl FnOnce(&mut Encoder) -> Result<Result<(), EncodeError>, wl_status>,
 ) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: as the caller promises.
         let Some(encoder) = (unsafe { exclusive(encoder) }) else { return wl_status::InvalidArgument };
         encoder.refused = None;

@@ -1,4 +1,4 @@
-//! What happens on a connection, as C sees it.
+//! The events of a connection, as structs for C.
 
 use std::ffi::c_void;
 
@@ -7,27 +7,28 @@ use wireline::{Fault, Frame, Id, Message};
 
 use crate::current::Current;
 use crate::kinds::{wl_event_kind, wl_lost, wl_refusal, wl_stray};
-use crate::memory::{given, wl_span};
+use crate::memory::{into_handle, wl_span};
 use crate::message::wl_message;
 use crate::ticket::wl_ticket;
 
-/// Something that has happened on a connection: every line, and every entry of a batch, is one event.
+/// An event on a connection. Each line, or each entry of a batch, is one event.
 ///
 /// Its spans are valid until the next call of `wl_connection_next`, `_next_expired`, `_feed`, `_read`, `_finish` or
 /// `_free` on the same connection. The ticket is yours.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_event {
-    /// What has happened. It says which of the following are there.
+    /// The kind of event, which determines which of the following members are set.
     pub kind: wl_event_kind,
-    /// The request, notification or response. For a fault, or a response lost to one, only `kind`, `line` and `offset`.
+    /// The request, notification or response. For a fault, or a request lost to a faulty response, only `kind`, `line`
+    /// and `offset` are set.
     pub message: wl_message,
     /// The id of the request that the event is about, as JSON. Absent for a notification or a fault, and for a response
     /// without an id.
     pub id: wl_span,
-    /// With a request: the duty to answer it. Answer it, or free it, on any thread. Otherwise NULL.
+    /// With a request: the duty to answer it. Answer or free it, on any thread. Otherwise NULL.
     pub ticket: *mut wl_ticket,
-    /// With a response or a lost request: what you gave with the request. Otherwise NULL.
+    /// With a response or a lost request: the value that you passed with the request. Otherwise NULL.
     pub value: *mut c_void,
     /// Why no response will come.
     pub lost: wl_lost,
@@ -35,18 +36,18 @@ pub struct wl_event {
     pub stray: wl_stray,
     /// Why a request was refused.
     pub refusal: wl_refusal,
-    /// With a cancelled request: whether it is in flight. If not, it was never sent, or is answered.
+    /// With a cancelled request: whether it is in flight. If not, it was never sent, or has already been answered.
     pub is_in_flight: bool,
 }
 
 /// A pointer that a connection keeps for its caller.
 pub(crate) struct Value(pub(crate) *mut c_void);
 
-// SAFETY: it is never dereferenced here, and the header says that the thread of the connection gets it back.
+// SAFETY: it is never dereferenced here, and the header documents that it is returned on the thread of the connection.
 unsafe impl Send for Value {}
 
 impl wl_event {
-    /// Nothing.
+    /// No event.
     pub(crate) const NONE: Self = Self {
         kind: wl_event_kind::None,
         message: wl_message::NONE,
@@ -60,32 +61,32 @@ impl wl_event {
     };
 }
 
-/// The event that a connection is at.
+/// The current event of a connection.
 ///
-/// Spans given to C point into it, so it doesn't change between two calls that take an event.
+/// Spans passed to C point into it, so it must not change between two calls that take an event.
 #[derive(Default)]
 pub(crate) struct CurrentEvent {
     /// The message or the fault.
     pub(crate) item: Current,
-    /// The id, if it isn't that of the message.
+    /// The id, unless it is part of the message.
     id: Option<Id<'static>>,
 }
 
 impl CurrentEvent {
-    /// Forgets the event, so that the connection can change the memory that it is in.
+    /// Drops the event, so that the connection can change the memory from which it borrows.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.item.clear();
         self.id = None;
     }
 
-    /// Keeps an event, and describes it.
+    /// Stores an event, and describes it.
     #[inline]
     pub(crate) fn set(&mut self, event: Event<'static, Value>, out: &mut wl_event) -> wl_event_kind {
         out.kind = match event {
             Event::Request(request, ticket) => {
                 self.set_message(Message::Request(request), out);
-                out.ticket = given(wl_ticket { ticket });
+                out.ticket = into_handle(wl_ticket { ticket });
                 wl_event_kind::Request
             }
             Event::Notification(notification) => {

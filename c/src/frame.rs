@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use wireline::{Frame, Rules};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::current::Current;
 use crate::kinds::wl_kind;
-use crate::memory::{exclusive, given, place, store, taken, wl_span};
+use crate::memory::{exclusive, from_handle, into_handle, out_param, store, wl_span};
 use crate::message::{wl_fault, wl_message};
 use crate::rules::{rules_at, wl_rules};
 use crate::status::wl_status;
@@ -18,27 +18,27 @@ pub struct wl_frame {
 }
 
 /// Parses one whole text, such as an HTTP body or a WebSocket message. Line breaks are allowed between its tokens. The
-/// text is copied. The frame may be a fault; NULL only if an argument is invalid.
+/// text is copied. The frame may be a fault. Returns NULL only if an argument is invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_parse(rules: *const wl_rules, text: wl_span) -> *mut wl_frame {
-    guarded(std::ptr::null_mut(), || {
-        // SAFETY: the caller promises that it is NULL or points to rules, and that there are as many bytes.
+    catch_panic(std::ptr::null_mut(), || {
+        // SAFETY: the caller promises that it is NULL or points to rules, and that each span is valid.
         let (rules, bytes) = unsafe { (rules_at(rules), text.bytes()) };
         let (Some(rules), Some(bytes)) = (rules, bytes) else { return std::ptr::null_mut() };
         let mut current = Current::default();
         current.set(Frame::from_bytes(Bytes::copy_from_slice(bytes), &rules));
-        given(wl_frame { current, rules })
+        into_handle(wl_frame { current, rules })
     })
 }
 
-/// Returns what a frame is, and fills `message`, as `wl_decoder_next` does.
+/// Fills `message` and returns the frame's kind, like `wl_decoder_next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_message(frame: *mut wl_frame, message: *mut wl_message) -> wl_kind {
     // SAFETY: as the caller promises.
     unsafe { describe(frame, message, Current::describe) }
 }
 
-/// Takes the next entry of a batch, as `wl_decoder_next_entry` does.
+/// Takes the next entry of a batch, like `wl_decoder_next_entry`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_next_entry(frame: *mut wl_frame, message: *mut wl_message) -> wl_kind {
     // SAFETY: as the caller promises.
@@ -47,25 +47,26 @@ pub unsafe extern "C" fn wl_frame_next_entry(frame: *mut wl_frame, message: *mut
 
 /// # Safety
 ///
-/// Each is NULL, or points to a frame that nobody else uses and to memory for a message.
+/// Each pointer is NULL, or points to a frame that nothing else accesses and to memory for a message, respectively.
 unsafe fn describe(
     frame: *mut wl_frame,
     message: *mut wl_message,
     describe: impl FnOnce(&mut Current, &mut wl_message) -> wl_kind,
 ) -> wl_kind {
-    guarded(wl_kind::Panic, || {
+    catch_panic(wl_kind::Panic, || {
         // SAFETY: as the caller promises.
-        let parts = unsafe { (exclusive(frame), place(message)) };
+        let parts = unsafe { (exclusive(frame), out_param(message)) };
         let (Some(frame), Some(out)) = parts else { return wl_kind::InvalidArgument };
         describe(&mut frame.current, out.write(wl_message::NONE))
     })
 }
 
-/// Says what is wrong with a frame, or with the entry that was taken last. `WL_STATUS_NOT_FOUND` if nothing is.
+/// Describes the fault of a frame, or of the last entry taken from it. Returns `WL_STATUS_NOT_FOUND` if there is no
+/// fault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_fault(frame: *mut wl_frame, fault: *mut wl_fault) -> wl_status {
-    guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that it is NULL or a frame that nobody else uses.
+    catch_panic(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or a frame that nothing else accesses.
         let Some(frame) = (unsafe { exclusive(frame) }) else { return wl_status::InvalidArgument };
         let Some(found) = frame.current.describe_fault(frame.rules) else { return wl_status::NotFound };
         // SAFETY: the caller promises that it is NULL or points to memory for a fault.
@@ -78,5 +79,5 @@ pub unsafe extern "C" fn wl_frame_fault(frame: *mut wl_frame, fault: *mut wl_fau
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_frame_free(frame: *mut wl_frame) {
     // SAFETY: the caller promises that it is NULL or a frame that is no longer used.
-    guarded((), || drop(unsafe { taken(frame) }));
+    catch_panic((), || drop(unsafe { from_handle(frame) }));
 }

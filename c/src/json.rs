@@ -1,19 +1,19 @@
-//! Values inside a payload, for programs without a JSON library.
+//! Access to values inside a payload, for programs without a JSON library.
 
 use wireline::{Id, RawJson};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::memory::{store, wl_span};
 use crate::status::wl_status;
 
 /// Finds the value in `json` that a JSON pointer (RFC 6901), such as `/params/name`, refers to. Stores its span, which
 /// points into `json`, in `value`.
 ///
-/// `WL_STATUS_NOT_FOUND` if there is none, `WL_STATUS_NOT_JSON` if `json` isn't JSON.
+/// Returns `WL_STATUS_NOT_FOUND` if there is no such value, and `WL_STATUS_NOT_JSON` if `json` isn't JSON.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_json_pointer(json: wl_span, pointer: wl_span, value: *mut wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that there are as many bytes.
+    catch_panic(wl_status::Panic, || {
+        // SAFETY: the caller promises that each span is valid.
         let (bytes, pointer) = unsafe { (json.bytes(), text(pointer)) };
         let (Some(bytes), Ok(Some(pointer))) = (bytes, pointer) else { return wl_status::InvalidArgument };
         let Ok(json) = RawJson::parse(bytes) else { return wl_status::NotJson };
@@ -26,13 +26,13 @@ pub unsafe extern "C" fn wl_json_pointer(json: wl_span, pointer: wl_span, value:
 }
 
 /// Decodes a JSON string into `buffer`, without a terminating NUL, and stores its length in `len`. If that is more than
-/// `capacity`, the result is `WL_STATUS_TOO_SMALL`, and `len` is the capacity needed. `buffer` must not overlap `json`.
+/// `capacity`, returns `WL_STATUS_TOO_SMALL`, and `len` is the capacity needed. `buffer` must not overlap `json`.
 ///
-/// Escapes of lone surrogates become U+FFFD. `WL_STATUS_NOT_FOUND` if `json` isn't a string.
+/// Escapes of lone surrogates become U+FFFD. Returns `WL_STATUS_NOT_FOUND` if `json` isn't a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_json_string(json: wl_span, buffer: *mut u8, capacity: usize, len: *mut usize) -> wl_status {
-    guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that there are as many bytes.
+    catch_panic(wl_status::Panic, || {
+        // SAFETY: the caller promises that each span is valid.
         let Some(bytes) = (unsafe { json.bytes() }) else { return wl_status::InvalidArgument };
         let Ok(json) = RawJson::parse(bytes) else { return wl_status::NotJson };
         let repaired;
@@ -56,14 +56,15 @@ pub unsafe extern "C" fn wl_json_string(json: wl_span, buffer: *mut u8, capacity
             if buffer.is_null() {
                 return wl_status::InvalidArgument;
             }
-            // SAFETY: not null, and the caller promises that there is room for `capacity` bytes that aren't the text's.
+            // SAFETY: not null, and the caller promises that there is room for `capacity` bytes, which don't overlap
+            // `json`.
             unsafe { buffer.copy_from_nonoverlapping(characters.as_ptr(), characters.len()) };
         }
         wl_status::Ok
     })
 }
 
-/// A JSON string with `\ufffd` in place of each escape for half a surrogate pair.
+/// Replaces each escape of a lone surrogate in a JSON string with `\ufffd`.
 fn replace_lone_surrogates(json: &str) -> String {
     let unit = |text: &str| text.strip_prefix("\\u").and_then(|hex| u16::from_str_radix(hex.get(..4)?, 16).ok());
     let mut repaired = String::with_capacity(json.len());
@@ -87,15 +88,15 @@ fn replace_lone_surrogates(json: &str) -> String {
     repaired + rest
 }
 
-/// Whether two ids, as JSON, have the same type and value, however they are spelled: `1` equals `1.0`, but not `"1"`.
-/// False if either isn't an id.
+/// Whether two ids, as JSON, have the same type and value, regardless of their spelling: `1` equals `1.0`, but not
+/// `"1"`. Returns false if either isn't an id.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_id_equal(one: wl_span, other: wl_span) -> bool {
-    // SAFETY: the caller promises that there are as many bytes.
-    guarded(false, || unsafe { matches!((id(one), id(other)), (Ok(Some(one)), Ok(Some(other))) if one == other) })
+    // SAFETY: the caller promises that each span is valid.
+    catch_panic(false, || unsafe { matches!((id(one), id(other)), (Ok(Some(one)), Ok(Some(other))) if one == other) })
 }
 
-/// The id that a span from C spells, or `None` if that is absent.
+/// Parses the id in a span from C. Returns `None` if the span is absent.
 ///
 /// # Safety
 ///
@@ -108,7 +109,7 @@ pub(crate) unsafe fn id<'a>(span: wl_span) -> Result<Option<Id<'a>>, wl_status> 
     }
 }
 
-/// The text that a span from C has, or `None` if that is absent.
+/// Validates the text in a span from C. Returns `None` if the span is absent.
 ///
 /// # Safety
 ///
@@ -122,7 +123,7 @@ pub(crate) unsafe fn text<'a>(span: wl_span) -> Result<Option<&'a str>, wl_statu
     }
 }
 
-/// The JSON that a span from C has, or `None` if that is absent.
+/// Parses the JSON in a span from C. Returns `None` if the span is absent.
 ///
 /// # Safety
 ///
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_of_surrogate_pairs_are_replaced() {
+    fn lone_surrogates_are_replaced() {
         for (json, expected) in [
             (r#""\ud800""#, r#""\ufffd""#),
             (r#""a\udc00\ud83d\ude00\\ud800b""#, r#""a\ufffd\ud83d\ude00\\ud800b""#),

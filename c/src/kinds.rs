@@ -1,9 +1,9 @@
-//! What a line can be, and what can be wrong with it.
+//! The kinds of lines, faults and events.
 
 use wireline::connection::{Lost, Refusal, Stray};
 use wireline::{FaultKind, Hint};
 
-/// What a decoder has found.
+/// The kind of a line, or of an entry of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_kind {
@@ -11,7 +11,7 @@ pub enum wl_kind {
     InvalidArgument = -2,
     /// A bug in this library. Free the handle that was in use.
     Panic = -1,
-    /// Nothing more until more bytes arrive, or no more entries in the batch.
+    /// No more lines until more bytes arrive, or no more entries in the batch.
     None = 0,
     /// A call that expects one response.
     Request = 1,
@@ -31,23 +31,23 @@ pub enum wl_kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_fault_kind {
-    /// None.
+    /// No rule.
     None = 0,
-    /// A line of nothing but blanks, where they aren't skipped, or an empty text.
+    /// A blank line, if blank lines aren't skipped, or an empty text.
     BlankLine = 1,
-    /// A UTF-8 byte order mark anywhere but at the very start of the stream.
+    /// A UTF-8 byte order mark that isn't at the very start of the stream.
     ByteOrderMark = 2,
     /// Bytes that aren't UTF-8.
     InvalidUtf8 = 3,
     /// A control character in a string.
     ControlCharacter = 4,
-    /// A backslash in a string that starts no escape.
+    /// A backslash in a string that doesn't start an escape.
     InvalidEscape = 5,
     /// Something that starts like a number but isn't one.
     InvalidNumber = 6,
-    /// A bare word other than `true`, `false` and `null`.
+    /// A word other than `true`, `false` and `null`.
     InvalidLiteral = 7,
-    /// A value, a bracket or a separator where another was expected.
+    /// A value, a bracket or a separator where something else was expected.
     UnexpectedByte = 8,
     /// The line ends inside a value.
     UnexpectedEnd = 9,
@@ -59,9 +59,9 @@ pub enum wl_fault_kind {
     TooDeep = 12,
     /// A batch of more entries than the limit.
     BatchTooLong = 13,
-    /// JSON, but neither an object nor, where batches are allowed, an array.
+    /// A value that is neither an object nor, if the rules allow batches, an array.
     NotAnObject = 14,
-    /// An array, where the rules don't allow batches.
+    /// An array, if the rules don't allow batches.
     BatchNotAllowed = 15,
     /// An array without entries.
     EmptyBatch = 16,
@@ -95,11 +95,11 @@ pub enum wl_fault_kind {
     Other = 30,
 }
 
-/// What a bad line looks like: a guess at the mistake behind it.
+/// A guess at the cause of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_hint {
-    /// Nothing known.
+    /// No guess.
     None = 0,
     /// A `Content-Length` or `Content-Type` header: the peer frames its messages as language servers do.
     ContentLengthHeader = 1,
@@ -107,7 +107,7 @@ pub enum wl_hint {
     HttpRequest = 2,
     /// UTF-16 text.
     Utf16 = 3,
-    /// One line of JSON that was printed over several lines.
+    /// One line of JSON that was pretty-printed over several lines.
     PrettyPrinted = 4,
     /// Several values on one line.
     SeveralValues = 5,
@@ -119,7 +119,7 @@ pub enum wl_hint {
     Other = 8,
 }
 
-/// What has happened on a connection.
+/// The kind of an event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_event_kind {
@@ -127,23 +127,26 @@ pub enum wl_event_kind {
     InvalidArgument = -2,
     /// A bug in this library. Free the handle that was in use.
     Panic = -1,
-    /// Nothing, until more bytes are read or, if too many are waiting, until some are written.
+    /// No event until more bytes are read or, if too many bytes are pending, until some are written.
     None = 0,
     /// The peer sent a request. `ticket` is the duty to answer it.
     Request = 1,
     /// The peer sent a notification.
     Notification = 2,
-    /// The response to a request of yours arrived. `value` is what you gave with the request.
+    /// The response to one of your requests arrived. `value` is the value that you passed with the request.
     Response = 3,
-    /// The peer sent the dialect's notification that cancels its request with this `id`. The request's ticket knows already.
+    /// The peer cancelled its request with this `id`, with the dialect's notification. The request's ticket is already
+    /// marked as cancelled.
     Cancelled = 4,
-    /// No response will come to your request with this `id`. `lost` says why, and `value` is what you gave with it.
+    /// No response will come to your request with this `id`. `lost` is the reason, and `value` is the value that you
+    /// passed with the request.
     Lost = 5,
-    /// The peer sent a response that answers no request in flight. `stray` says why.
+    /// The peer sent a response that answers no request in flight. `stray` is the reason.
     Stray = 6,
-    /// The peer sent a request that was refused, and already answered with an error. `refusal` says why.
+    /// The peer sent a request that was refused and already answered with an error. `refusal` is the reason.
     Refused = 7,
-    /// The peer sent a line, or an entry of a batch, that isn't a valid message. It is already answered, if it should be.
+    /// The peer sent a line, or an entry of a batch, that isn't a valid message. It has already been answered, if it
+    /// should be.
     Fault = 8,
     /// An event that is newer than the header.
     Other = 9,
@@ -153,11 +156,11 @@ pub enum wl_event_kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_refusal {
-    /// It wasn't.
+    /// It wasn't refused.
     None = 0,
     /// A request with the same id is in flight.
     Duplicate = 1,
-    /// As many requests are in flight as the limits allow.
+    /// The limit of requests in flight is reached.
     TooMany = 2,
     /// The connection is closed for requests.
     Closed = 3,
@@ -171,7 +174,7 @@ pub enum wl_refusal {
 pub enum wl_lost {
     /// It isn't lost.
     None = 0,
-    /// The peer sent a response that isn't a valid message; `wl_connection_fault` says what is wrong with it.
+    /// The peer sent a response that isn't a valid message; `wl_connection_fault` describes the fault.
     Faulty = 1,
     /// Its deadline has passed.
     Expired = 2,
@@ -185,9 +188,9 @@ pub enum wl_lost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_stray {
-    /// It answers one.
+    /// It answers a request.
     None = 0,
-    /// It has no id, or null: the peer couldn't read the id of the request.
+    /// It has no id, or the id is null: the peer couldn't read the id of the request.
     NoId = 1,
     /// No request with this id was sent.
     Unknown = 2,
@@ -240,7 +243,7 @@ impl From<&Lost> for wl_lost {
 mod tests {
     use super::*;
 
-    /// A rule or a hint that is added to the library is missing here.
+    /// Fails if a rule or a hint is added to the library, but not here.
     #[test]
     fn all_have_names() {
         for (number, &kind) in FaultKind::ALL.iter().enumerate() {

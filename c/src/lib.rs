@@ -1,11 +1,12 @@
-//! `wireline` for C and C++, behind one header: `include/wireline.h`, which cbindgen makes of this crate.
+//! `wireline` for C and C++, behind one header: `include/wireline.h`, which cbindgen generates from this crate.
 //!
-//! Each file has the functions of one handle. `memory` turns pointers from C into references, and `boundary` keeps panics
-//! from crossing into C. `current`, `decoder` and `connection` say what may be done while a message borrows from a buffer.
+//! Each file has the functions of one handle. `memory` turns pointers from C into references, and `boundary` prevents
+//! panics from unwinding into C. `current`, `decoder` and `connection` document what is allowed while a message borrows
+//! from a buffer.
 //!
-//! The comments of public items are written for the header, and for those who read it.
-#![allow(non_camel_case_types, reason = "these are the names that C sees")]
-#![allow(clippy::missing_safety_doc, reason = "the header says once, for all functions, what a pointer must be")]
+//! The comments of public items end up in the header, so they are written for its readers.
+#![allow(non_camel_case_types, reason = "these are the names in C")]
+#![allow(clippy::missing_safety_doc, reason = "the header states the rules for pointers once, for all functions")]
 
 pub mod connection;
 pub mod decoder;

@@ -1,10 +1,10 @@
-//! From pointers to references and back. Everything that the callers of this library promise about pointers is used here.
+//! Converts pointers to references and back. The code here relies on the guarantees of C callers about pointers.
 
 use std::mem::MaybeUninit;
 use std::slice;
 
-/// Bytes that belong to somebody else. A NULL `ptr` means that there is nothing, such as an absent member; an empty text
-/// has a `len` of 0 and another `ptr`.
+/// Borrowed bytes. If `ptr` is NULL, the span is absent, such as a missing member; an empty text has a `len` of 0 and a
+/// `ptr` that isn't NULL.
 ///
 /// Texts are UTF-8 and aren't terminated by a NUL.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +12,12 @@ use std::slice;
 pub struct wl_span {
     /// The first byte, or NULL.
     pub ptr: *const u8,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub len: usize,
 }
 
 impl wl_span {
-    /// Nothing.
+    /// An absent span.
     pub const ABSENT: Self = Self { ptr: std::ptr::null(), len: 0 };
 
     /// Borrows `bytes`.
@@ -27,11 +27,12 @@ impl wl_span {
         Self { ptr: bytes.as_ptr(), len: bytes.len() }
     }
 
-    /// The bytes, or `None` if the span is absent or no memory can be so long.
+    /// The bytes, or `None` if the span is absent, or longer than any allocation can be.
     ///
     /// # Safety
     ///
-    /// Unless it is absent, `ptr` points to `len` bytes that don't change while they are borrowed.
+    /// The span must be valid: unless it is absent, `ptr` points to `len` initialized bytes that don't change while
+    /// they are borrowed.
     #[inline]
     pub(crate) unsafe fn bytes<'a>(self) -> Option<&'a [u8]> {
         if self.ptr.is_null() || isize::try_from(self.len).is_err() {
@@ -42,44 +43,46 @@ impl wl_span {
     }
 }
 
-/// The value behind a pointer, if that isn't NULL.
+/// Borrows the value behind a pointer. Returns `None` if the pointer is NULL.
 ///
 /// # Safety
 ///
-/// It is NULL, or points to a valid value that nobody changes while it is borrowed.
+/// `pointer` is NULL, or points to a valid value that nothing else modifies while it is borrowed.
 #[inline]
 pub(crate) unsafe fn shared<'a, T>(pointer: *const T) -> Option<&'a T> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref() }
 }
 
-/// The value behind a pointer, if that isn't NULL, for a caller who may change it.
+/// Mutably borrows the value behind a pointer. Returns `None` if the pointer is NULL.
 ///
 /// # Safety
 ///
-/// It is NULL, or points to a valid value that nobody else uses while it is borrowed.
+/// `pointer` is NULL, or points to a valid value that nothing else accesses while it is borrowed.
 #[inline]
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T) -> Option<&'a mut T> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_mut() }
 }
 
-/// The memory that a caller wants to have filled, if there is any.
+/// Borrows the memory of an output parameter. Returns `None` if the pointer is NULL.
 ///
 /// # Safety
 ///
-/// It is NULL, or points to memory for a `T`, which may be uninitialised, and which nobody else uses while it is borrowed.
+/// `pointer` is NULL, or points to memory for a `T`, which may be uninitialized, and which nothing else accesses while
+/// it is borrowed.
 #[inline]
-pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Option<&'a mut MaybeUninit<T>> {
+pub(crate) unsafe fn out_param<'a, T>(pointer: *mut T) -> Option<&'a mut MaybeUninit<T>> {
     // SAFETY: as the caller promises.
     unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }
 }
 
-/// Writes to where a caller wants a value, if that is anywhere. What was there before isn't dropped: C has no destructors.
+/// Writes to an output parameter, unless the pointer is NULL. Doesn't drop the previous value, which may be
+/// uninitialized.
 ///
 /// # Safety
 ///
-/// It is NULL, or points to memory for a `T`, which may be uninitialised.
+/// `place` is NULL, or points to memory for a `T`, which may be uninitialized.
 #[inline]
 pub(crate) unsafe fn store<T: Copy>(place: *mut T, value: T) {
     if !place.is_null() {
@@ -88,26 +91,26 @@ pub(crate) unsafe fn store<T: Copy>(place: *mut T, value: T) {
     }
 }
 
-/// Gives a value to C, which gives it back to [`taken`] once.
+/// Passes ownership of a value to C, which returns it to [`from_handle`] once.
 #[inline]
-pub(crate) fn given<T>(value: T) -> *mut T {
+pub(crate) fn into_handle<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
-/// Takes a value back from C.
+/// Takes ownership of a value back from C. Returns `None` if the pointer is NULL.
 ///
 /// # Safety
 ///
-/// It is NULL, or comes from [`given`] and is used nowhere else any more.
+/// `pointer` is NULL, or comes from [`into_handle`] and is not used any more.
 #[inline]
-pub(crate) unsafe fn taken<T>(pointer: *mut T) -> Option<Box<T>> {
+pub(crate) unsafe fn from_handle<T>(pointer: *mut T) -> Option<Box<T>> {
     // SAFETY: not null, and the caller promises the rest.
     (!pointer.is_null()).then(|| unsafe { Box::from_raw(pointer) })
 }
 
-/// The bytes of a C string as a span; `WL_TEXT("…")`, a macro, does the same for a literal without counting.
+/// Returns the bytes of a C string as a span. For a literal, use the macro `WL_TEXT("…")`, which doesn't need `strlen`.
 ///
-/// NULL gives an absent span.
+/// Returns an absent span for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_text(text: *const std::ffi::c_char) -> wl_span {
     if text.is_null() {

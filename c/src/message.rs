@@ -1,53 +1,54 @@
-//! Messages and faults as C sees them: flat, with spans into the line.
+//! Messages and faults as flat structs for C, with spans into the line.
 
 use std::ffi::c_void;
 
 use wireline::{Fault, Message};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::kinds::{wl_fault_kind, wl_hint, wl_kind};
 use crate::memory::{shared, store, wl_span};
 use crate::status::wl_status;
 
 /// One message, as spans into its line. They are valid until the next call of `wl_decoder_next`, `_feed`, `_reserve`,
-/// `_finish` or `_free` on the same decoder; in an entry of a batch, also only until the next entry is taken. The spans
-/// of a kept frame are valid until the frame is freed. `wl_event` says how long those of a connection's event are valid.
+/// `_finish` or `_free` on the same decoder. The spans of a batch entry also become invalid when the next entry is taken.
+/// The spans of a kept frame are valid until the frame is freed. `wl_event` documents how long the spans of an event are
+/// valid.
 ///
-/// The members are JSON, as they were sent, except for `method`, which is the name without quotes.
+/// The members are JSON, exactly as they were sent, except for `method`, which is the name without quotes.
 ///
-/// Only pass messages to functions that the library has filled; a copy of one is as good. To make a message of your own,
-/// use `wl_frame_parse`.
+/// Only pass messages to functions that the library has filled, or copies of these. To create a message yourself, use
+/// `wl_frame_parse`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_message {
-    /// What it is. Members that such a message doesn't have are absent. A batch or a fault has only `line`, `offset` and
-    /// `text`.
+    /// The kind of message. Members that this kind of message doesn't have are absent. A batch or a fault only has
+    /// `line`, `offset` and `text`.
     pub kind: wl_kind,
     /// The number of the line in the stream, starting at 1.
     pub line: u64,
     /// Where the line starts in the stream, in bytes.
     pub offset: u64,
-    /// All of it: the line without its line ending, or the entry of a batch. Absent if the line was too long to be kept,
-    /// and for a fault in a `wl_frame`, a batch or a connection.
+    /// The whole text: the line without its line ending, or the entry of a batch. Absent if the line was too long to be
+    /// kept, and for a fault in a `wl_frame`, a batch or a connection.
     pub text: wl_span,
-    /// The id of a request or a response. An error may have none, where the rules permit that.
+    /// The id of a request or a response. An error may have none, if the rules permit that.
     pub id: wl_span,
-    /// The method of a request or a notification: the characters, in the line if they were sent without escapes, or else
-    /// decoded in the memory of the decoder or connection.
+    /// The decoded method of a request or a notification. Points into the line if it was sent without escapes, and
+    /// otherwise into memory of the decoder, connection or frame.
     pub method: wl_span,
     /// The params of a request or a notification, if it has any.
     pub params: wl_span,
     /// The result of a response.
     pub result: wl_span,
-    /// The error of a response, an object; `wl_message_error` takes it apart.
+    /// The error object of a response; `wl_message_error` returns its members.
     pub error: wl_span,
-    /// For the library's own use, when you pass the message to another function. Valid as long as the spans. NULL for a
-    /// batch or a fault.
+    /// For internal use, when you pass the message to another function. Valid as long as the spans. NULL for a batch or
+    /// a fault.
     pub source: *const c_void,
 }
 
 impl wl_message {
-    /// Nothing.
+    /// No message.
     pub(crate) const NONE: Self = Self {
         kind: wl_kind::None,
         line: 0,
@@ -62,21 +63,21 @@ impl wl_message {
     };
 }
 
-/// What is wrong with a line or an entry of a batch. Its spans are valid as long as those of a `wl_message`.
+/// The fault of a line or an entry of a batch. Its spans are valid as long as those of a `wl_message`.
 ///
-/// No text in it contains a byte of the line; `id` and `reply` repeat the id.
+/// The texts contain no bytes of the line, except that `id` and `reply` contain the id.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_fault {
-    /// The rule that it breaks.
+    /// The rule that the line breaks.
     pub kind: wl_fault_kind,
-    /// What it looks like.
+    /// A guess at the cause.
     pub hint: wl_hint,
-    /// The JSON-RPC error code: -32700 if it isn't JSON, otherwise -32600.
+    /// The JSON-RPC error code: -32700 if the line isn't JSON, otherwise -32600.
     pub code: i64,
     /// The number of the line in the stream, starting at 1.
     pub line: u64,
-    /// The byte of the line at which the fault shows, starting at 1.
+    /// The byte of the line at which the fault was detected, starting at 1.
     pub column: u64,
     /// Where the line starts in the stream, in bytes.
     pub offset: u64,
@@ -86,23 +87,23 @@ pub struct wl_fault {
     pub name: wl_span,
     /// The rule in words, with the types and limits in force.
     pub message: wl_span,
-    /// What it looks like, in words; absent without a hint.
+    /// The guess at the cause in words; absent without a hint.
     pub hint_text: wl_span,
     /// The id as JSON, if it could be read reliably.
     pub id: wl_span,
-    /// The line to send as an answer, with its line feed; absent if there should be none.
+    /// The line to send as an answer, with its line feed; absent if the fault should not be answered.
     pub reply: wl_span,
-    /// Whether it looks like a response: the caller of the request with this `id` will get no other answer.
+    /// Whether the line looks like a response. Then the request with this `id` will get no other answer.
     pub is_response: bool,
-    /// For the library's own use, when you pass the fault to another function. Valid as long as the spans.
+    /// For internal use, when you pass the fault to another function. Valid as long as the spans.
     pub source: *const c_void,
 }
 
-/// The error of a response, taken apart. The spans point into the line.
+/// The members of an error object. The spans point into the line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_error {
-    /// The code, or the nearest integer of 64 bits.
+    /// The code, or the nearest 64-bit integer.
     pub code: i64,
     /// The message: a JSON string, with quotes and escapes; `wl_json_string` decodes it.
     pub message: wl_span,
@@ -110,16 +111,17 @@ pub struct wl_error {
     pub data: wl_span,
 }
 
-/// Takes the error of a response apart. `WL_STATUS_INVALID_ARGUMENT` if the message isn't an error response.
+/// Returns the members of the error of a response in `error`. Returns `WL_STATUS_INVALID_ARGUMENT` if the message isn't
+/// an error response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_message_error(message: *const wl_message, error: *mut wl_error) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a message that is still valid.
         let Some(Message::Response(response)) = (unsafe { message_at(message) }) else {
             return wl_status::InvalidArgument;
         };
         let Some(object) = response.error() else { return wl_status::InvalidArgument };
-        // SAFETY: a source is only found behind a valid message.
+        // SAFETY: `message_at` returned a message, so the pointer isn't null, and the caller promises that it is valid.
         let whole = unsafe { (*message).error };
         let part = |pointer: &str| {
             let json = object.raw();
@@ -134,31 +136,31 @@ pub unsafe extern "C" fn wl_message_error(message: *const wl_message, error: *mu
     })
 }
 
-/// The message that a `wl_message` was made of.
+/// The message that a `wl_message` describes.
 ///
 /// # Safety
 ///
-/// `message` is NULL or as this library has filled it, and its spans are still valid.
+/// `message` is NULL, or points to a message filled by this library, whose spans are still valid.
 pub(crate) unsafe fn message_at<'a>(message: *const wl_message) -> Option<&'a Message<'a>> {
     // SAFETY: as the caller promises.
     let message = unsafe { shared(message) }?;
     match message.kind {
         wl_kind::Request | wl_kind::Notification | wl_kind::Result | wl_kind::Error => {
-            // SAFETY: `Current` points it at a message that lives as long as the spans.
+            // SAFETY: `source` points to a message in `Current`, which lives as long as the spans.
             unsafe { shared(message.source.cast()) }
         }
         _ => None,
     }
 }
 
-/// The fault that a `wl_fault` was made of.
+/// The fault that a `wl_fault` describes.
 ///
 /// # Safety
 ///
-/// `fault` is NULL or as this library has filled it, and its spans are still valid.
+/// `fault` is NULL, or points to a fault filled by this library, whose spans are still valid.
 pub(crate) unsafe fn fault_at<'a>(fault: *const wl_fault) -> Option<&'a Fault> {
     // SAFETY: as the caller promises.
     let fault = unsafe { shared(fault) }?;
-    // SAFETY: `Current` points it at a fault that lives as long as the spans.
+    // SAFETY: `source` points to a fault in `Current`, which lives as long as the spans.
     unsafe { shared(fault.source.cast()) }
 }

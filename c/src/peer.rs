@@ -6,33 +6,34 @@ use std::time::{Duration, Instant};
 use wireline::connection::{Peer, SendError};
 use wireline::{Id, Message};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::encoder::{required, rpc_error};
 use crate::event::Value;
 use crate::json::{payload, text};
-use crate::memory::{shared, store, taken, wl_span};
+use crate::memory::{from_handle, shared, store, wl_span};
 use crate::message::{message_at, wl_message};
 use crate::status::wl_status;
 
-/// A handle for sending requests and notifications to the other side of a connection. Any number of threads may use it at
-/// once, also while the connection's thread uses the connection.
+/// A handle for sending requests and notifications to the other side of a connection. Any number of threads may use it
+/// at once, even while the connection's thread uses the connection.
 ///
-/// Nothing here waits: what is sent is queued, and the thread of the connection writes it. A handle can outlive its
+/// These functions never wait: they queue messages, which the thread of the connection writes. A handle can outlive its
 /// connection. Then sending fails with `WL_STATUS_CLOSED`.
 pub struct wl_peer {
     pub(crate) peer: Peer<Value>,
     pub(crate) clock: Clock,
 }
 
-/// A clock of the caller, which counts milliseconds.
+/// Converts times of the caller's clock, in milliseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
-    /// An instant for the caller's zero. Which one doesn't matter, since instants are only compared with each other.
+    /// The instant that stands for the caller's zero. It is arbitrary, since instants are only compared with each
+    /// other.
     zero: Instant,
 }
 
 impl Clock {
-    /// About 1,100 years. Times after that are taken for this one, so that none is too late for an `Instant`.
+    /// About 1,100 years. Later times are replaced by this one, so that an `Instant` can represent them.
     const LATEST: u64 = 1 << 45;
 
     pub(crate) fn new() -> Self {
@@ -48,21 +49,22 @@ impl Clock {
     }
 }
 
-/// Frees a handle. The connection stays as it is. NULL is ignored.
+/// Frees a handle, which doesn't affect the connection. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_free(peer: *mut wl_peer) {
     // SAFETY: the caller promises that it is NULL or a handle that is no longer used.
-    guarded((), || drop(unsafe { taken(peer) }));
+    catch_panic((), || drop(unsafe { from_handle(peer) }));
 }
 
 /// Sends a request. `params`, JSON on one line, may be absent.
 ///
-/// The connection keeps `value`, which may be NULL, and gives it back once: with the response, with the reason why none will
-/// come, or from `wl_peer_cancel`. The id, which is for `wl_peer_cancel` and `wl_peer_set_deadline`, is stored in `id` unless
-/// that is NULL. The response may arrive before this function returns, if another thread drives the connection.
+/// The connection keeps `value`, which may be NULL, and returns it once: with the response, with the event that the
+/// request is lost, or from `wl_peer_cancel`. The id, for `wl_peer_cancel` and `wl_peer_set_deadline`, is stored in
+/// `id` unless that is NULL. The response may arrive before this function returns, if another thread drives the
+/// connection.
 ///
-/// `WL_STATUS_FULL` if too many bytes are waiting or too many requests are in flight, and `WL_STATUS_CLOSED` if the
-/// connection has ended. Then, and whenever this fails, `value` isn't kept.
+/// Returns `WL_STATUS_FULL` if too many bytes are pending or too many requests are in flight, and `WL_STATUS_CLOSED` if
+/// the connection has ended. The value isn't kept if this function fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_call(
     peer: *const wl_peer,
@@ -71,7 +73,7 @@ pub unsafe extern "C" fn wl_peer_call(
     value: *mut c_void,
     id: *mut u64,
 ) -> wl_status {
-    // SAFETY: the caller promises that there are as many bytes, and that the peer is one and there is memory for the id.
+    // SAFETY: the caller promises that each span is valid, and that `peer` and `id` are as `send` requires.
     unsafe {
         send(peer, id, |peer| {
             let (method, params) = (required(text(method)?)?, payload(params)?);
@@ -80,10 +82,10 @@ pub unsafe extern "C" fn wl_peer_call(
     }
 }
 
-/// Sends another peer's request under an id of this connection, as a proxy does. Only the id is replaced. Otherwise as
-/// `wl_peer_call`.
+/// Sends another peer's request with an id of this connection, as a proxy does. Only the id is replaced. Otherwise
+/// works like `wl_peer_call`.
 ///
-/// Pass on the response with `wl_ticket_relay`.
+/// Forward the response with `wl_ticket_relay`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_forward_request(
     peer: *const wl_peer,
@@ -91,7 +93,7 @@ pub unsafe extern "C" fn wl_peer_forward_request(
     value: *mut c_void,
     id: *mut u64,
 ) -> wl_status {
-    // SAFETY: the caller promises that the message is still valid, that the peer is one and there is memory for the id.
+    // SAFETY: the caller promises that the message is still valid, and that `peer` and `id` are as `send` requires.
     unsafe {
         send(peer, id, |peer| match message_at(request) {
             Some(Message::Request(request)) => Ok(peer.forward_request(request, Value(value))),
@@ -102,13 +104,13 @@ pub unsafe extern "C" fn wl_peer_forward_request(
 
 /// # Safety
 ///
-/// Each is NULL, or points to a peer and to memory for a number.
+/// Each pointer is NULL, or points to a peer and to memory for a number, respectively.
 unsafe fn send(
     peer: *const wl_peer,
     id: *mut u64,
     send: impl FnOnce(&Peer<Value>) -> Result<Result<Id<'static>, SendError>, wl_status>,
 ) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: as the caller promises.
         let Some(peer) = (unsafe { shared(peer) }) else { return wl_status::InvalidArgument };
         match send(&peer.peer) {
@@ -123,12 +125,12 @@ unsafe fn send(
     })
 }
 
-/// Sends a notification. `params`, JSON on one line, may be absent. `WL_STATUS_FULL` if too many bytes are waiting, and
-/// `WL_STATUS_CLOSED` if the connection has ended.
+/// Sends a notification. `params`, JSON on one line, may be absent. Returns `WL_STATUS_FULL` if too many bytes are
+/// pending, and `WL_STATUS_CLOSED` if the connection has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_notify(peer: *const wl_peer, method: wl_span, params: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that it is NULL or a peer, and that there are as many bytes.
+    catch_panic(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or a peer, and that each span is valid.
         let (peer, method, params) = unsafe { (shared(peer), text(method).and_then(required), payload(params)) };
         match (peer, method, params) {
             (None, ..) => wl_status::InvalidArgument,
@@ -141,13 +143,13 @@ pub unsafe extern "C" fn wl_peer_notify(peer: *const wl_peer, method: wl_span, p
     })
 }
 
-/// Sets when a request expires, in milliseconds of your clock: any clock that doesn't go backwards will do.
-/// `WL_STATUS_NOT_FOUND` if the request isn't in flight.
+/// Sets when a request expires, in milliseconds of your clock, which can be any clock that doesn't go backwards.
+/// Returns `WL_STATUS_NOT_FOUND` if the request isn't in flight.
 ///
-/// Nothing happens by itself at that time: `wl_connection_next_expired` looks for such requests.
+/// Nothing happens automatically at that time; call `wl_connection_next_expired` to find expired requests.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_set_deadline(peer: *const wl_peer, id: u64, milliseconds: u64) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a peer.
         let Some(peer) = (unsafe { shared(peer) }) else { return wl_status::InvalidArgument };
         match peer.peer.set_deadline(&Id::from(id), peer.clock.instant(milliseconds)) {
@@ -157,11 +159,11 @@ pub unsafe extern "C" fn wl_peer_set_deadline(peer: *const wl_peer, id: u64, mil
     })
 }
 
-/// Gives up on a request: tells the peer with the dialect's notification, and stores in `value` what was kept with the
-/// request. `WL_STATUS_NOT_FOUND` if it isn't in flight. A response that was already on its way is a stray.
+/// Cancels a request: sends the dialect's notification to the peer, and stores the value that was kept with the request
+/// in `value`. Returns `WL_STATUS_NOT_FOUND` if the request isn't in flight. A response that still arrives is a stray.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_cancel(peer: *const wl_peer, id: u64, value: *mut *mut c_void) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: the caller promises that it is NULL or a peer.
         let Some(peer) = (unsafe { shared(peer) }) else { return wl_status::InvalidArgument };
         let Some(Value(kept)) = peer.peer.cancel(&Id::from(id)) else { return wl_status::NotFound };
@@ -171,10 +173,10 @@ pub unsafe extern "C" fn wl_peer_cancel(peer: *const wl_peer, id: u64, value: *m
     })
 }
 
-/// Refuses all further requests of the peer with an error. Those in flight can still be answered.
+/// Refuses all further requests of the peer with an error. Requests in flight can still be answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_close(peer: *const wl_peer) {
-    guarded((), || {
+    catch_panic((), || {
         // SAFETY: the caller promises that it is NULL or a peer.
         if let Some(peer) = unsafe { shared(peer) } {
             peer.peer.close();
@@ -182,12 +184,12 @@ pub unsafe extern "C" fn wl_peer_close(peer: *const wl_peer) {
     });
 }
 
-/// Answers all requests of the peer that are in flight with an error, whoever holds their tickets, and refuses further ones.
-/// `data`, JSON on one line, may be absent. The tickets must still be answered or freed, but that sends nothing.
+/// Answers all requests of the peer that are in flight with an error, and refuses further ones. `data`, JSON on one
+/// line, may be absent. Tickets of these requests must still be answered or freed, but that sends nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_peer_abort(peer: *const wl_peer, code: i64, message: wl_span, data: wl_span) -> wl_status {
-    guarded(wl_status::Panic, || {
-        // SAFETY: the caller promises that it is NULL or a peer, and that there are as many bytes.
+    catch_panic(wl_status::Panic, || {
+        // SAFETY: the caller promises that it is NULL or a peer, and that each span is valid.
         let (Some(peer), error) = (unsafe { (shared(peer), rpc_error(code, message, data)) }) else {
             return wl_status::InvalidArgument;
         };

@@ -1,8 +1,8 @@
-//! What is accepted and sent.
+//! The rules for messages.
 
 use wireline::{AnswerWithoutId, Rules};
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::memory::{shared, store};
 use crate::status::wl_status;
 
@@ -18,19 +18,20 @@ pub enum wl_dialect {
     Acp = 2,
 }
 
-/// How a bad line is answered if its id can't be read.
+/// How to answer a bad line whose id can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_answer_without_id {
-    /// Not at all.
+    /// Don't answer it.
     Never = 0,
-    /// By an error with `"id":null`.
+    /// With an error with `"id":null`.
     NullId = 1,
-    /// By an error without `id`.
+    /// With an error without `id`.
     OmitId = 2,
 }
 
-/// What is accepted and sent: a dialect and limits. Fill it with `wl_rules_init`, then change what you like.
+/// The rules for messages in both directions: a dialect and limits. Initialize it with `wl_rules_init`, and then change
+/// any members.
 ///
 /// Functions that take rules copy them.
 #[derive(Clone, Copy, Debug)]
@@ -40,24 +41,24 @@ pub struct wl_rules {
     pub dialect: u32,
     /// A `wl_answer_without_id`.
     pub answer_without_id: u32,
-    /// The longest line in bytes, not counting its line ending: 16 MiB, and 4 GiB at most.
+    /// The longest line in bytes, excluding its line ending. The default is 16 MiB, and the maximum 4 GiB.
     pub max_line_len: usize,
-    /// The longest id in bytes of JSON text: 1024.
+    /// The longest id in bytes of JSON text. The default is 1024.
     pub max_id_len: usize,
-    /// How deep brackets may be nested: 128, and 1024 at most.
+    /// The deepest nesting. The default is 128, and the maximum 1024.
     pub max_depth: usize,
-    /// How many entries a batch may have: 1024.
+    /// The most entries in a batch. The default is 1024.
     pub max_batch_len: usize,
     /// Whether a line may be an array of messages. The default depends on the dialect.
     pub batches: bool,
     /// Whether `"params":null` counts as no params. The default is false.
     pub null_params: bool,
-    /// Whether blank lines are skipped. The default is true; otherwise each is a fault.
+    /// Whether blank lines are skipped. The default is true. If false, each blank line is a fault.
     pub skip_blank_lines: bool,
 }
 
 impl wl_rules {
-    /// The rules, unless a number is none of those that its type has.
+    /// Converts the rules. Returns `None` if a number isn't a value of its enum.
     pub(crate) fn rules(&self) -> Option<Rules> {
         let answer = match self.answer_without_id {
             0 => AnswerWithoutId::Never,
@@ -79,11 +80,11 @@ impl wl_rules {
     }
 }
 
-/// The rules behind a pointer from C.
+/// The rules behind a pointer from C, or `None` if they are NULL or invalid.
 ///
 /// # Safety
 ///
-/// It is NULL, or points to valid rules.
+/// `rules` is NULL, or points to initialized rules.
 pub(crate) unsafe fn rules_at(rules: *const wl_rules) -> Option<Rules> {
     // SAFETY: as the caller promises.
     unsafe { shared(rules) }?.rules()
@@ -101,7 +102,7 @@ fn defaults(dialect: u32) -> Option<Rules> {
 /// Fills `rules` with the defaults of `dialect`, a `wl_dialect`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         let Some(defaults) = defaults(dialect) else { return wl_status::InvalidArgument };
         if rules.is_null() {
             return wl_status::InvalidArgument;
@@ -122,7 +123,7 @@ pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl
             null_params: settings.null_params,
             skip_blank_lines: settings.skip_blank_lines,
         };
-        // SAFETY: the caller promises that it points to memory for rules.
+        // SAFETY: not null, and the caller promises that it points to memory for rules.
         unsafe { store(rules, filled) };
         wl_status::Ok
     })

@@ -1,4 +1,4 @@
-//! How a call ended.
+//! The status of a call.
 
 use std::ffi::{CStr, c_char};
 
@@ -11,7 +11,7 @@ use wireline::{EncodeError, EncodeErrorKind};
 pub enum wl_status {
     /// Success.
     Ok = 0,
-    /// A required pointer is NULL, a number is out of range, or a message is of the wrong kind.
+    /// A required pointer is NULL, a number is out of range, or a message has the wrong kind.
     InvalidArgument = 1,
     /// A text isn't valid UTF-8.
     NotUtf8 = 2,
@@ -21,9 +21,9 @@ pub enum wl_status {
     NotAnId = 4,
     /// The message would contain a line feed or a carriage return.
     LineBreak = 5,
-    /// The rules don't permit the message; for an encoder, `wl_encoder_refused` says which rule.
+    /// The rules don't permit the message; for an encoder, `wl_encoder_refused` returns the rule.
     Rule = 6,
-    /// Too many bytes are waiting to be written, or too many requests are in flight.
+    /// Too many bytes are pending, or too many requests are in flight.
     Full = 7,
     /// The connection has ended.
     Closed = 8,
@@ -93,7 +93,7 @@ impl wl_status {
     }
 }
 
-/// A status in words: a lower-case phrase, as a static C string.
+/// Describes a status as a lower-case phrase, in a static C string.
 #[unsafe(no_mangle)]
 pub extern "C" fn wl_status_text(status: u32) -> *const c_char {
     let status = wl_status::ALL.into_iter().find(|&known| known as u32 == status);

@@ -3,49 +3,50 @@
 use wireline::Message;
 use wireline::connection::Ticket;
 
-use crate::boundary::guarded;
+use crate::boundary::catch_panic;
 use crate::encoder::{required, rpc_error};
 use crate::json::payload;
-use crate::memory::{shared, taken, wl_span};
+use crate::memory::{from_handle, shared, wl_span};
 use crate::message::{message_at, wl_message};
 use crate::status::wl_status;
 
-/// The duty to answer one request, once. Any thread may use it, but only one at a time; the thread of the connection can
-/// do something else meanwhile.
+/// The duty to answer one request, once. Any thread may use it, but only one at a time, even while the thread of the
+/// connection uses the connection.
 ///
-/// Answering consumes it and never waits: the answer is queued, and the thread of the connection writes it. Freeing a
-/// ticket answers as well, with an internal error. The answer to an entry of a batch is kept until all of its requests are
-/// answered, and leaves in one array with theirs.
+/// Answering consumes the ticket and never waits: the answer is queued, and the thread of the connection writes it.
+/// Freeing a ticket answers with an internal error. The answer to an entry of a batch is held until all requests of the
+/// batch are answered, and then sent with these answers in one array.
 ///
 /// A ticket can outlive its connection. Then `wl_ticket_is_cancelled` is true, and answers go nowhere.
 pub struct wl_ticket {
     pub(crate) ticket: Ticket,
 }
 
-/// The id of the request: JSON, spelled as in the request. Valid as long as the ticket.
+/// The id of the request as JSON, spelled as in the request. Valid as long as the ticket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_id(ticket: *const wl_ticket) -> wl_span {
-    guarded(wl_span::ABSENT, || {
+    catch_panic(wl_span::ABSENT, || {
         // SAFETY: the caller promises that it is NULL or a ticket.
         let ticket = unsafe { shared(ticket) };
         ticket.map_or(wl_span::ABSENT, |ticket| wl_span::of(ticket.ticket.id().as_json().as_bytes()))
     })
 }
 
-/// Whether you can stop working on the request: the peer has cancelled it, it was answered by `wl_peer_abort`, or the
-/// connection is gone. It is cheap enough for a loop.
+/// Whether you can stop working on the request: the peer has cancelled it, `wl_peer_abort` has answered it, or the
+/// connection is gone. Cheap enough to call in a loop.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_is_cancelled(ticket: *const wl_ticket) -> bool {
     // SAFETY: the caller promises that it is NULL or a ticket.
-    guarded(false, || unsafe { shared(ticket) }.is_some_and(|ticket| ticket.ticket.is_cancelled()))
+    catch_panic(false, || unsafe { shared(ticket) }.is_some_and(|ticket| ticket.ticket.is_cancelled()))
 }
 
 /// Answers with a result, JSON on one line, and consumes the ticket.
 ///
-/// If the result isn't JSON, or the rules don't permit it, the answer is an internal error, and the status says why.
+/// If the result isn't JSON, or the rules don't permit it, the answer is an internal error, and the status is the
+/// reason.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_respond(ticket: *mut wl_ticket, result: wl_span) -> wl_status {
-    // SAFETY: the caller promises that it is a ticket that is no longer used, and that there are as many bytes.
+    // SAFETY: the caller promises that it is a ticket that is no longer used, and that each span is valid.
     unsafe {
         answer(ticket, |ticket| match payload(result).and_then(required) {
             Ok(result) => match ticket.try_respond(&result) {
@@ -62,8 +63,8 @@ pub unsafe extern "C" fn wl_ticket_respond(ticket: *mut wl_ticket, result: wl_sp
 
 /// Answers with an error, and consumes the ticket. `data`, JSON on one line, may be absent.
 ///
-/// If an argument is invalid, the answer is an internal error, and the status says why. It is one, too, if the error is too
-/// long for a line.
+/// If an argument is invalid, the answer is an internal error, and the status is the reason. The answer is also an
+/// internal error if the given error is too long for a line.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_fail(
     ticket: *mut wl_ticket,
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn wl_ticket_fail(
     message: wl_span,
     data: wl_span,
 ) -> wl_status {
-    // SAFETY: the caller promises that it is a ticket that is no longer used, and that there are as many bytes.
+    // SAFETY: the caller promises that it is a ticket that is no longer used, and that each span is valid.
     unsafe {
         answer(ticket, |ticket| match rpc_error(code, message, data) {
             Ok(Ok(error)) => {
@@ -86,8 +87,8 @@ pub unsafe extern "C" fn wl_ticket_fail(
 
 /// Answers with the response to another request, as a proxy does, and consumes the ticket. Only the id is replaced.
 ///
-/// If the message isn't a response, the answer is an internal error, and the result `WL_STATUS_INVALID_ARGUMENT`. The
-/// answer is an internal error, too, if the rules of this connection don't permit the response.
+/// If the message isn't a response, the answer is an internal error, and the status `WL_STATUS_INVALID_ARGUMENT`. The
+/// answer is also an internal error if the rules of this connection don't permit the response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_relay(ticket: *mut wl_ticket, response: *const wl_message) -> wl_status {
     // SAFETY: the caller promises that it is a ticket that is no longer used, and that the message is still valid.
@@ -102,22 +103,22 @@ pub unsafe extern "C" fn wl_ticket_relay(ticket: *mut wl_ticket, response: *cons
     }
 }
 
-/// Answers with an internal error, or with "Request cancelled" if the peer has cancelled the request, and frees the ticket.
-/// NULL is ignored.
+/// Answers with an internal error, or with "Request cancelled" if the peer has cancelled the request, and frees the
+/// ticket. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_ticket_free(ticket: *mut wl_ticket) {
     // SAFETY: the caller promises that it is NULL or a ticket that is no longer used.
-    guarded((), || drop(unsafe { taken(ticket) }));
+    catch_panic((), || drop(unsafe { from_handle(ticket) }));
 }
 
-/// Has `answer` consume a ticket. One that it drops answers with an internal error.
+/// Passes a ticket to `answer`, which consumes it. A ticket that it drops answers with an internal error.
 ///
 /// # Safety
 ///
 /// `ticket` is NULL or a ticket that is no longer used.
 unsafe fn answer(ticket: *mut wl_ticket, answer: impl FnOnce(Ticket) -> wl_status) -> wl_status {
-    guarded(wl_status::Panic, || {
+    catch_panic(wl_status::Panic, || {
         // SAFETY: as the caller promises.
-        unsafe { taken(ticket) }.map_or(wl_status::InvalidArgument, |ticket| answer(ticket.ticket))
+        unsafe { from_handle(ticket) }.map_or(wl_status::InvalidArgument, |ticket| answer(ticket.ticket))
     })
 }

@@ -1,11 +1,11 @@
-//! Calling C when a connection has something to do.
+//! Calls back into C when a connection has something to do.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// Called when a connection has something to do; see `wl_connection_poll_wake`. Any thread may call it: the one that
-/// answers a ticket, sends to the peer or uses the connection.
+/// Called when a connection has something to do; see `wl_connection_poll_wake`. It is called on the thread that answers
+/// a ticket, sends to the peer or uses the connection.
 ///
 /// It should only wake up the thread of the connection, for example by writing to a pipe or setting a flag. It must not
 /// call the library or throw an exception. It may be called more often than necessary.
@@ -16,9 +16,9 @@ struct Callback {
     context: *mut c_void,
 }
 
-// SAFETY: the header says that any thread may call the callback.
+// SAFETY: the header documents that the callback may be called on any thread.
 unsafe impl Send for Callback {}
-// SAFETY: likewise, and several threads at once.
+// SAFETY: likewise, and by several threads at once.
 unsafe impl Sync for Callback {}
 
 impl Wake for Callback {
@@ -27,12 +27,13 @@ impl Wake for Callback {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // SAFETY: the caller of `wl_connection_new` promises that it can be called so, at any time and on any thread.
+        // SAFETY: the caller of `wl_connection_new` promises that `wake` can be called with `context`, at any time and
+        // on any thread.
         unsafe { (self.wake)(self.context) };
     }
 }
 
-/// A waker that calls `wake`, or does nothing if that is NULL.
+/// Creates a waker that calls `wake`, or does nothing if `wake` is NULL.
 pub(crate) fn waker(wake: wl_wake, context: *mut c_void) -> Waker {
     wake.map_or_else(|| Waker::noop().clone(), |wake| Waker::from(Arc::new(Callback { wake, context })))
 }

@@ -1,18 +1,18 @@
-//! The header declares the functions that the library has. Whether it does so in the right words, `.ci/c` checks by making
-//! it anew.
+//! Checks that the header declares exactly the functions of the library. `.ci/c` compares the rest of the header with a
+//! newly generated one.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The names that follow `before` in a text, up to a bracket.
+/// Finds the names that follow `before` in a text, up to a bracket.
 fn names(text: &str, before: &str) -> BTreeSet<String> {
     let parts = text.split(before).skip(1);
     parts.filter_map(|part| part.split_once('(')).map(|(name, _)| format!("wl_{name}")).collect()
 }
 
 #[test]
-fn declares_what_there_is() {
+fn declares_all_functions() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut defined = BTreeSet::new();
     for file in fs::read_dir(package.join("src")).unwrap() {
@@ -28,12 +28,12 @@ fn declares_what_there_is() {
         .filter(|name| name.starts_with("wl_"))
         .collect();
     assert!(defined.len() > 50, "{}", defined.len());
-    assert_eq!(declared, defined, "make the header anew: .ci/c --header");
+    assert_eq!(declared, defined, "regenerate the header: .ci/c --header");
 }
 
-/// `<stdio.h>` and `<errno.h>` define these as macros, of which some systems make expressions.
+/// `<stdio.h>` and `<errno.h>` define these names as macros, which expand to expressions on some systems.
 #[test]
-fn names_nothing_like_a_macro_of_c() {
+fn uses_no_names_of_c_macros() {
     let header = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("include/wireline.h")).unwrap();
     let code = header.lines().filter(|line| !line.trim_start().starts_with("//"));
     let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));

@@ -1,4 +1,4 @@
-//! Calls the C functions in random order. `WIRELINE_CALLS` says how many steps, for a longer run.
+//! Calls the C functions in random order. For a longer run, set `WIRELINE_CALLS` to the number of steps.
 
 use crate::calls;
 
@@ -8,7 +8,7 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 
 #[test]
 fn in_any_order() {
-    // A panic is caught at the boundary, and then only a status.
+    // Count panics, since the boundary catches them and only returns a status.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         PANICS.fetch_add(1, Ordering::Relaxed);
@@ -38,7 +38,7 @@ fn in_any_order() {
     }
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
     println!("{all:?}");
-    // Not only what is refused.
+    // Not all calls may have failed.
     for count in [all.decoded, all.encoded, all.requests, all.answered, all.calls, all.responses, all.written] {
         assert!(count > all.steps / 2000, "{all:?}");
     }

@@ -1,4 +1,5 @@
-//! Sends hostile input to the example server in C++. `WIRELINE_C_SERVER` says where it is; `.ci/c` builds it and sets that.
+//! Sends hostile input to the example server in C++. `.ci/c` builds the server and sets `WIRELINE_C_SERVER` to its
+//! path.
 #![cfg(unix)]
 
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::thread;
 
 use crate::common;
 
-/// What a server writes for some input, once it has ended with success.
+/// Runs a server on some input, and returns its output. The server must exit successfully.
 fn answers(server: &str, rules: &str, input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(server)
         .args(["--rules", rules])
@@ -34,7 +35,7 @@ fn survives_hostile_input() {
         let stream = common::hostile_stream("tools/call", params);
         let found = answers(&server, rules, &stream);
         common::check_hostile(&found, |answer| answer["result"]["content"][0]["text"] == "still there");
-        // Not even a line ending.
+        // A line that isn't even complete.
         assert!(answers(&server, rules, b"{\"jsonrpc\":").len() < 200);
     }
     let found = answers(&server, "json-rpc", br#"[{"jsonrpc":"2.0","id":1,"method":"ping"},2]"#);

@@ -1,6 +1,8 @@
-//! JSON text from a deserializer: as it is spelled, if the deserializer knows that, and otherwise written anew.
+//! Reads a value from a deserializer as JSON text: the original text if the deserializer has it, otherwise newly
+//! written.
 //!
-//! This crate's deserializer and serde_json's know the spelling. They hand it over as they do to serde_json's `RawValue`.
+//! This crate's deserializer and serde_json's have the original text, and pass it on as they do to serde_json's
+//! `RawValue`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +12,12 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexp
 use super::fragment::{NUMBER, RAW_VALUE};
 use super::{explain, is_blank, is_number};
 
-/// How many containers may be open, as many as serde_json accepts.
+/// The deepest nesting, the same as serde_json's limit.
 const DEEPEST: u8 = 127;
 
-/// The next value of `deserializer` as text, which nobody has validated yet.
+/// Reads the next value of `deserializer` as text, which may not be valid JSON.
 ///
-/// Floats are an error if the format is human-readable: they may have been rounded.
+/// Floats are an error if the format is human-readable, because they may have been rounded.
 pub fn collect<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'de, str>, D::Error> {
     let floats = Floats::of(&deserializer);
     deserializer.deserialize_newtype_struct(RAW_VALUE, AnyText { floats })
@@ -24,19 +26,19 @@ pub fn collect<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'de, st
 /// Whether floats are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floats {
-    /// They are what the format stores.
+    /// The format stores floats.
     Exact,
-    /// They may have been rounded, when a text was read.
+    /// The format stores text, so floats may have been rounded when they were parsed.
     Rounded,
 }
 
 impl Floats {
-    /// How the floats of `deserializer` are taken.
+    /// Whether the floats of `deserializer` are exact.
     pub fn of<'de, D: Deserializer<'de>>(deserializer: &D) -> Self {
         if deserializer.is_human_readable() { Self::Rounded } else { Self::Exact }
     }
 
-    /// The text of a float.
+    /// Formats a float, unless it may have been rounded.
     pub fn print<E: de::Error>(self, float: f64) -> Result<String, E> {
         let number = serde_json::Number::from_f64(float)
             .ok_or_else(|| E::invalid_value(Unexpected::Float(float), &"a finite number"))?;
@@ -50,20 +52,20 @@ impl Floats {
     }
 }
 
-/// The key of a map's first entry.
+/// The key of a map's first entry, which shows whether the map stands for something else.
 pub enum FirstKey {
-    /// The value is a text, as it is spelled.
+    /// The map stands for a value of which it holds the original text.
     RawValue,
-    /// The value is a number, as serde_json passes them with the feature `arbitrary_precision`.
+    /// The map stands for a number, as serde_json passes them with the feature `arbitrary_precision`.
     Number,
-    /// The map is one.
+    /// An ordinary key of an ordinary map.
     Other(String),
 }
 
 impl FirstKey {
-    /// Reads the first key of a map, if it has any.
+    /// Reads the first key of a map, or `None` if the map is empty.
     pub fn read<'de, A: MapAccess<'de>>(members: &mut A) -> Result<Option<Self>, A::Error> {
-        Ok(members.next_key_seed(Key)?.map(|key| match &*key {
+        Ok(members.next_key_seed(KeySeed)?.map(|key| match &*key {
             RAW_VALUE => Self::RawValue,
             NUMBER if serde_json_keeps_spelling() => Self::Number,
             _ => Self::Other(key.into_owned()),
@@ -71,12 +73,12 @@ impl FirstKey {
     }
 }
 
-/// Whether some crate has turned on serde_json's feature `arbitrary_precision`.
+/// Whether any crate in the build has enabled serde_json's feature `arbitrary_precision`.
 fn serde_json_keeps_spelling() -> bool {
     "1.10".parse().is_ok_and(|number: serde_json::Number| number.to_string() == "1.10")
 }
 
-/// A string, borrowed if possible.
+/// Deserializes a string, borrowed if possible.
 pub struct StringSeed;
 
 impl<'de> DeserializeSeed<'de> for StringSeed {
@@ -107,10 +109,10 @@ impl<'de> Visitor<'de> for StringSeed {
     }
 }
 
-/// A key as text: a string, or a scalar that is put in quotes.
-struct Key;
+/// Deserializes a key as text. A scalar becomes a string.
+struct KeySeed;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for KeySeed {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -126,7 +128,7 @@ macro_rules! displayed {
     )*};
 }
 
-impl<'de> Visitor<'de> for Key {
+impl<'de> Visitor<'de> for KeySeed {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,7 +146,7 @@ impl<'de> Visitor<'de> for Key {
     }
 }
 
-/// Receives a text, or a value to write as one.
+/// Visits a value's original text, or otherwise writes the value as text.
 struct AnyText {
     floats: Floats,
 }
@@ -209,19 +211,19 @@ impl<'de> Visitor<'de> for AnyText {
 struct Value<'w> {
     out: &'w mut String,
     floats: Floats,
-    /// How many more containers may be opened.
+    /// How many more levels of nesting are allowed.
     depth: u8,
 }
 
 impl Value<'_> {
-    /// What writes the values inside this one.
+    /// Returns the writer for the values inside this one.
     fn inner<E: de::Error>(&mut self) -> Result<Value<'_>, E> {
         let depth = self.depth.checked_sub(1).ok_or_else(|| E::custom("recursion limit exceeded"))?;
         Ok(Value { out: self.out, floats: self.floats, depth })
     }
 
     fn push_string(&mut self, text: &str) {
-        // `Value` writes strings as JSON.
+        // serde_json's `Value` displays strings as JSON.
         self.out.push_str(&serde_json::Value::from(text).to_string());
     }
 
@@ -240,7 +242,7 @@ impl Value<'_> {
             self.push_string(&text);
             self.out.push(':');
             members.next_value_seed(self.inner()?)?;
-            key = members.next_key_seed(Key)?;
+            key = members.next_key_seed(KeySeed)?;
             separator = ",";
         }
         self.out.push('}');
@@ -299,7 +301,7 @@ impl<'de> Visitor<'de> for Value<'_> {
         Ok(())
     }
 
-    /// As serde_json writes bytes.
+    /// Writes bytes as serde_json does, as an array of numbers.
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<(), E> {
         self.out.push_str(&serde_json::Value::from(bytes).to_string());
         Ok(())

@@ -1,63 +1,64 @@
-//! The scanner's question answered byte by byte: slower, but it says what is wrong, and where.
+//! Validates JSON byte by byte, more slowly than the scanner, and reports the first error and its position.
 //!
-//! It only runs on texts that the scanner rejected, and in tests as the scanner's oracle.
+//! It only runs on texts that the scanner rejected, and as the scanner's oracle in tests.
 
 use super::is_blank;
 use super::scan::nesting::Nesting;
 
-/// The first thing wrong with a text.
+/// A syntax error and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defect {
-    /// What is wrong.
-    pub flaw: Flaw,
-    /// The byte at which it shows, or the length of the text if that ends too early.
+pub struct SyntaxError {
+    /// The kind of error.
+    pub kind: SyntaxErrorKind,
+    /// The offset of the offending byte, or the length of the text if it ends too early.
     pub at: usize,
 }
 
-/// A way in which a text isn't JSON.
+/// A kind of syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
-    /// It has no value.
+pub enum SyntaxErrorKind {
+    /// The text is empty or blank.
     Empty,
-    /// It starts with a byte order mark.
+    /// The text starts with a byte order mark.
     ByteOrderMark,
-    /// It isn't UTF-8.
+    /// The text isn't UTF-8.
     InvalidUtf8,
-    /// A control character in a string.
+    /// A string contains an unescaped control character.
     ControlCharacter,
-    /// A backslash that starts no escape.
+    /// A backslash doesn't start a valid escape.
     InvalidEscape,
-    /// A number that JSON spells differently.
+    /// A number isn't valid JSON.
     InvalidNumber,
-    /// A word other than `true`, `false` and `null`.
+    /// A word isn't `true`, `false` or `null`.
     InvalidLiteral,
-    /// A byte that can't come next.
+    /// A byte is not allowed in its place.
     UnexpectedByte,
-    /// It ends within a value.
+    /// The text ends within a value.
     UnexpectedEnd,
-    /// Something follows the value.
+    /// Something other than blanks follows the value.
     TrailingData,
-    /// More brackets are open than the limit allows.
+    /// The text is nested deeper than the limit.
     TooDeep,
 }
 
-/// The first thing wrong with `text`, or `None` if it is JSON. `max_depth` is at most [`DEEPEST`](super::DEEPEST).
-pub fn explain(text: &[u8], max_depth: u32) -> Option<Defect> {
+/// Returns the first syntax error in `text`, or `None` if the text is JSON. `max_depth` must be at most
+/// [`DEEPEST`](super::DEEPEST).
+pub fn explain(text: &[u8], max_depth: u32) -> Option<SyntaxError> {
     if text.starts_with(b"\xef\xbb\xbf") {
-        return Some(Defect { flaw: Flaw::ByteOrderMark, at: 0 });
+        return Some(SyntaxError { kind: SyntaxErrorKind::ByteOrderMark, at: 0 });
     }
-    let syntax = Walk { text, at: 0 }.text(max_depth).err();
-    // So far, bytes beyond ASCII have passed for characters. Whichever flaw comes first counts.
+    let syntax = Validator { text, at: 0 }.text(max_depth).err();
+    // The validator treats all non-ASCII bytes as valid characters. Report whichever error comes first.
     let utf8 = simdutf8::compat::from_utf8(text)
         .err()
-        .map(|error| Defect { flaw: Flaw::InvalidUtf8, at: error.valid_up_to() });
+        .map(|error| SyntaxError { kind: SyntaxErrorKind::InvalidUtf8, at: error.valid_up_to() });
     match (syntax, utf8) {
         (Some(syntax), Some(utf8)) if syntax.at < utf8.at => Some(syntax),
         (syntax, utf8) => utf8.or(syntax),
     }
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy)]
 enum Expect {
     Value,
@@ -65,17 +66,17 @@ enum Expect {
     Key,
     KeyOrClose,
     Colon,
-    /// A comma or a closing bracket; at the end of the outermost value, nothing.
+    /// A comma or a closing bracket, or the end of the text after the outermost value.
     Separator,
 }
 
-struct Walk<'a> {
+struct Validator<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl Walk<'_> {
-    fn text(mut self, max_depth: u32) -> Result<(), Defect> {
+impl Validator<'_> {
+    fn text(mut self, max_depth: u32) -> Result<(), SyntaxError> {
         let mut nesting = Nesting::default();
         let mut expect = Expect::Value;
         loop {
@@ -86,17 +87,17 @@ impl Walk<'_> {
             let Some(byte) = self.peek() else {
                 return match (done, self.text.iter().all(|&byte| is_blank(byte))) {
                     (true, _) => Ok(()),
-                    (false, true) => self.wrong(Flaw::Empty),
-                    (false, false) => self.wrong(Flaw::UnexpectedEnd),
+                    (false, true) => self.fail(SyntaxErrorKind::Empty),
+                    (false, false) => self.fail(SyntaxErrorKind::UnexpectedEnd),
                 };
             };
             if done {
-                return self.wrong(Flaw::TrailingData);
+                return self.fail(SyntaxErrorKind::TrailingData);
             }
             expect = match (expect, byte) {
                 (Expect::Value | Expect::ValueOrClose, b'{' | b'[') => {
                     if nesting.depth() == max_depth {
-                        return self.wrong(Flaw::TooDeep);
+                        return self.fail(SyntaxErrorKind::TooDeep);
                     }
                     nesting.push(byte == b'{');
                     self.at += 1;
@@ -136,49 +137,49 @@ impl Walk<'_> {
                     self.literal()?;
                     Expect::Separator
                 }
-                _ => return self.wrong(Flaw::UnexpectedByte),
+                _ => return self.fail(SyntaxErrorKind::UnexpectedByte),
             };
         }
     }
 
-    fn string(&mut self) -> Result<(), Defect> {
+    fn string(&mut self) -> Result<(), SyntaxError> {
         self.at += 1;
         loop {
             match self.peek() {
-                None => return self.wrong(Flaw::UnexpectedEnd),
+                None => return self.fail(SyntaxErrorKind::UnexpectedEnd),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(0..0x20) => return self.wrong(Flaw::ControlCharacter),
+                Some(0..0x20) => return self.fail(SyntaxErrorKind::ControlCharacter),
                 Some(_) => self.at += 1,
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Defect> {
+    fn escape(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
-        let wrong = Err(Defect { flaw: Flaw::InvalidEscape, at: start });
+        let invalid = Err(SyntaxError { kind: SyntaxErrorKind::InvalidEscape, at: start });
         self.at += 1;
         let digits = match self.peek() {
-            None => return self.wrong(Flaw::UnexpectedEnd),
+            None => return self.fail(SyntaxErrorKind::UnexpectedEnd),
             Some(b'u') => 4,
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 0,
-            Some(_) => return wrong,
+            Some(_) => return invalid,
         };
         self.at += 1;
         for _ in 0..digits {
             match self.peek() {
-                None => return self.wrong(Flaw::UnexpectedEnd),
+                None => return self.fail(SyntaxErrorKind::UnexpectedEnd),
                 Some(byte) if byte.is_ascii_hexdigit() => self.at += 1,
-                Some(_) => return wrong,
+                Some(_) => return invalid,
             }
         }
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Defect> {
+    fn number(&mut self) -> Result<(), SyntaxError> {
         self.skip_if(|byte| byte == b'-');
         if !self.skip_if(|byte| byte == b'0') {
             self.digits()?;
@@ -191,22 +192,26 @@ impl Walk<'_> {
             self.digits()?;
         }
         match self.peek() {
-            Some(byte) if is_scalar(byte) => self.wrong(Flaw::InvalidNumber),
+            Some(byte) if is_scalar(byte) => self.fail(SyntaxErrorKind::InvalidNumber),
             _ => Ok(()),
         }
     }
 
-    /// At least one digit.
-    fn digits(&mut self) -> Result<(), Defect> {
+    /// Skips at least one digit.
+    fn digits(&mut self) -> Result<(), SyntaxError> {
         if !self.skip_if(|byte| byte.is_ascii_digit()) {
-            let flaw = if self.at == self.text.len() { Flaw::UnexpectedEnd } else { Flaw::InvalidNumber };
-            return self.wrong(flaw);
+            let kind = if self.at == self.text.len() {
+                SyntaxErrorKind::UnexpectedEnd
+            } else {
+                SyntaxErrorKind::InvalidNumber
+            };
+            return self.fail(kind);
         }
         while self.skip_if(|byte| byte.is_ascii_digit()) {}
         Ok(())
     }
 
-    fn literal(&mut self) -> Result<(), Defect> {
+    fn literal(&mut self) -> Result<(), SyntaxError> {
         let rest = &self.text[self.at..];
         let len = rest.iter().position(|&byte| !is_scalar(byte)).unwrap_or(rest.len());
         match &rest[..len] {
@@ -215,9 +220,9 @@ impl Walk<'_> {
                 Ok(())
             }
             word if len == rest.len() && [&b"true"[..], b"false", b"null"].iter().any(|w| w.starts_with(word)) => {
-                Err(Defect { flaw: Flaw::UnexpectedEnd, at: self.text.len() })
+                Err(SyntaxError { kind: SyntaxErrorKind::UnexpectedEnd, at: self.text.len() })
             }
-            _ => self.wrong(Flaw::InvalidLiteral),
+            _ => self.fail(SyntaxErrorKind::InvalidLiteral),
         }
     }
 
@@ -231,12 +236,12 @@ impl Walk<'_> {
         skip
     }
 
-    fn wrong<T>(&self, flaw: Flaw) -> Result<T, Defect> {
-        Err(Defect { flaw, at: self.at })
+    fn fail<T>(&self, kind: SyntaxErrorKind) -> Result<T, SyntaxError> {
+        Err(SyntaxError { kind, at: self.at })
     }
 }
 
-/// Whether a byte outside strings belongs to a number or a literal, valid or not.
+/// Whether a byte outside strings is part of a number or a literal, valid or not.
 fn is_scalar(byte: u8) -> bool {
     !matches!(byte, b'{' | b'}' | b'[' | b']' | b':' | b',' | b'"') && !is_blank(byte)
 }

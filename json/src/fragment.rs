@@ -1,38 +1,39 @@
-//! A handshake that lets JSON text pass through `serde` unparsed, from a value of this crate to its own serializer.
+//! A handshake that passes JSON text through serde verbatim, from a value of wireline to wireline's serializer.
 //!
-//! A value that already has its JSON serializes as a newtype struct named [`RAW_FRAGMENT`]. To other serializers that is
-//! a newtype like any other. This crate's serializer hands the inner value a serializer that takes part in this:
+//! A value that already has its JSON serializes as a newtype struct named [`RAW_FRAGMENT`]. Other serializers treat
+//! this as an ordinary newtype. Wireline's serializer passes the inner value a serializer that takes part in the
+//! handshake:
 //!
 //! ```text
 //! serializer                      inner value
 //! ----------                      -----------
-//! forgets earlier offers
+//! discards earlier offers
 //!                            <-   asks whether text is welcome, by calling is_human_readable
-//! says yes
-//!                            <-   notes the address of its text, and passes it to serialize_str
-//! takes this text verbatim,
-//! and refuses any other
+//! agrees
+//!                            <-   records the address of its text, and passes it to serialize_str
+//! writes this text verbatim,
+//! and rejects any other
 //! ```
 //!
-//! Without an offer, a string is a string.
+//! A string that comes without an offer is an ordinary string.
 //!
-//! `is_human_readable` is the only method that a value can call without giving up its serializer. A buffer, such as
-//! serde's own for flattened and tagged types, has a serializer of its own, which doesn't say yes. The inner value then
-//! serializes what its text says, and that is what comes out of the buffer: under the same name, but without an offer.
-//! Other types of that name make no offer either.
+//! `is_human_readable` is the only method that a value can call without consuming its serializer. A buffer, such as
+//! serde's own for flattened and tagged types, has its own serializer, which doesn't agree. The inner value then
+//! serializes the value that its text represents. The buffer later replays that value under the same name, but without
+//! an offer. Other types of that name make no offer either.
 
 use std::cell::Cell;
 
 use serde::Serializer;
 
-/// The name of a newtype struct that can hand over its JSON text.
+/// The name of a newtype struct that can pass its JSON text verbatim.
 pub const RAW_FRAGMENT: &str = "$wireline::RawJson";
 
-/// The name of the struct with which serde_json's `RawValue` passes its text to a serializer, and of the newtype struct
-/// with which it asks a deserializer for one.
+/// The name of the struct in which serde_json's `RawValue` passes its text to a serializer, and of the newtype struct
+/// with which it requests text from a deserializer.
 pub const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// The name of the struct with which serde_json passes numbers if its feature `arbitrary_precision` is on.
+/// The name of the struct in which serde_json passes numbers if its feature `arbitrary_precision` is on.
 pub const NUMBER: &str = "$serde_json::private::Number";
 
 thread_local! {
@@ -42,28 +43,28 @@ thread_local! {
 #[derive(Clone, Copy)]
 enum Handshake {
     Idle,
-    /// The serializer has said that it takes text.
+    /// The serializer has agreed to accept text.
     Welcome,
-    /// The value is about to pass this text.
+    /// The value is about to pass the text at this address.
     Offered {
         address: usize,
         len: usize,
     },
 }
 
-/// Forgets earlier offers. The serializer calls this before it serializes an inner value.
+/// Discards earlier offers. The serializer calls this before it serializes an inner value.
 #[inline(always)]
 pub fn begin() {
     HANDSHAKE.set(Handshake::Idle);
 }
 
-/// Says that text is welcome. The serializer calls this in `is_human_readable`.
+/// Agrees to accept text. The serializer calls this in `is_human_readable`.
 #[inline(always)]
 pub fn welcome() {
     HANDSHAKE.set(Handshake::Welcome);
 }
 
-/// Whether `serializer` takes the text of a fragment. The inner value calls this.
+/// Whether `serializer` accepts the text of a fragment. The inner value calls this.
 #[inline(always)]
 pub fn is_welcome<S: Serializer>(serializer: &S) -> bool {
     HANDSHAKE.set(Handshake::Idle);
@@ -71,25 +72,25 @@ pub fn is_welcome<S: Serializer>(serializer: &S) -> bool {
     matches!(HANDSHAKE.replace(Handshake::Idle), Handshake::Welcome)
 }
 
-/// Passes the text of a fragment to a serializer to which it [is welcome](is_welcome).
+/// Passes the text of a fragment to a serializer that [accepts it](is_welcome).
 #[inline(always)]
 pub fn pass<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     HANDSHAKE.set(Handshake::Offered { address: text.as_ptr().addr(), len: text.len() });
     serializer.serialize_str(text)
 }
 
-/// What a string is that a serializer receives in place of a fragment.
+/// How a serializer must treat a string that it receives as the inner value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The text that was offered.
+    /// The string is the text that was offered.
     Fragment,
-    /// A string like any other: nothing was offered.
+    /// Nothing was offered, so it is an ordinary string.
     String,
-    /// Not the text that was offered.
+    /// A different text was offered.
     Other,
 }
 
-/// Takes the offer. The serializer calls this in `serialize_str`.
+/// Compares `text` with the offer and clears the offer. The serializer calls this in `serialize_str`.
 #[inline(always)]
 pub fn receive(text: &str) -> Received {
     match HANDSHAKE.replace(Handshake::Idle) {

@@ -1,4 +1,4 @@
-//! Which of the CPU-specific implementations to use.
+//! Selects the CPU-specific implementations.
 
 use std::sync::OnceLock;
 
@@ -55,8 +55,8 @@ impl Cpu {
     ///
     /// # Panics
     ///
-    /// The kernel doesn't run here.
-    #[allow(clippy::panic, clippy::expect_used, reason = "for tests alone")]
+    /// If this machine doesn't support the kernel.
+    #[allow(clippy::panic, clippy::expect_used, reason = "only for tests and benchmarks")]
     pub fn run<T>(self, run: impl FnOnce() -> T) -> T {
         struct Restore(Option<Kernel>);
 

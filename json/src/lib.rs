@@ -1,33 +1,33 @@
 //! The JSON layer of [wireline](https://docs.rs/wireline). It is an implementation detail without any promise of
 //! stability: use wireline instead.
 //!
-//! JSON alone, without a word of JSON-RPC.
+//! This crate knows nothing of JSON-RPC.
 //!
-//! | file | question it answers |
+//! | file | contents |
 //! |---|---|
-//! | `scan/` | is a text JSON, and where are the members of its outermost object? One pass, 64 bytes at a time |
-//! | `accept` | the same, with the text as `&str` if the answer is yes |
-//! | `collect` | what is the text of a value that a deserializer reads? |
-//! | `explain` | what's wrong with a text, and where? Byte by byte |
-//! | `escape/` | which bytes of a string must be escaped? And where to write them, 64 bytes at a time |
-//! | `fragment` | how does a text get through serde as it is spelled? |
-//! | `spelling` | how does a number get through a buffer as it is spelled? |
-//! | `transcode` | what does a text say to a serializer that can't take it as it is spelled? |
-//! | `kernel` | which CPU-specific implementation runs? |
-//! | `pointer` | where is the value that a JSON pointer leads to? |
-//! | `swar` | the same for a few bytes, eight at a time: where does a short string or number end? |
-//! | `text` | who owns a valid text: a line, or a buffer? |
-//! | `short_text` | where is a text kept that is probably short: in the value itself? |
-//! | `typed/` | what is a valid text worth, as a value of some type? |
-//! | `walk` | where are the members and elements of a valid text? |
-//! | `string`, `number` | what does a string say, what is a number worth? |
+//! | `scan/` | validates a text and locates the members of its outermost object, in one pass, 64 bytes at a time |
+//! | `accept` | scans a text and returns it as a `&str` |
+//! | `kernel` | selects the CPU-specific scanner |
+//! | `explain` | finds the first syntax error of an invalid text, byte by byte |
+//! | `walk` | iterates over the members and elements of valid JSON |
+//! | `pointer` | resolves JSON pointers in valid JSON |
+//! | `string`, `number` | decode and compare strings; compare numbers exactly |
+//! | `swar` | finds the end of a short string or number, eight bytes at a time |
+//! | `text` | valid JSON that borrows from a line or shares its buffer |
+//! | `short_text` | text that is stored inline if it is short |
+//! | `escape/` | escapes strings, 64 bytes at a time, and appends output to a buffer |
+//! | `fragment` | passes JSON text through serde verbatim |
+//! | `spelling` | preserves the spelling of numbers that serde buffers |
+//! | `transcode` | serializes JSON text to serializers that don't accept it verbatim |
+//! | `collect` | reads a value from a deserializer as JSON text |
+//! | `typed/` | deserializes valid JSON |
 
-// Most types hold a peer's bytes, which must not end up in a log.
+// Most types hold bytes from a peer, which must not end up in a log.
 #![allow(missing_debug_implementations)]
-// Nobody else calls these functions.
+// Only wireline calls these functions.
 #![allow(clippy::missing_errors_doc, clippy::new_without_default)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr))]
-// A truncated number would be a wrong position in a text.
+// A truncated number would be a wrong position in the text.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap))]
 
 mod accept;
@@ -49,16 +49,16 @@ pub mod typed;
 pub mod walk;
 
 pub use accept::{Accepted, accept};
-pub use explain::{Defect, Flaw, explain};
+pub use explain::{SyntaxError, SyntaxErrorKind, explain};
 pub use number::Decimal;
 #[cfg(feature = "kernels")]
 pub use scan::Cpu;
-pub use scan::{DEEPEST, Input, Member, Members, Opening, Root, Scanned, Span, Traits};
+pub use scan::{DEEPEST, Input, Member, Members, Opening, Root, Scanned, Span, TextFlags};
 pub use short_text::ShortText;
 pub use text::Text;
 pub use transcode::{transcode, transcode_exactly};
 
-/// Space, tab, line feed and carriage return: what JSON allows between tokens.
+/// Whether `byte` is a space, tab, line feed or carriage return, which JSON allows between tokens.
 pub fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

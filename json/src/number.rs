@@ -1,20 +1,21 @@
-//! JSON numbers of any length, compared by value.
+//! Compares JSON numbers of any length by their exact values.
 
 use std::hash::{Hash, Hasher};
 
 /// A JSON number in normal form.
 ///
-/// Its value is ±0.d₁d₂d₃… × 10ᵖᵒⁱⁿᵗ, where neither the first nor the last digit is zero, so that each value has only
-/// one form. Zero has no digits and no sign.
+/// The value is ±0.d₁d₂d₃… × 10ᵖᵒⁱⁿᵗ, where neither the first nor the last digit is zero, so each value has only one
+/// form. Zero has no digits and no sign.
 #[derive(Clone, Copy)]
 pub struct Decimal<'a> {
     negative: bool,
-    /// The digits before and after the decimal point, without leading and trailing zeros.
+    /// The digits before the decimal point. `whole` and `fraction` together have no leading or trailing zeros.
     whole: &'a [u8],
+    /// The digits after the decimal point.
     fraction: &'a [u8],
     point: i64,
-    /// An exponent of more than 17 digits: whether it is negative, and its digits. It isn't added to `point`, so that
-    /// two spellings of one value, as `1e…` and `10e…`, may compare unequal. No id in use is that large.
+    /// An exponent of more than 17 digits: whether it is negative, and its digits. It isn't added to `point`, so two
+    /// spellings of one value, such as `1e…` and `10e…`, may compare unequal. Ids in practice are never that large.
     exponent: (bool, &'a [u8]),
 }
 
@@ -42,7 +43,7 @@ impl<'a> Decimal<'a> {
         if whole.is_empty() && fraction.is_empty() {
             return Self { negative: false, whole, fraction, point: 0, exponent: (false, b"") };
         }
-        // Nothing overflows: a text is at most 4 GiB long, and 17 digits are below 10¹⁷.
+        // Nothing overflows: a text has at most 4 GiB, and 17 digits are below 10¹⁷.
         #[allow(clippy::cast_possible_wrap, reason = "no slice is that long")]
         let point = integer.len() as i64 - leading_zeros as i64;
         match split_exponent(exponent) {
@@ -107,7 +108,7 @@ impl Hash for Decimal<'_> {
     }
 }
 
-/// Splits `text` at the first byte of `class`, which is in neither part. Without one, the second part is empty.
+/// Splits `text` at the first byte of `class`, which is in neither part. The second part is empty if there is none.
 fn split(text: &[u8], class: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     match text.iter().position(|&byte| class(byte)) {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -115,7 +116,7 @@ fn split(text: &[u8], class: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     }
 }
 
-/// Splits an exponent, which may be empty, into whether it is negative and its digits without leading zeros.
+/// Splits an exponent, which may be empty, into its sign (true if negative) and its digits without leading zeros.
 fn split_exponent(exponent: &[u8]) -> (bool, &[u8]) {
     match exponent {
         [b'-', digits @ ..] => (true, strip_leading_zeros(digits)),

@@ -1,20 +1,21 @@
-//! JSON pointers (RFC 6901): finds a value in a text that is known to be JSON, without decoding anything.
+//! Resolves JSON pointers (RFC 6901) in valid JSON, without decoding any values.
 
 use std::borrow::Cow;
 
 use super::{string, walk};
 
-/// The value at `pointer`. If several members have the same name, the last one counts.
+/// Returns the value at `pointer`. If several members have the same name, the last one counts.
 pub fn find<'t>(text: &'t str, pointer: &str) -> Option<&'t str> {
     follow(text, pointer, |values| values.last())
 }
 
-/// The value at `pointer`. `None` if a member on the way occurs twice, since readers disagree on which one counts.
+/// Returns the value at `pointer`, or `None` if a member on the way occurs twice, because parsers disagree on which one
+/// counts.
 pub fn find_only<'t>(text: &'t str, pointer: &str) -> Option<&'t str> {
     follow(text, pointer, |values| values.next().filter(|_| values.next().is_none()))
 }
 
-/// `choose` chooses from the members with the same name.
+/// Follows `pointer`, with `choose` to choose among the values of members with the same name.
 fn follow<'t>(
     text: &'t str,
     pointer: &str,
@@ -29,7 +30,7 @@ fn follow<'t>(
                 true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
                 false => Cow::Borrowed(token),
             };
-            choose(&mut walk::members(value).filter(|(key, _)| string::says(key, &name)).map(|(_, value)| value))
+            choose(&mut walk::members(value).filter(|(key, _)| string::decodes_to(key, &name)).map(|(_, value)| value))
         }
         b'[' => {
             let is_index = token == "0" || !token.starts_with(['0', '+']);

@@ -1,19 +1,20 @@
-//! A text that is probably short, such as an id.
+//! Text that is usually short, such as an id.
 #![allow(unsafe_code)]
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-/// The longest [`ShortText`] that needs no allocation: three words of four, beside one for a tag and a length.
+/// The longest [`ShortText`] that needs no allocation: three of its four words. The other one holds a tag and a length.
 const INLINE: usize = 24;
 
-/// Aligned, so that it is written and moved in words. One that isn't is moved in other pieces than those it was written in,
-/// and the CPU then waits for all of them: 30 ns for a request in the ledger, which keeps its id twice.
+/// Aligned, so that it is written and moved in words. Otherwise, it would be moved in pieces of other sizes than it was
+/// written in, which defeats store-to-load forwarding: that costs 30 ns for a request in the ledger, which keeps its id
+/// twice.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct InlineBytes([u8; INLINE]);
 
-/// A text that is probably short, and keeps no buffer alive.
+/// Text that is usually short. It never keeps a buffer alive.
 #[derive(Clone)]
 pub struct ShortText<'a> {
     repr: ShortRepr<'a>,
@@ -27,7 +28,7 @@ enum ShortRepr<'a> {
         len: u8,
         bytes: InlineBytes,
     },
-    /// Cloning one doesn't allocate.
+    /// Cloning this doesn't allocate.
     Allocated(Arc<str>),
 }
 
@@ -43,14 +44,14 @@ impl<'a> ShortText<'a> {
     pub fn as_str(&self) -> &str {
         match &self.repr {
             ShortRepr::Borrowed(text) => text,
-            // SAFETY: the field is private, and everything that fills it takes the bytes from whole `&str`s.
+            // SAFETY: the field is private, and all code that fills it takes the bytes from whole `&str`s.
             ShortRepr::Inline { len, bytes } => unsafe { std::str::from_utf8_unchecked(&bytes.0[..usize::from(*len)]) },
             ShortRepr::Allocated(text) => text,
         }
     }
 
-    /// The same text, for making several copies of it: if it is too long to be kept in place, it is allocated now, and the
-    /// copies share it.
+    /// Returns the text in a form that is cheap to copy several times: a text too long to be stored inline is allocated
+    /// now, and the copies share it.
     #[inline]
     pub fn shareable(&self) -> ShortText<'_> {
         match &self.repr {
@@ -60,8 +61,8 @@ impl<'a> ShortText<'a> {
         }
     }
 
-    /// Replaces `place` by a [copy](Self::copied). A short text is written there word by word and never moved: the CPU
-    /// can't load two words at once that it has just stored one by one, and would wait for both.
+    /// Replaces `place` with a [copy](Self::copied). A short text is written in place, word by word, and never moved:
+    /// loading two words at once right after storing them one by one would stall until both stores have completed.
     #[inline(always)]
     pub fn copy_to(&self, place: &mut ShortText<'static>) {
         match (&self.repr, short(self.as_str().as_bytes())) {
@@ -72,7 +73,7 @@ impl<'a> ShortText<'a> {
         }
     }
 
-    /// A copy that borrows nothing.
+    /// Returns a copy that borrows nothing.
     #[inline]
     pub fn copied(&self) -> ShortText<'static> {
         match &self.repr {
@@ -81,7 +82,7 @@ impl<'a> ShortText<'a> {
         }
     }
 
-    /// The same text without borrowing: copied if it was borrowed.
+    /// Turns this into a text that borrows nothing, which copies it if it was borrowed.
     #[inline]
     pub fn into_owned(self) -> ShortText<'static> {
         match self.repr {
@@ -93,7 +94,7 @@ impl<'a> ShortText<'a> {
 }
 
 impl ShortText<'static> {
-    /// A copy of `text`.
+    /// Copies `text`.
     #[inline(always)]
     pub fn copy_of(text: &str) -> Self {
         match short(text.as_bytes()) {
@@ -115,7 +116,7 @@ impl ShortText<'static> {
         Self { repr }
     }
 
-    /// What `value` displays.
+    /// Formats `value` with its `Display` implementation.
     pub fn displayed(value: impl fmt::Display) -> Self {
         let mut inline = Inline { len: 0, bytes: InlineBytes([0; INLINE]) };
         match write!(inline, "{value}") {
@@ -125,16 +126,16 @@ impl ShortText<'static> {
     }
 }
 
-/// Up to 16 bytes, as an inline text has them: most ids. They are read and written as words, which stay in registers. A
-/// copy of a length that isn't known takes four times as long, since what is written byte by byte can't be read as a
-/// whole right after.
+/// The inline form of a text of up to 16 bytes, as most ids are. It is read and written as words, which stay in
+/// registers. A copy of variable length takes four times as long, since reading words right after they were written
+/// byte by byte stalls.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "at most 16")]
 fn short(text: &[u8]) -> Option<(u8, InlineBytes)> {
     let len = text.len();
     let words = match (text.first_chunk(), text.last_chunk()) {
         (Some(first), Some(last)) if len <= 16 => {
-            // All of it and the last eight bytes, without those that are in the first already.
+            // The first eight bytes, and the last eight without those that the first word already contains.
             let last = u64::from_le_bytes(*last);
             [u64::from_le_bytes(*first), if len > 8 { last >> (8 * (16 - len)) } else { 0 }]
         }
@@ -156,7 +157,7 @@ fn short(text: &[u8]) -> Option<(u8, InlineBytes)> {
     Some((len as u8, InlineBytes(bytes)))
 }
 
-/// Takes strings as long as they fit.
+/// Collects formatted output as long as it fits inline.
 struct Inline {
     len: u8,
     bytes: InlineBytes,
@@ -180,7 +181,7 @@ pub(crate) mod tests {
         (0..INLINE + 2).chain([100])
     }
 
-    /// No two bytes near each other are equal, so none can stand for another.
+    /// Neighbouring bytes differ, so a misplaced byte makes a difference.
     pub(crate) fn text(len: usize) -> String {
         let accent = if len < 2 { "" } else { "é" };
         let letters = ('a'..='z').cycle().take(len - accent.len());

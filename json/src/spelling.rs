@@ -1,14 +1,15 @@
-//! Lets the spelling of a number pass through buffers that only keep its value.
+//! Passes the spelling of a number through serde's buffers, which only keep its value.
 //!
-//! serde buffers what is in some flattened and tagged types, and has no number that keeps its spelling. But it keeps the
-//! names of newtype structs, which formats without such names, JSON among them, leave out. So `1.10` is serialized as the
+//! serde buffers the contents of some flattened and tagged types, and its buffers can't hold a number's spelling. But
+//! they keep the names of newtype structs, which JSON and similar formats leave out. So `1.10` is serialized as the
 //! float 1.1 in four newtype structs, named after its four characters:
 //!
 //! ```text
 //! Number:1(Number:.(Number:1(Number:0(1.1))))
 //! ```
 //!
-//! Other serializers see 1.1. This crate's serializer writes `1.10`, if that is a number with the value that it gets.
+//! Other serializers see 1.1. Wireline's serializer writes `1.10`, provided that this is a number with the value that
+//! it receives.
 
 use std::str;
 
@@ -17,10 +18,10 @@ use serde::ser::{Serialize, Serializer};
 use super::collect::is_json_number;
 use super::number::Decimal;
 
-/// The longest spelling that is passed on. Each character takes a level of recursion.
+/// The longest spelling that is preserved. Each character takes a level of recursion.
 pub const LONGEST: usize = 64;
 
-/// The names of newtype structs that spell a number.
+/// The prefix of the names of newtype structs that spell a number.
 const PREFIX: &str = "$wireline::Number:";
 
 /// The name of a newtype struct around a number whose spelling is too long.
@@ -28,7 +29,7 @@ const TOO_LONG: &str = "$wireline::Number:…";
 
 macro_rules! names {
     ($($byte:literal => $name:literal,)*) => {
-        /// The name for a character of a number.
+        /// The name of the newtype struct for a character of a number.
         fn name_of(byte: u8) -> Option<&'static str> {
             match byte {
                 $($byte => Some(concat!("$wireline::Number:", $name)),)*
@@ -44,26 +45,26 @@ names! {
     b'-' => "-", b'+' => "+", b'.' => ".", b'e' => "e", b'E' => "E",
 }
 
-/// What the name of a newtype struct says about the spelling of the number in it.
+/// Information about the spelling of a number, in the name of a newtype struct around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clue {
     /// The next character.
     Character(u8),
-    /// The spelling is too long to be known.
+    /// The spelling is too long to be preserved.
     TooLong,
 }
 
-/// The clue in the name of a newtype struct.
+/// Returns the clue in the name of a newtype struct.
 #[inline(always)]
 pub fn clue(name: &'static str) -> Option<Clue> {
-    // For constant names, compilers know the answer.
+    // Evaluated at compile time if the name is a constant.
     match name.strip_prefix(PREFIX)?.as_bytes() {
         &[byte] => name_of(byte).map(|_| Clue::Character(byte)),
         _ => (name == TOO_LONG).then_some(Clue::TooLong),
     }
 }
 
-/// A number as serde knows it.
+/// A number in serde's data model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An unsigned integer.
@@ -77,7 +78,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Whether `text` is a JSON number with this value. For a float, it must be the nearest.
+    /// Whether `text` is a JSON number with this value. A float must be the one nearest to `text`.
     pub fn is_value_of(self, text: &str) -> bool {
         let integer = || Decimal::new(text.as_bytes()).to_integer();
         is_json_number(text)
@@ -101,7 +102,7 @@ impl Serialize for Number {
     }
 }
 
-/// A number and the rest of its spelling.
+/// A number and the part of its spelling that is yet to be serialized.
 pub(crate) struct Spelled<'a> {
     value: Number,
     rest: &'a [u8],
@@ -129,7 +130,7 @@ impl Serialize for Spelled<'_> {
     }
 }
 
-/// The start of a spelling, put together from clues.
+/// A spelling that is being assembled from clues.
 #[derive(Clone, Copy)]
 pub struct Spelling {
     bytes: [u8; LONGEST],
@@ -138,12 +139,12 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    /// An empty one.
+    /// An empty spelling.
     pub fn new() -> Self {
         Self { bytes: [0; LONGEST], len: 0, is_too_long: false }
     }
 
-    /// Adds what a name says.
+    /// Adds a clue.
     pub fn add(&mut self, clue: Clue) {
         match (clue, self.bytes.get_mut(self.len)) {
             (Clue::Character(byte), Some(place)) => {
@@ -154,7 +155,7 @@ impl Spelling {
         }
     }
 
-    /// Whether the number has more characters than are kept.
+    /// Whether the number has more characters than fit.
     pub fn is_too_long(&self) -> bool {
         self.is_too_long
     }

@@ -1,11 +1,12 @@
-//! What a JSON string says.
+//! Decodes and compares JSON strings.
 //!
-//! All of these take a string *literal*, quotes included, from a text that the scanner accepted. For any other text the
-//! answer is `None` or `false`.
+//! These functions take a string *literal*, including its quotes, from a text that the scanner accepted. For any other
+//! text they return `None` or `false`.
 
 use std::borrow::Cow;
 
-/// The characters of the literal, or `None` if one of its escapes is a lone surrogate: valid JSON, but no character.
+/// Decodes the literal. Returns `None` if one of its escapes is a lone surrogate, which is valid JSON but not a
+/// character.
 pub fn decode(literal: &str) -> Option<Cow<'_, str>> {
     let body = body(literal)?;
     if memchr::memchr(b'\\', body.as_bytes()).is_none() {
@@ -14,7 +15,7 @@ pub fn decode(literal: &str) -> Option<Cow<'_, str>> {
     Characters { rest: body }.collect::<Option<String>>().map(Cow::Owned)
 }
 
-/// [`decode`], with U+FFFD in place of lone surrogates.
+/// Like [`decode`], but with U+FFFD in place of lone surrogates.
 pub(crate) fn decode_lossy(literal: &str) -> Cow<'_, str> {
     decode(literal).unwrap_or_else(|| {
         characters(literal).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
@@ -28,8 +29,8 @@ pub fn is_decodable(literal: &str) -> bool {
         || body(literal).is_some_and(|body| Characters { rest: body }.all(|character| character.is_some()))
 }
 
-/// Whether two literals say the same. Lone surrogates equal nothing, not even each other.
-pub fn same(one: &str, other: &str) -> bool {
+/// Whether two literals represent the same string. Lone surrogates equal nothing, not even each other.
+pub fn equal(one: &str, other: &str) -> bool {
     one == other
         || body(one).zip(body(other)).is_some_and(|(one, other)| {
             let mut other = Characters { rest: other };
@@ -37,8 +38,8 @@ pub fn same(one: &str, other: &str) -> bool {
         })
 }
 
-/// Whether the literal says `text`.
-pub fn says(literal: &str, text: &str) -> bool {
+/// Whether the literal represents `text`.
+pub fn decodes_to(literal: &str, text: &str) -> bool {
     match body(literal) {
         Some(body) if memchr::memchr(b'\\', body.as_bytes()).is_none() => body == text,
         Some(body) => Characters { rest: body }.eq(text.chars().map(Some)),
@@ -46,13 +47,13 @@ pub fn says(literal: &str, text: &str) -> bool {
     }
 }
 
-/// The characters of the literal, one by one: `None` for a lone surrogate.
+/// Iterates over the characters of the literal. A lone surrogate is `None`.
 pub fn characters(literal: &str) -> impl Iterator<Item = Option<char>> + '_ {
     Characters { rest: body(literal).unwrap_or_default() }
 }
 
-/// The character of the escape that `text` starts with, and the length of the escape; or `None` if it is half a pair of
-/// surrogates.
+/// Decodes the escape that `text` starts with. Returns the character and the length of the escape, or `None` if it is a
+/// lone surrogate.
 #[inline]
 pub(crate) fn escape(text: &str) -> Option<(char, usize)> {
     let character = match text.as_bytes().get(1)? {
@@ -73,7 +74,7 @@ pub(crate) fn escape(text: &str) -> Option<(char, usize)> {
     Some((character, 2))
 }
 
-/// What is between the quotes.
+/// The part between the quotes.
 fn body(literal: &str) -> Option<&str> {
     literal.strip_prefix('"')?.strip_suffix('"')
 }
@@ -86,7 +87,7 @@ impl Characters<'_> {
     fn hex(&mut self) -> Option<u16> {
         let (digits, rest) = self.rest.split_at_checked(4)?;
         self.rest = rest;
-        // `from_str_radix` would take a sign as well.
+        // `from_str_radix` would also accept a sign.
         u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
     }
 
@@ -95,7 +96,7 @@ impl Characters<'_> {
         if !(0xd800..0xdc00).contains(&first) {
             return char::from_u32(u32::from(first));
         }
-        // The first half of a pair. What follows is consumed only if it is the second half.
+        // A high surrogate. Consume the next escape only if it is a low surrogate.
         let mut ahead = Characters { rest: self.rest.strip_prefix("\\u")? };
         let second = ahead.hex().filter(|second| (0xdc00..0xe000).contains(second))?;
         self.rest = ahead.rest;
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decodes_what_serde_json_does() {
+    fn decodes_like_serde_json() {
         for literal in [
             r#""""#,
             r#""a""#,
@@ -161,28 +162,28 @@ mod tests {
             assert_eq!(lossy.contains('\u{fffd}'), expected.is_none(), "{literal}");
             if let Some(text) = expected {
                 assert_eq!(lossy, text);
-                assert!(says(literal, &text), "{literal}");
-                assert!(!says(literal, &(text.clone() + "x")), "{literal}");
-                assert!(same(literal, &serde_json::to_string(&text).unwrap()), "{literal}");
+                assert!(decodes_to(literal, &text), "{literal}");
+                assert!(!decodes_to(literal, &(text.clone() + "x")), "{literal}");
+                assert!(equal(literal, &serde_json::to_string(&text).unwrap()), "{literal}");
             }
         }
     }
 
     #[test]
-    fn compares_what_is_said() {
-        let same = |a: &str, b: &str| super::same(a, b);
-        assert!(same(r#""a""#, r#""\u0061""#));
-        assert!(same(r#""\u00E9""#, r#""é""#));
-        assert!(!same(r#""a""#, r#""ab""#));
-        assert!(!same(r#""ab""#, r#""a""#));
-        assert!(!same(r#""a""#, r#""A""#));
-        assert!(!same(r#""\ud800x""#, r#""\ud801x""#));
-        assert!(!says(r#""\\""#, "\\\\"));
-        assert!(says(r#""\\""#, "\\"));
-        assert!(!says(r#""id\u0000""#, "id"));
-        assert!(!says(r#""\id""#, "id"));
-        assert!(!says(r#""\u+069d""#, "id"));
-        assert!(!says(r#""id"#, "id"));
-        assert!(!says(r#""id\""#, "id"));
+    fn compares_decoded_strings() {
+        let equal = |a: &str, b: &str| super::equal(a, b);
+        assert!(equal(r#""a""#, r#""\u0061""#));
+        assert!(equal(r#""\u00E9""#, r#""é""#));
+        assert!(!equal(r#""a""#, r#""ab""#));
+        assert!(!equal(r#""ab""#, r#""a""#));
+        assert!(!equal(r#""a""#, r#""A""#));
+        assert!(!equal(r#""\ud800x""#, r#""\ud801x""#));
+        assert!(!decodes_to(r#""\\""#, "\\\\"));
+        assert!(decodes_to(r#""\\""#, "\\"));
+        assert!(!decodes_to(r#""id\u0000""#, "id"));
+        assert!(!decodes_to(r#""\id""#, "id"));
+        assert!(!decodes_to(r#""\u+069d""#, "id"));
+        assert!(!decodes_to(r#""id"#, "id"));
+        assert!(!decodes_to(r#""id\""#, "id"));
     }
 }

@@ -1,12 +1,12 @@
-//! Eight bytes at a time, in a general register: for texts that are too short for the scanner to pay off.
+//! SIMD within a register: searches eight bytes at a time, for texts that are too short for the scanner to pay off.
 //!
-//! Subtraction and addition may carry into the next byte, but only from a byte that is looked for. So the first of these is
-//! always found where it is.
+//! Subtraction and addition may carry into the next byte, but only from a byte that is a match itself. So the position
+//! of the first match is always correct.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOP_BITS: u64 = 0x80 * ONES;
 
-/// The first eight bytes. If there are fewer, zeros follow, which are in no JSON text.
+/// The first eight bytes, padded with zeros, which occur in no JSON text.
 #[inline(always)]
 pub fn eight(text: &[u8]) -> [u8; 8] {
     #[cold]
@@ -19,27 +19,28 @@ pub fn eight(text: &[u8]) -> [u8; 8] {
     text.first_chunk().copied().unwrap_or_else(|| padded(text))
 }
 
-/// The first byte that ends a plain string: a quote, a backslash, a control character, or a byte beyond ASCII.
+/// The position of the first byte that ends a plain string: a quote, a backslash, a control character, or a non-ASCII
+/// byte.
 #[inline(always)]
 pub(super) fn special(eight: [u8; 8]) -> Option<usize> {
     let eight = u64::from_le_bytes(eight);
-    // With bit 1 flipped, the quote stands right above the control characters. A byte that has its top bit set after
-    // subtraction was smaller, or had it set before.
+    // Flipping bit 1 moves the quote right above the control characters. After the subtraction, a byte has its top bit
+    // set if it was smaller than the subtrahend or had that bit set before.
     let quote_or_control = (eight ^ (0x02 * ONES)).wrapping_sub(0x21 * ONES);
     let backslash = (eight ^ (u64::from(b'\\') * ONES)).wrapping_sub(ONES);
     first((quote_or_control | backslash | eight) & TOP_BITS)
 }
 
-/// How many digits there are before the first other byte, if there is one.
+/// The number of digits before the first byte that isn't a digit, if there is one.
 #[inline(always)]
 pub(super) fn digits(eight: [u8; 8]) -> Option<usize> {
     let eight = u64::from_le_bytes(eight);
-    // The high nibble of a digit is 3, and still is after adding 6.
+    // The high nibble of a digit is 3, both before and after adding 6.
     let nibbles = |word: u64| (word & (0xf0 * ONES)) ^ (0x30 * ONES);
     first(nibbles(eight) | nibbles(eight.wrapping_add(6 * ONES)))
 }
 
-/// The byte that the lowest bit is in.
+/// The index of the byte that contains the lowest set bit.
 #[inline(always)]
 fn first(bits: u64) -> Option<usize> {
     (bits != 0).then_some(bits.trailing_zeros() as usize / 8)
@@ -49,7 +50,7 @@ fn first(bits: u64) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every byte at every place, after bytes that are nearly looked for, and before any.
+    /// Tries every byte at every position, after bytes that nearly match, and before various bytes.
     fn check(found: fn([u8; 8]) -> Option<usize>, is_sought: fn(u8) -> bool, fillers: &[u8]) {
         for &filler in fillers {
             assert!(!is_sought(filler));

@@ -1,7 +1,7 @@
-//! JSON text that is known to be valid: borrowed from a line, or sharing its buffer.
+//! Valid JSON text, borrowed from a line or sharing its buffer.
 //!
-//! Every constructor takes a `&str`, so the bytes behind a [`Text`] are UTF-8, and reading them back needs no second
-//! check. That check would cost more than everything else an accessor does: about 30 ns for a payload of 120 bytes.
+//! Every constructor takes a `&str`, so the bytes of a [`Text`] are UTF-8 and don't have to be validated again. That
+//! would cost more than the rest of an accessor: about 30 ns for a payload of 120 bytes.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::{ShortText, string};
 
-/// A text, and whatever keeps it alive.
+/// A text that borrows or shares its buffer.
 #[derive(Clone)]
 pub struct Text<'a> {
     repr: Repr<'a>,
@@ -19,14 +19,14 @@ pub struct Text<'a> {
 
 #[derive(Clone)]
 enum Repr<'a> {
-    /// `buffer`, if there is one, is what `text` is a part of.
+    /// `text` is a part of `buffer`, if there is a buffer.
     Borrowed { text: &'a str, buffer: Option<&'a Bytes> },
-    /// UTF-8.
+    /// The bytes are UTF-8.
     Shared(Bytes),
 }
 
 impl<'a> Text<'a> {
-    /// Borrows `text`, which is a part of `buffer` if that is given.
+    /// Borrows `text`, which must be a part of `buffer` if there is a buffer.
     #[inline(always)]
     pub const fn borrowed(text: &'a str, buffer: Option<&'a Bytes>) -> Self {
         Self { repr: Repr::Borrowed { text, buffer } }
@@ -37,12 +37,12 @@ impl<'a> Text<'a> {
     pub fn as_str(&self) -> &str {
         match &self.repr {
             Repr::Borrowed { text, .. } => text,
-            // SAFETY: the field is private, and everything that fills it takes the bytes from a `&str`.
+            // SAFETY: the field is private, and all code that fills it takes the bytes from a `&str`.
             Repr::Shared(bytes) => unsafe { std::str::from_utf8_unchecked(bytes) },
         }
     }
 
-    /// The part in `range`, which starts and ends where a token does, for as long as the whole lives.
+    /// The part in `range`, which must start and end at token boundaries. It has the lifetime of the whole text.
     #[inline(always)]
     pub fn part(&self, range: Range<usize>) -> Self {
         match &self.repr {
@@ -51,13 +51,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Not inlined: it takes longer than a call.
+    /// Not inlined, because it takes longer than a call.
     #[inline(never)]
     fn shared_part(&self, bytes: &Bytes, range: Range<usize>) -> Self {
         Self { repr: Repr::Shared(bytes.slice_ref(self.as_str()[range].as_bytes())) }
     }
 
-    /// The same text without borrowing: it shares the buffer it is a part of, or is copied if there is none.
+    /// Turns this into a text that borrows nothing. It shares its buffer, or is copied if there is none.
     #[inline]
     pub fn into_owned(self) -> Text<'static> {
         let bytes = match self.repr {
@@ -68,7 +68,7 @@ impl<'a> Text<'a> {
         Text { repr: Repr::Shared(bytes) }
     }
 
-    /// The characters of the text, if it is a string literal without lone surrogates.
+    /// The decoded text, if it is a string literal without lone surrogates.
     #[inline]
     pub fn decoded(&self) -> Option<Cow<'a, str>> {
         match &self.repr {
@@ -77,7 +77,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The characters of the string literal in `range`, with U+FFFD in place of lone surrogates.
+    /// The decoded string literal in `range`, with U+FFFD in place of lone surrogates.
     #[inline]
     pub fn decoded_part(&self, range: Range<usize>) -> Cow<'a, str> {
         match &self.repr {
@@ -86,7 +86,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The part in `range`, which is probably short.
+    /// The part in `range`, as a text that is usually short.
     #[inline(always)]
     pub fn short_part(&self, range: Range<usize>) -> ShortText<'a> {
         match &self.repr {
@@ -95,7 +95,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The bytes, shared where possible.
+    /// The bytes, shared if possible, otherwise copied.
     #[inline]
     pub fn to_bytes(&self) -> Bytes {
         match &self.repr {
@@ -106,11 +106,11 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The characters of a string literal.
+/// Decodes a string literal, with U+FFFD in place of lone surrogates.
 #[inline]
 fn decoded(literal: &str) -> Cow<'_, str> {
     match literal.as_bytes() {
-        // Most are short and have no escapes, and memchr takes longer to start than this.
+        // Most are short and have no escapes. For these, the startup cost of memchr is higher than that of this loop.
         [b'"', short @ .., b'"'] if short.len() <= 16 && !short.contains(&b'\\') => {
             Cow::Borrowed(&literal[1..literal.len() - 1])
         }
@@ -124,7 +124,7 @@ mod tests {
     use crate::short_text::tests::{lengths, text};
 
     #[test]
-    fn is_the_same_text_however_it_is_kept() {
+    fn all_representations_have_the_same_text() {
         for len in lengths() {
             let text = text(len);
             let buffer = Bytes::from(format!("[{text}]"));
@@ -153,7 +153,7 @@ mod tests {
         assert!(!buffer.as_ptr_range().contains(&owned.short_part(0..10).as_str().as_ptr()));
     }
 
-    /// A message has one of each, and is moved around a lot.
+    /// A message contains one of each, and is moved often.
     #[cfg(target_pointer_width = "64")]
     #[test]
     fn are_small() {

@@ -1,7 +1,8 @@
-//! Serializes what a JSON text says, for serializers that can't take the text itself.
+//! Serializes the value that a JSON text represents, for serializers that don't accept the text itself.
 //!
-//! Parts of the text are serialized as [fragments](super::fragment) in turn. A serializer that takes text, behind one that
-//! doesn't, gets as much of it as possible verbatim: the values of a flattened object, for instance.
+//! The parts of the text are themselves serialized as [fragments](super::fragment). If a serializer that accepts text
+//! is wrapped in one that doesn't, it still receives as much as possible verbatim, such as the values of a flattened
+//! object.
 
 use std::cell::Cell;
 
@@ -13,20 +14,20 @@ use super::spelling::{Number, Spelled};
 use super::walk::Cursor;
 use super::{is_number, string};
 
-/// How many brackets may be open, as many as serde_json accepts.
+/// The deepest nesting, the same as serde_json's limit.
 const DEEPEST: u8 = 127;
 
 /// Serializes the value of `json`, a JSON text without blanks around it.
 ///
-/// Integers of up to 64 bits are integers, and other numbers floats, as they are to serde_json. A number that doesn't fit
-/// a float is an error.
+/// As in serde_json, integers of up to 64 bits become integers, and other numbers become floats. A number that is too
+/// large for a float is an error.
 #[cold]
 #[inline(never)]
 pub fn transcode<S: Serializer>(json: &str, serializer: S) -> Result<S::Ok, S::Error> {
     Contents(&Part::new(json, 0, DEEPEST)).value(serializer)
 }
 
-/// The same for a text that is a string, a number or null. A number that serde can't express exactly is an error.
+/// Like [`transcode`], for a string, a number or null. A number that serde can't express exactly is an error.
 #[cold]
 #[inline(never)]
 pub fn transcode_exactly<S: Serializer>(json: &str, serializer: S) -> Result<S::Ok, S::Error> {
@@ -57,9 +58,9 @@ pub fn transcode_exactly<S: Serializer>(json: &str, serializer: S) -> Result<S::
 struct Part<'t> {
     text: &'t str,
     start: usize,
-    /// Where it ends, once that is known.
+    /// The end of the value, once known.
     end: Cell<Option<usize>>,
-    /// How many more brackets may be opened.
+    /// How many more levels of nesting are allowed.
     depth: u8,
 }
 
@@ -72,7 +73,7 @@ impl<'t> Part<'t> {
         Cursor { text: self.text, at: self.start }
     }
 
-    /// Where it ends. A serializer that has walked through it has found out; one that ignored it has not.
+    /// The end of the value. It is known already if a serializer has read the whole value, but not if it ignored it.
     fn end(&self) -> usize {
         self.end.get().unwrap_or_else(|| {
             let mut cursor = self.cursor();
@@ -81,7 +82,7 @@ impl<'t> Part<'t> {
         })
     }
 
-    /// Its text.
+    /// The text of the value.
     fn as_str(&self) -> &'t str {
         let end = self.end();
         self.end.set(Some(end));
@@ -175,7 +176,8 @@ fn number<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     }
 }
 
-/// Serializes `number`, which is `printed` without further notice, so that it may be spelled as `text` in the end.
+/// Serializes `number`, preserving its spelling `text`, which takes no extra effort if serializers would print it as
+/// `printed` anyway.
 fn spelled<S: Serializer>(number: Number, printed: &str, text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     match printed == text {
         true => number.serialize(serializer),
@@ -183,7 +185,7 @@ fn spelled<S: Serializer>(number: Number, printed: &str, text: &str, serializer:
     }
 }
 
-/// An integer of up to 64 bits without fraction and exponent, but not `-0`, which only a float can be.
+/// Parses an integer of up to 64 bits, without fraction and exponent. Excludes `-0`, which only a float can represent.
 fn plain_integer(text: &str) -> Option<Number> {
     match text.parse() {
         Ok(integer) => Some(Number::Unsigned(integer)),
@@ -191,10 +193,10 @@ fn plain_integer(text: &str) -> Option<Number> {
     }
 }
 
-/// The float nearest to a number, and how it is printed. `None` if it is infinite.
+/// The float nearest to a number, and its printed form. Returns `None` if it is infinite.
 fn nearest_float(text: &str) -> Option<(f64, String)> {
     let float: f64 = text.parse().ok()?;
-    // Formats exactly as a serializer does.
+    // Formats floats exactly as a serializer does.
     let printed = serde_json::Number::from_f64(float)?.to_string();
     Some((float, printed))
 }

@@ -1,19 +1,19 @@
-//! Steps over the members and elements of a text that is known to be JSON, without looking into them.
+//! Iterates over the members and elements of valid JSON, without parsing them.
 //!
-//! Nothing is checked here: on a text that the scanner didn't accept the answers would be nonsense, though never out of
+//! Nothing is validated here. For a text that the scanner didn't accept, the results are meaningless, but never out of
 //! bounds.
 
 use std::ops::Range;
 
 use super::{is_blank, swar};
 
-/// The members of an object: each key, as a string literal, and the text of its value.
+/// Iterates over the members of an object. Yields each key, as a string literal, and the text of its value.
 #[inline]
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     placed_members(object).map(|(_, key, value)| (key, value))
 }
 
-/// The same, with where each member is: from its key to the end of its value.
+/// Like [`members`], but also yields each member's range, from the start of its key to the end of its value.
 #[inline]
 pub fn placed_members(object: &str) -> impl Iterator<Item = (Range<usize>, &str, &str)> {
     let mut cursor = Cursor { text: object, at: 0 };
@@ -29,7 +29,7 @@ pub fn placed_members(object: &str) -> impl Iterator<Item = (Range<usize>, &str,
     })
 }
 
-/// The elements of an array: where each starts, and its text.
+/// Iterates over the elements of an array. Yields the start and the text of each element.
 #[inline]
 pub fn elements(array: &str) -> Elements<'_> {
     let mut cursor = Cursor { text: array, at: 0 };
@@ -49,7 +49,7 @@ impl<'a> Elements<'a> {
         Self { cursor: Cursor { text: array, at } }
     }
 
-    /// Where the next element is looked for.
+    /// Where to look for the next element.
     pub fn position(&self) -> usize {
         self.cursor.at
     }
@@ -68,7 +68,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// A place in a text.
+/// A position in valid JSON.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     pub(super) text: &'a str,
@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Past an opening bracket, a comma or a colon, and the blanks around it.
+    /// Skips an opening bracket, a comma or a colon, and the blanks around it.
     pub(super) fn skip_to_inside(&mut self) {
         self.skip_blanks();
         if let Some(b'{' | b'[' | b',' | b':') = self.peek() {
@@ -96,7 +96,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The value that starts here, or `None` at a closing bracket or the end of the text.
+    /// Steps over the value that starts here and returns its text, or `None` at a closing bracket or the end of the
+    /// text.
     pub(super) fn item(&mut self) -> Option<&'a str> {
         let start = self.at;
         match self.peek()? {
@@ -138,7 +139,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the string that starts at `start` ends, its closing quote included.
+/// The end of the string that starts at `start`, after its closing quote.
 pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(special) = text.get(at..).and_then(quote_or_backslash) {
@@ -151,7 +152,8 @@ pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// Where the first quote or backslash is. Most are so near that a call to `memchr2` costs more than it saves.
+/// The position of the first quote or backslash, which is usually so near that a call to `memchr2` costs more than it
+/// saves.
 #[inline]
 fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     let (near, _) = text[..text.len().min(32)].as_chunks();
@@ -159,7 +161,7 @@ fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     for &eight in near {
         match swar::special(eight) {
             Some(special) if matches!(eight[special], b'"' | b'\\') => return Some(at + special),
-            // Beyond ASCII there may be more such bytes.
+            // Non-ASCII text is likely to contain more such bytes.
             Some(_) => break,
             None => at += 8,
         }

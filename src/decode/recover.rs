@@ -445,7 +445,7 @@ impl Recovery {
                 ""
             }
         };
-        let is = |name| string::says(key, name);
+        let is = |name| string::decodes_to(key, name);
         self.member = match () {
             () if is("id") => KnownMember::Id,
             () if is("method") => KnownMember::Method,

@@ -34,12 +34,12 @@ fn null_params(message: &str) -> Option<Range<usize>> {
     let (mut found, mut is_first, mut is_call) = (None, false, false);
     let mut end_before = None;
     for (place, key, value) in walk::placed_members(message) {
-        is_call |= string::says(key, "method");
+        is_call |= string::decodes_to(key, "method");
         if let (Some(Range { end, .. }), true) = (&mut found, is_first) {
             // Extend the range up to the next member.
             (*end, is_first) = (place.start, false);
         }
-        if value == "null" && string::says(key, "params") {
+        if value == "null" && string::decodes_to(key, "params") {
             is_first = end_before.is_none();
             found = Some(end_before.unwrap_or(place.start)..place.end);
         }

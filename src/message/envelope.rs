@@ -54,7 +54,7 @@ impl Violation {
     #[cold]
     fn of_broken(text: &[u8], rules: &Rules) -> Self {
         match json::explain(text, rules.max_depth_u32()) {
-            Some(defect) => Self { kind: defect.flaw.into(), at: defect.at },
+            Some(error) => Self { kind: error.kind.into(), at: error.at },
             None => {
                 debug_assert!(false, "the scanner rejected a valid text");
                 Self { kind: FaultKind::UnexpectedByte, at: 0 }
@@ -194,7 +194,7 @@ impl Name {
 
     #[cold]
     fn of_escaped(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find_map(|(member, name)| string::says(key, name).then_some(member))
+        Self::ALL.into_iter().find_map(|(member, name)| string::decodes_to(key, name).then_some(member))
     }
 }
 
@@ -319,7 +319,7 @@ impl Outline {
         // Use bytes, because slicing a `str` checks for character boundaries, which these always are.
         let bytes = text.as_bytes();
         let version = self.value(Name::Jsonrpc);
-        let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::says(version.in_str(text), "2.0");
+        let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::decodes_to(version.in_str(text), "2.0");
         if !self.is_version_2 && !is_version_2() {
             return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
         }
@@ -338,7 +338,7 @@ impl Outline {
         if self.has(Name::Id) {
             let json = id.of(bytes);
             if !has_permitted_type(json, kind, rules.permits)
-                || scanned.traits.has_escapes() && !is_decodable(id.in_str(text))
+                || scanned.flags.has_escapes() && !is_decodable(id.in_str(text))
             {
                 return Err(at(FaultKind::InvalidId, Name::Id));
             }
@@ -355,7 +355,7 @@ impl Outline {
         let payload = match kind {
             MessageKind::Request | MessageKind::Notification => {
                 let is_string = first(bytes, method) == Some(b'"');
-                if !is_string || scanned.traits.has_escapes() && !is_decodable(method.in_str(text)) {
+                if !is_string || scanned.flags.has_escapes() && !is_decodable(method.in_str(text)) {
                     return Err(at(FaultKind::InvalidMethod, Name::Method));
                 }
                 let params = self.value(Name::Params);
@@ -381,7 +381,7 @@ impl Outline {
                 error
             }
         };
-        let is_one_line = !scanned.traits.has_controls();
+        let is_one_line = !scanned.flags.has_controls();
         Ok(Envelope { kind, is_one_line, passed: rules.message_rules(), id, method, payload })
     }
 }

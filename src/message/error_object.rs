@@ -21,7 +21,7 @@ pub(super) fn is_error_object(json: &str) -> bool {
                 "\"message\"" => Some(1),
                 "\"data\"" => Some(2),
                 _ if !key.contains('\\') => None,
-                _ => NAMES.iter().position(|name| string::says(key, name)),
+                _ => NAMES.iter().position(|name| string::decodes_to(key, name)),
             };
             let fits = match name {
                 Some(0) => is_integer(value.as_bytes()),

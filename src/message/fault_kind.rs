@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wireline_json::Flaw;
+use wireline_json::SyntaxErrorKind;
 
 use super::code::{INVALID_REQUEST, PARSE_ERROR};
 
@@ -110,20 +110,20 @@ fault_kinds! {
     InvalidError, "invalid-error", INVALID_REQUEST, r#""error" must be an object with an integer "code" and a string "message""#;
 }
 
-impl From<Flaw> for FaultKind {
-    fn from(flaw: Flaw) -> Self {
-        match flaw {
-            Flaw::Empty => Self::BlankLine,
-            Flaw::ByteOrderMark => Self::ByteOrderMark,
-            Flaw::InvalidUtf8 => Self::InvalidUtf8,
-            Flaw::ControlCharacter => Self::ControlCharacter,
-            Flaw::InvalidEscape => Self::InvalidEscape,
-            Flaw::InvalidNumber => Self::InvalidNumber,
-            Flaw::InvalidLiteral => Self::InvalidLiteral,
-            Flaw::UnexpectedByte => Self::UnexpectedByte,
-            Flaw::UnexpectedEnd => Self::UnexpectedEnd,
-            Flaw::TrailingData => Self::TrailingData,
-            Flaw::TooDeep => Self::TooDeep,
+impl From<SyntaxErrorKind> for FaultKind {
+    fn from(kind: SyntaxErrorKind) -> Self {
+        match kind {
+            SyntaxErrorKind::Empty => Self::BlankLine,
+            SyntaxErrorKind::ByteOrderMark => Self::ByteOrderMark,
+            SyntaxErrorKind::InvalidUtf8 => Self::InvalidUtf8,
+            SyntaxErrorKind::ControlCharacter => Self::ControlCharacter,
+            SyntaxErrorKind::InvalidEscape => Self::InvalidEscape,
+            SyntaxErrorKind::InvalidNumber => Self::InvalidNumber,
+            SyntaxErrorKind::InvalidLiteral => Self::InvalidLiteral,
+            SyntaxErrorKind::UnexpectedByte => Self::UnexpectedByte,
+            SyntaxErrorKind::UnexpectedEnd => Self::UnexpectedEnd,
+            SyntaxErrorKind::TrailingData => Self::TrailingData,
+            SyntaxErrorKind::TooDeep => Self::TooDeep,
         }
     }
 }

@@ -232,7 +232,7 @@ impl std::error::Error for ParseIdError {}
 impl PartialEq<Id<'_>> for Id<'_> {
     fn eq(&self, other: &Id<'_>) -> bool {
         match (self.kind(), other.kind()) {
-            (IdKind::String, IdKind::String) => string::same(self.as_json(), other.as_json()),
+            (IdKind::String, IdKind::String) => string::equal(self.as_json(), other.as_json()),
             (IdKind::Number, IdKind::Number) => self.as_json() == other.as_json() || self.decimal() == other.decimal(),
             (one, other) => one == other,
         }

@@ -440,7 +440,7 @@ impl<'a> ErrorObject<'a> {
     }
 
     fn member(&self, name: &str) -> Option<&str> {
-        walk::members(self.json.as_json()).find_map(|(key, value)| string::says(key, name).then_some(value))
+        walk::members(self.json.as_json()).find_map(|(key, value)| string::decodes_to(key, name).then_some(value))
     }
 }
 

@@ -142,7 +142,7 @@ impl<'a> RawJson<'a> {
     /// The decoded string value of the first member with this name, with U+FFFD in place of lone surrogates.
     pub(super) fn member_text(&self, name: &str) -> Option<Cow<'a, str>> {
         let json = self.as_json();
-        let (_, value) = walk::members(json).find(|(key, _)| string::says(key, name))?;
+        let (_, value) = walk::members(json).find(|(key, _)| string::decodes_to(key, name))?;
         let start = value.as_ptr().addr() - json.as_ptr().addr();
         Some(self.json.decoded_part(start..start + value.len()))
     }
@@ -209,8 +209,8 @@ fn check(text: &[u8]) -> Result<&str, InvalidJson> {
     match json::accept(text.into(), DEEPEST, &mut ()) {
         Some(accepted) => Ok(accepted.text.trim_ascii()),
         None => {
-            let defect = json::explain(text, DEEPEST);
-            let (kind, offset) = defect.map_or((FaultKind::UnexpectedByte, 0), |it| (it.flaw.into(), it.at));
+            let error = json::explain(text, DEEPEST);
+            let (kind, offset) = error.map_or((FaultKind::UnexpectedByte, 0), |it| (it.kind.into(), it.at));
             Err(InvalidJson { kind, offset })
         }
     }

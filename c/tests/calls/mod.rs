@@ -1,10 +1,10 @@
-//! Calls the C functions in any order with any arguments that the header permits, as some input says. The body of the fuzz
-//! target `c_api`, and of the test beside it.
+//! Calls the C functions in any order with any arguments that the header permits, as determined by an input. This is
+//! the body of the fuzz target `c_api` and of the test `random_calls`.
 //!
-//! What a caller promises in C, this keeps track of: handles are freed once, and spans and messages are used only as long
-//! as they are valid. Everything that is valid is used, so that a sanitizer sees what isn't. Beside that, whatever an
-//! encoder has appended must be accepted by a decoder with the same rules, a connection gives back each value once, and it
-//! is done once its input has ended, its tickets are settled and its bytes are written.
+//! It tracks the guarantees that C callers must give: handles are freed once, and spans and messages are only used
+//! while they are valid. All valid memory is read, so that a sanitizer detects memory that isn't valid. In addition, a
+//! decoder must accept all lines of an encoder with the same rules, and a connection must return each value once, and
+//! be done once its input has ended, its tickets are settled and its bytes are written.
 #![allow(
     unsafe_code,
     unreachable_pub,
@@ -64,7 +64,7 @@ const SNIPPETS: &[&[u8]] = &[
     b"",
 ];
 
-/// What decides what happens.
+/// The input that determines all choices.
 struct Input<'d> {
     data: &'d [u8],
 }
@@ -92,7 +92,7 @@ impl<'d> Input<'d> {
         self.number() as usize
     }
 
-    /// A snippet, a part of the input, or nothing. A span borrows from what this returns.
+    /// A snippet, a part of the input, or nothing.
     fn bytes(&mut self) -> Option<&'d [u8]> {
         match self.below(8) {
             0 => None,
@@ -101,7 +101,7 @@ impl<'d> Input<'d> {
                 self.data = rest;
                 Some(part)
             }
-            // Every other time a whole message.
+            // Often a whole message.
             2..=4 => Some(SNIPPETS[self.below(6)]),
             _ => Some(SNIPPETS[self.below(SNIPPETS.len())]),
         }
@@ -112,7 +112,7 @@ impl<'d> Input<'d> {
     }
 }
 
-/// A decoder, and what was found last, as long as that is valid.
+/// A decoder, and its last results while they are valid.
 struct Decoding {
     decoder: *mut wl_decoder,
     message: Option<wl_message>,
@@ -127,7 +127,7 @@ impl Decoding {
     }
 }
 
-/// A frame, likewise.
+/// A frame, and its last results while they are valid.
 struct Kept {
     frame: *mut wl_frame,
     message: Option<wl_message>,
@@ -135,12 +135,12 @@ struct Kept {
     fault: Option<wl_fault>,
 }
 
-/// A connection, and the event that was taken last, as long as that is valid.
+/// A connection, and its last event while it is valid.
 struct Connected {
     connection: *mut wl_connection,
     event: Option<wl_event>,
     fault: Option<wl_fault>,
-    /// The values that it keeps.
+    /// The values that the connection keeps.
     values: HashSet<usize>,
 }
 
@@ -161,15 +161,15 @@ struct World {
     encoders: Vec<(*mut wl_encoder, wl_rules)>,
     connections: Vec<Connected>,
     tickets: Vec<*mut wl_ticket>,
-    /// Peers, each with its connection, which may be gone.
+    /// Peers, each with its connection, which may have been freed.
     peers: Vec<(*mut wl_peer, *mut wl_connection)>,
     last_value: usize,
-    /// Keeps what is read from being optimised away.
+    /// The sum of all bytes read, which prevents the reads from being optimized away.
     sum: u64,
     counts: Counts,
 }
 
-/// How often what was done.
+/// Counts of what was done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub steps: u64,
@@ -182,17 +182,17 @@ pub struct Counts {
     pub written: u64,
 }
 
-/// Calls functions until the input is used up: one or a few in each step.
+/// Calls functions until the input is used up, one or a few in each step.
 pub fn run(data: &[u8]) -> Counts {
     let mut input = Input { data };
-    // SAFETY: these are new.
+    // SAFETY: a new world has no invalid handles.
     let mut world = unsafe { World::new() };
     while !input.data.is_empty() {
-        // SAFETY: `World` keeps track of what is valid, and uses nothing else.
+        // SAFETY: `World` tracks which handles, messages and spans are valid, and only uses these.
         unsafe { world.step(&mut input) };
         world.counts.steps += 1;
     }
-    // SAFETY: likewise.
+    // SAFETY: as above.
     unsafe { world.free() };
     std::hint::black_box(world.sum);
     world.counts
@@ -200,12 +200,12 @@ pub fn run(data: &[u8]) -> Counts {
 
 unsafe fn filled<T>(fill: impl FnOnce(*mut T) -> wl_status) -> Option<T> {
     let mut place = MaybeUninit::uninit();
-    // SAFETY: what has succeeded has filled it.
+    // SAFETY: `fill` has filled it if it returns OK.
     (fill(place.as_mut_ptr()) == wl_status::Ok).then(|| unsafe { place.assume_init() })
 }
 
 impl World {
-    /// One handle of each kind, so that there is something to do.
+    /// Starts with a handle of each kind, so that most calls do something.
     unsafe fn new() -> Self {
         let mut world = Self::default();
         // SAFETY: there is room for rules, which are then filled.
@@ -223,7 +223,7 @@ impl World {
 
     unsafe fn read(&mut self, span: wl_span) {
         if !span.ptr.is_null() {
-            // SAFETY: it is valid, as `World` keeps track.
+            // SAFETY: `World` only passes valid spans.
             let bytes = unsafe { std::slice::from_raw_parts(span.ptr, span.len) };
             self.sum += bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>();
         }
@@ -255,7 +255,7 @@ impl World {
         rules
     }
 
-    /// A message that is valid, from anywhere; or what is none.
+    /// Any valid message, or none.
     fn message(&self, input: &mut Input<'_>) -> wl_message {
         let none = wl_message {
             kind: wl_kind::None,
@@ -293,7 +293,7 @@ impl World {
     unsafe fn step(&mut self, input: &mut Input<'_>) {
         let choice = input.below(64);
         let at = |len: usize, input: &mut Input<'_>| if len == 0 { None } else { Some(input.below(len)) };
-        // SAFETY: handles, messages and spans are valid, as is kept track of here.
+        // SAFETY: `self` only contains valid handles, messages and spans.
         unsafe {
             match choice {
                 0 => {
@@ -404,7 +404,7 @@ impl World {
                             assert!(wl_frame_next_entry(of.frame, message.as_mut_ptr()) as i32 >= 0);
                             *of.entry.insert(message.assume_init())
                         } else {
-                            // A method with escapes is decoded again.
+                            // Decodes a method with escapes again, so earlier spans become invalid.
                             (of.message, of.entry) = (None, None);
                             assert!(wl_frame_message(of.frame, message.as_mut_ptr()) as i32 >= 0);
                             *of.message.insert(message.assume_init())
@@ -493,7 +493,7 @@ impl World {
         if self.frames.len() < 6 && !frame.is_null() {
             self.frames.push(Kept { frame, message: None, entry: None, fault: None });
         } else {
-            // SAFETY: it is new.
+            // SAFETY: the frame is new.
             unsafe { wl_frame_free(frame) };
         }
     }
@@ -542,7 +542,7 @@ impl World {
                 return;
             }
             self.counts.encoded += 1;
-            // One whole line, which the same rules accept.
+            // The output must be one whole line, which a decoder with the same rules accepts.
             let added = wl_span { ptr: lines.ptr.add(before), len: lines.len - before };
             let line = std::slice::from_raw_parts(added.ptr, added.len);
             assert_eq!(line.iter().position(|&byte| byte == b'\n'), Some(line.len() - 1));
@@ -577,7 +577,7 @@ impl World {
                     self.take(at, kind, event.assume_init());
                 }
                 11..=14 => {
-                    // A connection can be its own peer.
+                    // `to` may be the same connection.
                     let pending = wl_connection_pending(connection);
                     self.read(pending);
                     let len = if input.below(2) == 0 { pending.len } else { input.below(200).min(pending.len) };
@@ -628,10 +628,10 @@ impl World {
         }
     }
 
-    /// Looks at an event.
+    /// Checks and stores an event.
     unsafe fn take(&mut self, at: usize, kind: wl_event_kind, event: wl_event) {
         assert!((kind as i32) >= 0 && kind == event.kind, "{kind:?}");
-        // SAFETY: it is new.
+        // SAFETY: the event is new, so its spans are valid.
         unsafe {
             self.read_message(&event.message);
             self.read(event.id);
@@ -735,7 +735,7 @@ impl World {
         }
     }
 
-    /// Ends a connection. Every value comes back.
+    /// Ends a connection, which must return every value.
     unsafe fn end(&mut self, at: usize) {
         // SAFETY: as for `step`.
         unsafe {
@@ -760,7 +760,7 @@ impl World {
     }
 
     unsafe fn free(&mut self) {
-        // SAFETY: none has been freed, and none is used any more.
+        // SAFETY: none of these handles has been freed, and none is used any more.
         unsafe {
             self.decoders.drain(..).for_each(|it| wl_decoder_free(it.decoder));
             self.frames.drain(..).for_each(|it| wl_frame_free(it.frame));
@@ -778,13 +778,14 @@ unsafe extern "C" fn count_wake(context: *mut c_void) {
     assert!(context.is_null());
 }
 
-/// Reads the bytes that `context` points to, if there is room for them; and fails if there are none.
+/// Reads the bytes that `context` points to. Fails if there are none, or not enough room.
 unsafe extern "C" fn read_once(context: *mut c_void, buffer: *mut u8, len: usize) -> isize {
-    // SAFETY: `context` is what was given to `wl_connection_read`, and the buffer has as much room.
+    // SAFETY: `context` was passed to `wl_connection_read` as a pointer to an optional slice, and the buffer has room
+    // for `len` bytes.
     unsafe {
         let Some(bytes) = *context.cast::<Option<&[u8]>>() else { return -1 };
         match bytes {
-            // More than there is room for.
+            // Claims to have read more than there is room for.
             b"1" => isize::MAX,
             _ if bytes.len() <= len => {
                 buffer.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());

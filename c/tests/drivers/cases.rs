@@ -1,5 +1,5 @@
-//! Writes the acceptance table for the drivers in C and C++ to stdout. Before each line and what is expected of it there
-//! is a header: the number of the dialect, and the lengths of both.
+//! Writes the acceptance table for the drivers in C and C++ to stdout. Each case is a header (the number of the
+//! dialect, and the lengths of the line and the expectation), the line, and the expectation.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-// What the table doesn't show: encoders that refuse, connections whose requests are answered once by many threads, calls,
-// deadlines, a proxy, a claimed stdout, and arguments that are NULL.
+// Tests what the table doesn't cover: encoders that refuse, connections whose requests are answered once by many
+// threads, calls, deadlines, a proxy, a claimed stdout, and NULL arguments.
 
 #include <algorithm>
 #include <atomic>
@@ -59,7 +59,7 @@ void encoders() {
     CHECK(Request::make("7", "caf\xc3\xa9")->to_string_delimited() == "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"caf\xc3\xa9\"}\n");
 }
 
-// Moves all that a connection has to write into another.
+// Moves all pending bytes of a connection into another one.
 template <class From, class To>
 void move_bytes(Connection<From> &from, Connection<To> &to) {
     while (!from.pending().empty()) {
@@ -68,7 +68,7 @@ void move_bytes(Connection<From> &from, Connection<To> &to) {
     }
 }
 
-// All that a connection has to write.
+// Takes all pending bytes of a connection.
 template <class T>
 std::string written(Connection<T> &connection) {
     std::string bytes(connection.pending());
@@ -82,7 +82,8 @@ std::size_t count(std::string_view text, std::string_view part) {
     return found;
 }
 
-// Several threads answer, and some destroy their tickets. Each id comes out once, and the connection's thread is woken.
+// Several threads answer, and some destroy their tickets. Each id is answered once, and the connection's thread is
+// woken.
 void each_request_is_answered_once() {
     constexpr std::size_t requests = 4000, workers = 4;
     static std::atomic<std::size_t> woken;
@@ -156,7 +157,7 @@ void cancelled_closed_and_aborted() {
     CHECK(std::get<event::Stray>(*event).reason == WL_STRAY_UNKNOWN && !connection.next() && !connection.wants_read());
     std::string lines = written(connection);
     CHECK(count(lines, "\n") == 2 && count(lines, "\"id\":4,") == 1 && count(lines, "\"id\":9,") == 1);
-    // Under MCP rules a cancelled request isn't answered. A result that isn't permitted is replaced.
+    // Under MCP rules, a cancelled request isn't answered. A result that isn't permitted is replaced.
     CHECK(std::move(tickets[0]).respond("{}"));
     CHECK(!connection.wants_write());
     CHECK(std::move(tickets[1]).respond("[]") == Status(WL_STATUS_RULE));
@@ -184,7 +185,7 @@ void batches() {
 }
 
 void calls() {
-    // It counts how many values are alive.
+    // Counts how many values are alive.
     const auto alive = std::make_shared<int>(0);
     struct Value {
         std::string name;
@@ -208,7 +209,7 @@ void calls() {
         while (auto event = server.next())
             if (auto *request = std::get_if<event::Request>(&*event)) tickets.push_back(std::move(request->ticket));
         CHECK(tickets.size() == 4);
-        // One is answered, one is cancelled, one expires, and one is lost at the end.
+        // One call is answered, one is cancelled, one expires, and one is lost at the end.
         CHECK(std::move(tickets[0]).respond("{\"x\":1}"));
         CHECK(peer.cancel(2)->name == "2" && !peer.cancel(2) && !peer.cancel(77));
         CHECK(!client.next_deadline() && peer.set_deadline(3, 5000) && !peer.set_deadline(2, 1));
@@ -229,7 +230,7 @@ void calls() {
             CHECK(response.value.name == "1" && response.message.result() == "{\"x\":1}" && response.message.id() == "1");
         }
         CHECK(alive.use_count() == 2 && !client.next());
-        // A response that is no response ends the call as well.
+        // A faulty response also ends the call.
         const auto faulty = peer.call("m", {}, {"5", alive});
         client.feed("{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":7}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
         {
@@ -248,7 +249,7 @@ void calls() {
         CHECK(peer.call("m", {}, {"late", alive}).error() == Status(WL_STATUS_CLOSED) && !client.next());
     }
     CHECK(alive.use_count() == 1);
-    // The destructor destroys the values of requests in flight. The peer fails from then on.
+    // The destructor destroys the values of requests in flight. Afterwards, the peer fails.
     std::optional<Connection<Value>> client(Rules::mcp());
     const Peer<Value> peer = client->peer();
     CHECK(peer.call("m", {}, {"for the destructor", alive}) && alive.use_count() == 2);
@@ -256,14 +257,14 @@ void calls() {
     CHECK(alive.use_count() == 1 && peer.notify("m") == Status(WL_STATUS_CLOSED));
 }
 
-// Requests and responses pass through, each under another id.
+// Requests and responses pass through a proxy, each with another id.
 void proxy() {
     Connection<std::string> client(Rules::json_rpc());
     Connection<> front(Rules::json_rpc()), server(Rules::json_rpc());
     Connection<std::optional<Ticket>> back(Rules::json_rpc());
     for (const char *method : {"first", "second", "third"}) CHECK(client.peer().call(method, "[ 1 ]", method));
     move_bytes(client, front);
-    // The second is answered here, so that the ids differ.
+    // The second request is answered here, so that the ids differ.
     while (auto event = front.next()) {
         auto &request = std::get<event::Request>(*event);
         if (request.message.method() == "second") CHECK(std::move(request.ticket).fail(1, "not here"));
@@ -306,7 +307,7 @@ void reading() {
     while (!connection.is_done()) {
         if (connection.wants_read()) CHECK(connection.read_with(some));
         while (auto event = connection.next()) CHECK(std::move(std::get<event::Request>(*event).ticket).respond("\"a long result\""));
-        // What isn't read by the peer stops what is read from it.
+        // Nothing more is read from a peer that doesn't read.
         CHECK(connection.wants_read() || at == input.size() || connection.pending().size() > 100);
         const std::string_view bytes = connection.pending();
         output += bytes.substr(0, 30);
@@ -367,7 +368,7 @@ void nothing_is_refused_or_ignored() {
     const std::string line = request(1);
     wl_connection_feed(connection, wl_text(line.c_str()));
     CHECK(wl_connection_next(connection, &event) == WL_EVENT_KIND_REQUEST && wl_connection_fault(connection, &fault) == WL_STATUS_NOT_FOUND);
-    // Only a response can be relayed. The ticket has answered all the same.
+    // Only a response can be relayed. The ticket has answered nevertheless.
     CHECK(wl_ticket_relay(event.ticket, &event.message) == WL_STATUS_INVALID_ARGUMENT && wl_connection_in_flight(connection) == 0);
     wl_connection_free(connection);
     CHECK(wl_peer_call(peer, WL_TEXT("m"), absent, nullptr, nullptr) == WL_STATUS_CLOSED);
@@ -375,7 +376,7 @@ void nothing_is_refused_or_ignored() {
     CHECK(std::string_view(wl_status_text(99)) == "unknown status");
 }
 
-// Prints go to stderr once stdout is claimed. The caller looks at what arrives where.
+// Prints go to stderr once stdout is claimed. The caller of this program checks both streams.
 void stdout_is_claimed() {
     std::puts("before the claim");
     auto out = Stdout::claim();

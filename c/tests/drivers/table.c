@@ -1,6 +1,6 @@
-// Runs the acceptance table through the C functions: table_c FILE, which `cargo run --example cases` has written. Each line
-// is fed whole, byte by byte, and through the decoder's own buffer, with each kind of line ending; parsed as a text of its
-// own; kept; and forwarded.
+// Runs the acceptance table through the C functions: table_c FILE, which `cargo run --example cases` has written. Each
+// line is fed whole, byte by byte, and through the decoder's buffer, with each kind of line ending; parsed as a
+// separate text; kept; and forwarded.
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void put_span(text *out, wl_span span) {
     else put(out, "-", 1);
 }
 
-// As Rust's `{:?}` writes a string, for the characters that are in the table.
+// Writes a string like Rust's `{:?}`, for the characters that occur in the table.
 static void put_quoted(text *out, const uint8_t *bytes, size_t len) {
     put(out, "\"", 1);
     for (size_t at = 0; at < len; at++) {
@@ -117,7 +117,7 @@ static void put_fault(text *out, const wl_fault *fault) {
     if (!fault->message.len || (fault->reply.ptr && fault->reply.ptr[fault->reply.len - 1] != '\n')) abort();
 }
 
-// What is current in a decoder or a frame: the one that isn't NULL.
+// The current line of a decoder or a frame, one of which is NULL.
 static void put_item(text *out, wl_decoder *decoder, wl_frame *frame, const wl_message *first, wl_encoder *encoder) {
     wl_message entry;
     wl_fault fault;
@@ -194,7 +194,7 @@ static void run_case(unsigned dialect, wl_span line, const char *expected, size_
             check(ways[way], &found, expected, expected_len);
         }
     }
-    // What was forwarded says the same.
+    // A forwarded message has the same contents.
     const wl_span forwarded = wl_encoder_bytes(encoder);
     if (forwarded.len) {
         wl_decoder *decoder = wl_decoder_new(&rules);
@@ -204,7 +204,7 @@ static void run_case(unsigned dialect, wl_span line, const char *expected, size_
         found.len = 0;
         put_all(&found, decoder, again);
         check("forwarded", &found, expected, expected_len);
-        // And under another id, it has that.
+        // With another id, only the id differs.
         wl_decoder_feed(decoder, forwarded);
         if (wl_decoder_next(decoder, &message) > WL_KIND_NONE && message.id.ptr) {
             wl_encoder_clear(again);
@@ -216,7 +216,7 @@ static void run_case(unsigned dialect, wl_span line, const char *expected, size_
         wl_encoder_free(again);
         wl_decoder_free(decoder);
     }
-    // A text by itself, and a line that outlives its decoder.
+    // A separate text, and a line that outlives its decoder.
     for (int kept = 0; kept < 2; kept++) {
         wl_message message;
         wl_frame *frame;

@@ -14,7 +14,7 @@ using namespace wireline;
 
 namespace {
 
-// As Rust's `{:?}` writes a string, for the characters that are in the table.
+// Writes a string like Rust's `{:?}`, for the characters that occur in the table.
 std::string quoted(std::string_view text) {
     std::string out = "\"";
     for (std::size_t at = 0; at < text.size(); at++) {
@@ -76,7 +76,7 @@ std::string describe(const Item &item) {
     return std::visit([](const auto &each) { return describe(each); }, item);
 }
 
-// The one of Request, Notification and Response that a text is, or the error that all three agree on.
+// Parses a text as Request, Notification or Response, or returns the error on which all three agree.
 std::string from_json(std::string_view line, const Rules &rules, const std::string &expected) {
     const auto request = Request::from_json(line, rules);
     const auto notification = Notification::from_json(line, rules);

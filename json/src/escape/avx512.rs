@@ -1,12 +1,12 @@
 //! AVX-512 with VBMI2: one vector per block, masked for shorter texts, and comparisons that return a mask.
 //!
-//! All escapes of a block are written at once: a backslash is inserted before every byte, and one instruction drops those
-//! that are not needed. Only escapes of the form `\u001f` are written one at a time.
+//! All escapes of a block are written at once: a backslash is inserted before every byte, and one instruction removes
+//! those that aren't needed. Only escapes of the form `\u001f` are written one at a time.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Blank, ESCAPES, Escaper, Kernel, long, short};
+use super::{BLOCK, ESCAPES, Escaper, Kernel, UninitByte, long, short};
 
 pub(super) fn detect() -> Option<&'static Escaper> {
     static ESCAPER: Escaper = Escaper { name: "AVX-512", short: short_text, long: long_text };
@@ -23,12 +23,12 @@ pub(super) fn detect() -> Option<&'static Escaper> {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn short_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn short_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     short(Avx512(()), text, room)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn long_text(text: &[u8], room: &mut [Blank]) -> (usize, usize) {
+fn long_text(text: &[u8], room: &mut [UninitByte]) -> (usize, usize) {
     long(Avx512(()), text, room)
 }
 
@@ -41,8 +41,8 @@ struct Avx512(());
 // that `spread` stores leave no gap.
 unsafe impl Kernel for Avx512 {
     #[inline(always)]
-    fn block(self, block: &[u8; BLOCK], room: &mut [Blank; BLOCK]) -> u64 {
-        // SAFETY: a `self` is at hand, so the CPU has AVX-512; block and room are a vector long.
+    fn block(self, block: &[u8; BLOCK], room: &mut [UninitByte; BLOCK]) -> u64 {
+        // SAFETY: `self` exists, so the CPU has AVX-512; the block and the room are one vector long.
         unsafe {
             let v = _mm512_loadu_si512(block.as_ptr().cast());
             let special = special(v);
@@ -54,12 +54,12 @@ unsafe impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    fn tail(self, tail: &[u8], room: &mut [Blank; BLOCK]) -> u64 {
+    fn tail(self, tail: &[u8], room: &mut [UninitByte; BLOCK]) -> u64 {
         let len = tail.len();
-        // SAFETY: as above; the mask keeps the load within the text.
+        // SAFETY: as in `block`; the mask keeps the load within the text.
         unsafe {
             if len <= 32 {
-                // Half a vector is faster to store.
+                // Storing half a vector is faster.
                 let there = first_32(len);
                 let v = _mm256_maskz_loadu_epi8(there, tail.as_ptr().cast());
                 _mm256_storeu_si256(room.as_mut_ptr().cast(), v);
@@ -72,27 +72,27 @@ unsafe impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [Blank]) -> usize {
-        // SAFETY: the CPU has AVX-512, and the caller vouches for the rest.
+    unsafe fn escaped(self, text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
+        // SAFETY: the CPU has AVX-512, and the caller guarantees the rest.
         unsafe { spread(&text[..BLOCK], special, room) }
     }
 
     #[inline(always)]
-    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
+    unsafe fn escaped_tail(self, tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [Blank]) -> usize {
-            // SAFETY: the caller vouches for the same.
+        unsafe fn escaped(tail: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
+            // SAFETY: the caller guarantees the same conditions.
             unsafe { spread(tail, special, room) }
         }
-        // SAFETY: the CPU has AVX-512, and the caller vouches for the rest.
+        // SAFETY: the CPU has AVX-512, and the caller guarantees the rest.
         unsafe { escaped(tail, special, room) }
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features.
+// The helpers act like macros: `#[inline(always)]` inlines them into a function that has the features.
 
-/// The lowest `len` bits, 32 at most.
+/// Sets the lowest `len` bits, at most 32.
 ///
 /// # Safety
 ///
@@ -100,11 +100,11 @@ unsafe impl Kernel for Avx512 {
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "there are no more bits")]
 unsafe fn first_32(len: usize) -> u32 {
-    // SAFETY: the caller vouches for BMI2.
+    // SAFETY: the caller guarantees BMI2.
     unsafe { _bzhi_u32(u32::MAX, len as u32) }
 }
 
-/// The lowest `len` bits, 64 at most.
+/// Sets the lowest `len` bits, at most 64.
 ///
 /// # Safety
 ///
@@ -112,7 +112,7 @@ unsafe fn first_32(len: usize) -> u32 {
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "there are no more bits")]
 unsafe fn first(len: usize) -> u64 {
-    // SAFETY: the caller vouches for BMI2.
+    // SAFETY: the caller guarantees BMI2.
     unsafe { _bzhi_u64(u64::MAX, len as u32) }
 }
 
@@ -123,7 +123,7 @@ unsafe fn first(len: usize) -> u64 {
 /// The CPU must have AVX-512 F and BW, and BMI2.
 #[inline(always)]
 unsafe fn load(text: &[u8]) -> __m512i {
-    // SAFETY: the caller vouches for the features; the mask keeps the load within the text.
+    // SAFETY: the caller guarantees the features; the mask keeps the load within the text.
     unsafe { _mm512_maskz_loadu_epi8(first(text.len().min(BLOCK)), text.as_ptr().cast()) }
 }
 
@@ -134,7 +134,7 @@ unsafe fn load(text: &[u8]) -> __m512i {
 /// The CPU must have AVX-512 F and BW.
 #[inline(always)]
 unsafe fn special(v: __m512i) -> u64 {
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     unsafe {
         // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));
@@ -149,25 +149,26 @@ unsafe fn special(v: __m512i) -> u64 {
 /// The CPU must have AVX-512 F, BW and VL.
 #[inline(always)]
 unsafe fn special_32(v: __m256i) -> u32 {
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     unsafe {
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         _mm256_cmple_epu8_mask(flipped, _mm256_set1_epi8(0x20)) | _mm256_cmpeq_epi8_mask(v, _mm256_set1_epi8(0x5c))
     }
 }
 
-/// [`Kernel::escaped`], one escape at a time. What follows an escape is copied again, to where it belongs now.
+/// [`Kernel::escaped`], one escape at a time. The bytes after each escape are copied again, to their new position.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX-512 F and BW, and BMI2. For the rest see [`Kernel::escaped`].
 #[inline(always)]
-unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usize {
+unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [UninitByte]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
-    // Where the text would start if all escapes so far had come before it.
+    // Where the text would start if all escapes so far had come before the text.
     let mut shifted = room.as_mut_ptr().cast::<u8>();
-    // SAFETY: the caller vouches for the features. Each escape advances `shifted` by five bytes at most, so each vector
-    // but the first starts within the text's length plus five bytes for each escape, and ends within the room.
+    // SAFETY: the caller guarantees the features and the room. Each escape advances `shifted` by at most five bytes, so
+    // each vector but the first starts within the text's length plus five bytes for each escape, and ends within the
+    // room.
     unsafe {
         _mm512_storeu_si512(shifted.cast(), load(text));
         while special != 0 {
@@ -196,9 +197,9 @@ unsafe fn escape_each(text: &[u8], mut special: u64, room: &mut [Blank]) -> usiz
 ///
 /// The CPU must have AVX-512 F, BW, VBMI and VBMI2, and BMI2. For the rest see [`Kernel::escaped`].
 #[inline(always)]
-unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
+unsafe fn spread(text: &[u8], special: u64, room: &mut [UninitByte]) -> usize {
     debug_assert!(text.len() <= BLOCK && room.len() >= super::room_for(text.len(), special.count_ones()));
-    /// The letters of control characters, and `u` for those that have none.
+    /// The escape letters of control characters, or `u` for those that have none.
     static LETTERS: [u8; 64] = {
         let mut letters = [b'u'; 64];
         let mut byte = 0;
@@ -209,8 +210,9 @@ unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
         letters
     };
     const EVEN: u64 = 0x5555_5555_5555_5555;
-    // SAFETY: the caller vouches for the features and the room. The first vector takes a block. The second is stored
-    // only if the text is longer than 32 bytes; it starts after these and one more byte for each of their escapes.
+    // SAFETY: the caller guarantees the features and the room. The first vector takes a block. The second vector is
+    // only stored if the text is longer than 32 bytes; it starts after these and one more byte for each of their
+    // escapes.
     unsafe {
         let v = load(text);
         let controls = _mm512_mask_cmplt_epu8_mask(special, v, _mm512_set1_epi8(0x20));
@@ -234,13 +236,13 @@ unsafe fn spread(text: &[u8], special: u64, room: &mut [Blank]) -> usize {
     }
 }
 
-/// Each byte with a backslash before it.
+/// Inserts a backslash before each byte.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX-512 F and BW.
 #[inline(always)]
 unsafe fn interleaved(v: __m256i) -> __m512i {
-    // SAFETY: the caller vouches for the features.
+    // SAFETY: the caller guarantees the features.
     unsafe { _mm512_or_si512(_mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(v)), _mm512_set1_epi16(0x5c)) }
 }

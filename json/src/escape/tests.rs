@@ -3,7 +3,7 @@ use quickcheck::{QuickCheck, TestResult};
 
 use super::*;
 
-/// What the escapes mean, a character at a time.
+/// Escapes `text` one character at a time.
 fn naive(text: &str) -> Vec<u8> {
     let mut escaped = String::new();
     for character in text.chars() {
@@ -22,7 +22,7 @@ fn naive(text: &str) -> Vec<u8> {
     escaped.into_bytes()
 }
 
-/// Bytes that are no text as well: an escaper looks at bytes alone.
+/// Escapes bytes that may not be UTF-8, since an escaper treats each byte separately.
 fn naive_bytes(text: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(6 * text.len());
     for &byte in text {
@@ -34,13 +34,14 @@ fn naive_bytes(text: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// What `escaper` makes of `text` in a room of that size, if it consumes all of it. Nothing is written beyond the room.
+/// Escapes `text` into a room of the given size, and checks that nothing is written beyond it. Returns the output if
+/// all of the text was consumed.
 fn escape_into(escaper: &Escaper, text: &[u8], size: usize) -> Option<Vec<u8>> {
     const UNTOUCHED: u8 = 0xf7;
-    let mut room = vec![Blank::new(UNTOUCHED); size + 128];
+    let mut room = vec![UninitByte::new(UNTOUCHED); size + 128];
     let (consumed, taken) = escaper.escape(text, &mut room[..size]);
     assert!(consumed <= text.len() && taken <= size);
-    // SAFETY: all of it was initialized at the beginning.
+    // SAFETY: the whole room was initialized at the beginning.
     let room: Vec<u8> = room.iter().map(|byte| unsafe { byte.assume_init() }).collect();
     assert!(room[size..].iter().all(|&byte| byte == UNTOUCHED), "{escaper:?} writes beyond the room");
     assert_eq!(room[..taken], naive_bytes(&text[..consumed]), "{escaper:?}");
@@ -54,7 +55,7 @@ fn escapers() -> impl Iterator<Item = &'static Escaper> {
 
 fn check(text: &[u8]) {
     let escapes = text.iter().filter(|&&byte| is_special(byte)).count();
-    // A copy that ends where its allocation does, so that a sanitizer or valgrind sees what is read beyond it.
+    // Copy the text to an allocation of exactly its length, so that a sanitizer or valgrind detects reads beyond it.
     let text = &*Box::<[u8]>::from(text);
     for escaper in escapers() {
         let enough = text.len() + 5 * escapes + 2 * BLOCK;
@@ -81,7 +82,7 @@ fn every_length() {
         check(&vec![b'x'; len]);
         for byte in [b'"', b'\\', b'\n', 0x1f, 0x7f, 0x80, b' ', b'!', b'#'] {
             check(&vec![byte; len]);
-            // One in three, and at both ends.
+            // Every third byte, and both ends.
             check(&(0..len).map(|at| if at % 3 == 0 { byte } else { b'x' }).collect::<Vec<_>>());
             check(&(0..len).map(|at| if at == 0 || at + 1 == len { byte } else { b'x' }).collect::<Vec<_>>());
         }
@@ -95,14 +96,14 @@ fn any_bytes() {
     QuickCheck::new().tests(20_000).max_tests(20_000).quickcheck(
         (|bytes: Vec<u8>, repeat: u8| {
             check(&bytes.repeat(1 + usize::from(repeat % 4)));
-            // Mostly such as must be escaped.
+            // Smaller bytes, so that more of them need an escape.
             check(&bytes.iter().map(|byte| byte % 0x60).collect::<Vec<_>>());
             true
         }) as fn(Vec<u8>, u8) -> bool,
     );
 }
 
-/// With less room, an escaper stops where it must, having written no more than there is room for.
+/// With less room, an escaper stops early, without writing beyond it.
 #[test]
 fn any_room() {
     for len in [0, 1, 5, 20, 40, 63, 64, 65, 100, 150] {
@@ -114,7 +115,7 @@ fn any_room() {
                     let all = escape_into(escaper, &text, size);
                     assert!(all.is_some() || size < text.len() * 6 + 2 * BLOCK, "{escaper:?}");
                     if size >= enough && !text.is_empty() {
-                        let mut room = vec![Blank::uninit(); size];
+                        let mut room = vec![UninitByte::uninit(); size];
                         assert_ne!(escaper.escape(&text, &mut room).0, 0, "{escaper:?} makes no progress");
                     }
                 }
@@ -126,13 +127,13 @@ fn any_room() {
 fn put_string(before: &[u8], text: &str, limit: usize, spare: usize) -> (BytesMut, Result<(), Full>) {
     let mut buffer = BytesMut::with_capacity(before.len() + spare);
     buffer.extend_from_slice(before);
-    let mut cursor = Cursor::new(&mut buffer, limit);
+    let mut cursor = OutputCursor::new(&mut buffer, limit);
     let done = cursor.put_string(true, b"<", text, b">").and_then(|()| cursor.commit(false));
     drop(cursor);
     (buffer, done)
 }
 
-/// However much room a buffer has, and however little may be written.
+/// Tries various capacities and limits.
 #[test]
 fn a_cursor_makes_room_up_to_its_limit() {
     for cpu in Cpu::available() {
@@ -159,7 +160,7 @@ fn a_cursor_that_is_dropped_leaves_no_trace() {
     for spare in [0, 10, 1000] {
         let mut buffer = BytesMut::with_capacity(6 + spare);
         buffer.extend_from_slice(b"before");
-        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        let mut cursor = OutputCursor::new(&mut buffer, usize::MAX);
         for _ in 0..100 {
             cursor.put([b"some ", b"text"]).unwrap();
         }
@@ -173,7 +174,7 @@ fn a_cursor_that_is_dropped_leaves_no_trace() {
 fn pieces_and_words() {
     for spare in [0, 3, 8, 20, 40, 100] {
         let mut buffer = BytesMut::with_capacity(spare);
-        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        let mut cursor = OutputCursor::new(&mut buffer, usize::MAX);
         cursor.put([]).unwrap();
         cursor.put([b"ab", b"", b"c"]).unwrap();
         for len in 0..=9 {
@@ -192,7 +193,7 @@ fn pieces_and_words() {
 fn few_bytes() {
     fn property(bytes: Vec<u8>, spare: u8) -> TestResult {
         let mut buffer = BytesMut::with_capacity(spare.into());
-        let mut cursor = Cursor::new(&mut buffer, usize::MAX);
+        let mut cursor = OutputCursor::new(&mut buffer, usize::MAX);
         cursor.put_few(false, &bytes).unwrap();
         cursor.put_few(true, &bytes).unwrap();
         cursor.put_around(b"<", &bytes, b"/>").unwrap();
@@ -211,7 +212,7 @@ fn a_line_feed_is_beyond_the_limit() {
     for (limit, expected) in [(5, "before"), (6, "before1\n"), (7, "before1\n")] {
         for line_feed in [true, false] {
             let mut buffer = BytesMut::from("before");
-            let mut cursor = Cursor::new(&mut buffer, 1 + limit);
+            let mut cursor = OutputCursor::new(&mut buffer, 1 + limit);
             cursor.put([b"1"]).unwrap();
             let done = cursor.commit(line_feed);
             drop(cursor);

@@ -1,12 +1,13 @@
-//! Masks that move: what stands at one byte is asked of the next, or of the next that is something else.
+//! Moves the bits of masks to the next byte, or to the end of a run of bytes, with carries between blocks.
 
-/// A bit that runs on from one block into the next.
+/// A bit carried from one block into the next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Carry(pub(super) u64);
 
 impl Carry {
-    /// Where each bit of `marks` comes out of the run of ones in `run` that it stands in, or where it is if it stands
-    /// in none; and so for a bit that ran out of the block before. Several bits in one run come out as one.
+    /// Moves each bit of `marks` that is in a run of ones in `run` to the first position after that run. Bits outside
+    /// runs stay in place, and several bits in one run become one. The carry of the previous block is treated like a
+    /// bit at position 0.
     #[inline(always)]
     pub(super) fn land(&mut self, marks: u64, run: u64) -> u64 {
         let marks = marks | self.0;
@@ -15,7 +16,7 @@ impl Carry {
         (sum | marks) & !run
     }
 
-    /// The byte after each bit of `marks`.
+    /// Moves each bit of `marks` to the next byte.
     #[inline(always)]
     pub(super) fn step(&mut self, marks: u64) -> u64 {
         let stepped = marks << 1 | self.0;
@@ -23,7 +24,7 @@ impl Carry {
         stepped
     }
 
-    /// [`land`](Self::land) from the byte after each bit of `marks`.
+    /// Moves each bit of `marks` to the next byte, and then as [`land`](Self::land) does.
     #[inline(always)]
     pub(super) fn land_after(&mut self, marks: u64, run: u64) -> u64 {
         let landed = self.land(marks << 1, run);

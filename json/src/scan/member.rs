@@ -3,17 +3,17 @@
 use super::super::{is_blank, walk};
 use super::Span;
 
-/// A member of an object, and the blanks around its parts.
+/// A member of an object, including the blanks around its parts.
 #[derive(Clone, Copy)]
 pub struct Member {
-    /// From the bracket or comma before it to the comma or bracket after it, both excluded.
+    /// From the bracket or comma before the member to the comma or bracket after it, excluding both.
     pub span: Span,
-    /// Whether there may be blanks. If not, it starts with its key and ends with its value.
+    /// Whether there may be blanks. If not, the span starts with the key and ends with the value.
     pub may_have_blanks: bool,
 }
 
 impl Member {
-    /// The key with its quotes, and the value, both without the blanks around them.
+    /// The key with its quotes, and the value, without the blanks around them.
     pub fn key_and_value(self, text: &[u8]) -> (Span, Span) {
         let member = self.span.of(text);
         let key = blanks(member);
@@ -26,7 +26,7 @@ impl Member {
     }
 }
 
-/// How many blanks `text` starts with.
+/// The number of blanks at the start of `text`.
 fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| is_blank(byte)).count()
 }
@@ -50,7 +50,7 @@ mod tests {
         }
     }
 
-    /// A text may still turn out not to be JSON.
+    /// Members are reported before the rest of the text has been validated.
     #[test]
     fn stays_within_bounds_whatever_the_text() {
         for text in ["", " ", "\"", "\"a", "\"a\\", "\"a\"", "\"a\":", "\"a\" :  ", ":", "::", "1:2", "\u{e9}"] {

@@ -1,12 +1,13 @@
-//! One pass over one text: is it JSON (RFC 8259, in UTF-8), and where are the members of its outermost object?
+//! Validates JSON (RFC 8259, in UTF-8) and locates the members of its outermost object, in one pass.
 //!
-//! [`Scanner::scan`] answers yes or no, as fast as the CPU allows; [`explain`](super::explain()) walks a rejected text byte
-//! by byte and says what is wrong with it. The two are written independently, and tests compare them with each other and
-//! with serde_json.
+//! [`Scanner::scan`] only accepts or rejects a text, as fast as the CPU allows. [`explain`](super::explain()) then
+//! walks a rejected text byte by byte to find the error. The two are written independently, and tests compare them with
+//! each other and with serde_json.
 
 use std::fmt;
 use std::ops::Range;
 
+mod block_reader;
 mod carry;
 mod cpu;
 mod grammar;
@@ -20,7 +21,6 @@ mod outermost;
 mod pairs;
 mod pass;
 mod strings;
-mod text;
 
 pub(crate) use cpu::{BLOCK, Block};
 pub use member::Member;
@@ -32,53 +32,53 @@ mod tests;
 
 /// A range of bytes in a text of at most 4 GiB.
 ///
-/// No JSON value is empty, so the empty span stands for none.
+/// No JSON value is empty, so the empty span stands for a missing value.
 ///
-/// One word, because it is read right after it is written: a load that spans several stores stalls until all of them are
-/// done.
+/// Stored as one word, because spans are read right after they are written, and a load that spans several stores stalls
+/// until all of them have completed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span(u64);
 
 impl Span {
-    /// The bytes from `start` to `end`, which is excluded.
+    /// The bytes from `start` (inclusive) to `end` (exclusive).
     #[inline(always)]
     pub fn new(start: usize, end: usize) -> Self {
         debug_assert!(start <= end && u32::try_from(end).is_ok());
         Self(start as u64 | (end as u64) << 32)
     }
 
-    /// Whether it has no bytes.
+    /// Whether the span has no bytes.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.start() == self.end()
     }
 
-    /// The first byte.
+    /// The position of the first byte.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "the lower half of the word")]
     pub fn start(self) -> usize {
         self.0 as u32 as usize
     }
 
-    /// Just after the last byte.
+    /// The position after the last byte.
     #[inline(always)]
     pub fn end(self) -> usize {
         (self.0 >> 32) as usize
     }
 
-    /// These bytes of `text`.
+    /// The bytes of `text` in this span.
     #[inline(always)]
     pub fn of(self, text: &[u8]) -> &[u8] {
         &text[self.range()]
     }
 
-    /// These bytes of `text`, which must start and end at character boundaries.
+    /// The part of `text` in this span, which must start and end at character boundaries.
     #[inline(always)]
     pub fn in_str(self, text: &str) -> &str {
         &text[self.range()]
     }
 
-    /// The same as a range.
+    /// Converts the span to a range.
     #[inline(always)]
     pub fn range(self) -> Range<usize> {
         self.start()..self.end()
@@ -93,30 +93,30 @@ impl fmt::Debug for Span {
 
 /// Receives the members of the outermost object while a text is scanned.
 pub trait Members {
-    /// A member, from the bracket or comma before it to the comma or bracket after it. If the text turns out not to be JSON
-    /// further on, it means nothing.
+    /// Receives a member, from the bracket or comma before it to the comma or bracket after it. It is meaningless if
+    /// the rest of the text turns out not to be JSON.
     ///
-    /// Receivers that know how a key is spelled also know where its value starts. Others ask
+    /// A receiver that knows how a key is spelled also knows where its value starts. Otherwise, it can call
     /// [`key_and_value`](Member::key_and_value).
     fn member(&mut self, text: &[u8], member: Member);
 
-    /// Reads the start of an object by itself: nothing, or a `{` and perhaps some members, each with the comma after it.
+    /// Reads ahead at the start of an object: nothing, or a `{` and perhaps some members, each with the comma after it.
     /// These are neither scanned nor reported.
     ///
-    /// The scan starts after them, and can't start before it is known where that is. So unless scanning is `expensive`, only
-    /// members should be read whose end is found without a search.
+    /// The scan can't start until the end of these members is known. So unless scanning is `expensive`, an
+    /// implementation should only read members whose end it can find without a search.
     #[inline(always)]
     fn opening<'a>(&mut self, opening: Opening<'a>, _expensive: bool) -> Opening<'a> {
         opening
     }
 }
 
-/// Ignores them: for callers who only ask whether a text is JSON.
+/// Ignores members, for callers that only validate.
 impl Members for () {
     fn member(&mut self, _: &[u8], _: Member) {}
 }
 
-/// A text, and what follows it in memory. That is ignored, but reading past the end is faster than copying.
+/// A text, and the bytes that follow it in memory. These are ignored, but reading past the end is faster than copying.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     buffer: &'a [u8],
@@ -125,7 +125,7 @@ pub struct Input<'a> {
     reads_ahead: bool,
 }
 
-/// All of it, line breaks included.
+/// The whole slice, including line breaks.
 impl<'a> From<&'a [u8]> for Input<'a> {
     #[inline(always)]
     fn from(text: &'a [u8]) -> Self {
@@ -140,13 +140,13 @@ impl<'a> Input<'a> {
         Self { buffer, ends_at_line_feed: true, reads_ahead: false }
     }
 
-    /// The same, for a receiver that reads members [ahead](Members::opening).
+    /// Lets the receiver read members [ahead](Members::opening).
     #[inline(always)]
     pub fn reading_ahead(self) -> Self {
         Self { reads_ahead: true, ..self }
     }
 
-    /// The text, given how long it is.
+    /// The text, given its length.
     #[inline(always)]
     pub(crate) fn first_bytes(self, len: usize) -> &'a [u8] {
         &self.buffer[..len]
@@ -163,29 +163,29 @@ pub enum Root {
     Object,
     /// An array.
     Array {
-        /// How many elements it has.
+        /// The number of elements.
         len: usize,
     },
 }
 
-/// What the scanner knows about a valid text.
+/// The scanner's findings about a valid text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    /// How long it is.
+    /// The length of the text.
     pub len: usize,
-    /// Its type.
+    /// The type of the text.
     pub root: Root,
-    /// What is out of the ordinary about it.
-    pub traits: Traits,
+    /// The unusual features of the text.
+    pub flags: TextFlags,
 }
 
-/// What is out of the ordinary about a valid text, if anything.
+/// Unusual features of a valid text.
 ///
-/// One word rather than several `bool`s, for the same reason as [`Span`].
+/// Stored as one word rather than several `bool`s, for the same reason as [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traits(usize);
+pub struct TextFlags(usize);
 
-impl Traits {
+impl TextFlags {
     const ESCAPES: usize = 1;
     const CONTROLS: usize = 2;
 
@@ -194,20 +194,20 @@ impl Traits {
         Self((usize::from(has_escapes) * Self::ESCAPES) | (usize::from(has_controls) * Self::CONTROLS))
     }
 
-    /// Whether there is an escape in one of its strings.
+    /// Whether any string contains an escape.
     #[inline(always)]
     pub fn has_escapes(self) -> bool {
         self.0 & Self::ESCAPES != 0
     }
 
-    /// Whether there is a tab, a line feed or a carriage return between its tokens.
+    /// Whether there is a tab, a line feed or a carriage return between tokens.
     #[inline(always)]
     pub fn has_controls(self) -> bool {
         self.0 & Self::CONTROLS != 0
     }
 }
 
-/// The scanner's kernels, by the instructions they need.
+/// The scanner's kernels, named after the instructions they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "kernels"), allow(unreachable_pub))]
 pub enum Cpu {
@@ -223,11 +223,11 @@ pub enum Cpu {
 
 #[cfg_attr(not(feature = "kernels"), allow(unreachable_pub))]
 impl Cpu {
-    /// All kernels, the best first.
+    /// All kernels, the fastest first.
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 }
 
-/// A kernel that runs on this CPU.
+/// A kernel that this CPU supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scanner {
     #[cfg(target_arch = "x86_64")]
@@ -242,7 +242,7 @@ pub(crate) enum Scanner {
 }
 
 impl Scanner {
-    /// The kernel for `cpu`, if it runs here.
+    /// The kernel for `cpu`, if this machine supports it.
     pub(crate) fn new(cpu: Cpu) -> Option<Self> {
         match cpu {
             #[cfg(target_arch = "x86_64")]
@@ -263,8 +263,8 @@ impl Scanner {
 
     pub(crate) const PORTABLE: Self = Self::Portable(cpu::portable::Portable);
 
-    /// Scans `input`, which is at most 4 GiB long, and reports each member of the outermost object to `members`. `None` if
-    /// it isn't JSON, or is nested deeper than `max_depth`, which is at most [`DEEPEST`].
+    /// Scans `input`, which must have at most 4 GiB, and reports each member of the outermost object to `members`.
+    /// Returns `None` if the input isn't JSON, or is nested deeper than `max_depth`, which must be at most [`DEEPEST`].
     #[inline]
     pub(crate) fn scan<M: Members>(self, input: Input<'_>, max_depth: u32, members: &mut M) -> Option<Scanned> {
         debug_assert!(max_depth <= DEEPEST);
@@ -282,7 +282,7 @@ impl Scanner {
         .ok()
     }
 
-    /// Where quotes and backslashes are: a mask for each of `blocks`, as far as there are `marks`.
+    /// Computes the mask of quotes and backslashes of each of `blocks`, as far as there is room in `marks`.
     pub(crate) fn string_marks(self, blocks: &[Block], marks: &mut [u64]) {
         match self {
             #[cfg(target_arch = "x86_64")]

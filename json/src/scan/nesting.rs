@@ -1,21 +1,21 @@
-//! Which brackets are open: a bit each.
+//! The stack of open brackets, one bit each.
 
 use super::cpu::Masks;
 use super::pass::Rejected;
 
-/// The deepest nesting supported, whatever the rules permit.
+/// The deepest nesting supported, regardless of the rules.
 pub const DEEPEST: u32 = 1024;
 
 const WORD: u32 = u64::BITS;
 
-/// The open containers: 1 for an object, 0 for an array.
+/// The stack of open containers: 1 for an object, 0 for an array.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     depth: u32,
-    /// The innermost 64, starting with the innermost in bit 0.
+    /// The innermost 64 containers, starting with the innermost in bit 0.
     kinds: u64,
-    /// The containers around those, starting with the outermost. Nothing until there are any: few texts are that deep, and
-    /// a text should not wait for zeros to be written.
+    /// The remaining containers, starting with the outermost. `None` until there are any, because few texts are that
+    /// deep, and initializing the array takes time.
     outer: Option<[u64; (DEEPEST / WORD) as usize]>,
 }
 
@@ -26,16 +26,16 @@ pub(super) struct Brackets {
     pub(super) close: u64,
     /// Which of the brackets are curly. Bits of other tokens are arbitrary.
     pub(super) curly: u64,
-    /// Opening brackets after a colon, which therefore must stand in an object.
+    /// Opening brackets after a colon, which therefore must be in an object.
     pub(super) open_in_object: u64,
 }
 
-/// What the brackets of a group amount to.
+/// The nesting of the tokens of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
-    /// Closing brackets whose container stands in an object.
+    /// Closing brackets whose container is in an object.
     pub(super) close_in_object: u64,
-    /// Tokens directly in the outermost container. Bits of brackets are arbitrary.
+    /// Tokens that are directly in the outermost container. Bits of brackets are arbitrary.
     pub(super) outermost: u64,
     /// The bracket that closes the outermost container, or 0.
     pub(super) end: u64,
@@ -60,7 +60,7 @@ impl Nesting {
         self.kinds
     }
 
-    /// The depth must be below [`DEEPEST`].
+    /// Opens a container. The depth must be below [`DEEPEST`].
     #[inline(always)]
     pub(crate) fn push(&mut self, curly: bool) {
         if let Some(place) = self.depth.checked_sub(WORD) {
@@ -71,7 +71,7 @@ impl Nesting {
         self.kinds = self.kinds << 1 | u64::from(curly);
     }
 
-    /// The depth must not be zero.
+    /// Closes the innermost container. The depth must not be zero.
     #[inline(always)]
     pub(crate) fn pop(&mut self) {
         self.depth -= 1;
@@ -89,9 +89,10 @@ impl Nesting {
         self.depth + brackets.open.count_ones() >= max_depth.min(WORD)
     }
 
-    /// Closes some containers and opens others. The low bits of `kinds` are the kinds of the latter, outermost first.
+    /// Closes some containers and opens others. The low bits of `kinds` are the kinds of the opened ones, outermost
+    /// first.
     ///
-    /// No more containers may be closed than are open, nor may it [be deep](Self::may_be_deep).
+    /// No more containers may be closed than are open, and the nesting must not [be deep](Self::may_be_deep).
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn close_and_open(&mut self, closed: u32, opened: u32, kinds: u64) {
@@ -100,14 +101,14 @@ impl Nesting {
         if opened == 0 {
             return;
         }
-        // Here the innermost comes first.
+        // Reverse them, since `self.kinds` begins with the innermost.
         let inner = kinds.reverse_bits() >> (WORD - opened);
         self.kinds = self.kinds << opened | inner;
     }
 
-    /// Goes through brackets one by one, unless they [may be deep](Self::may_be_deep).
+    /// Processes brackets one by one. They must not [be deep](Self::may_be_deep).
     ///
-    /// No branch depends on what the brackets are, since it would often be mispredicted.
+    /// No branch depends on the type of a bracket, because it would often be mispredicted.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "the depth was 32 bits wide, and has changed by 64 at most")]
     pub(super) fn steps<C: Masks>(&mut self, cpu: C, brackets: Brackets) -> Result<Levels, Rejected> {
@@ -116,7 +117,7 @@ impl Nesting {
         let mut rest = open | close;
         let mut in_object = 0;
         if self.depth >= close.count_ones() + 2 {
-            // The outermost container is out of reach.
+            // These brackets can't reach the outermost container.
             while rest != 0 {
                 let at = rest.trailing_zeros();
                 rest &= rest - 1;
@@ -128,7 +129,7 @@ impl Nesting {
             return Ok(Levels { close_in_object: in_object & close, outermost: 0, end: 0 });
         }
         let mut depth = u64::from(self.depth);
-        // Brackets that open or close a container in the outermost one.
+        // Brackets that open or close a container directly in the outermost one.
         let mut second = 0;
         let mut lowest = 0;
         while rest != 0 {
@@ -150,7 +151,7 @@ impl Nesting {
         Ok(Levels { close_in_object: in_object & close, outermost: !deeper, end })
     }
 
-    /// Goes through brackets one by one, at any depth.
+    /// Processes brackets one by one, at any depth.
     #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, brackets: Brackets, max_depth: u32) -> Result<Levels, Rejected> {
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn is_a_stack_down_to_the_deepest() {
         let mut nesting = Nesting::default();
-        // Nothing is left of the first kinds when the second, which are the opposite, take their places.
+        // The second round uses the opposite kinds, to check that no bits of the first round remain.
         for opposite in [false, true] {
             let mut model = vec![false];
             for i in 0..DEEPEST {

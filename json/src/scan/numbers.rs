@@ -1,25 +1,26 @@
-//! Numbers and literals, all those of a block at once.
+//! Validates all numbers and literals of a block at once.
 //!
-//! A *scalar* here is a run of bytes outside strings that are neither blank nor structure. Each must be a number or
-//! one of three words. Words are compared one by one; numbers are checked together, for which the grammar
+//! A *scalar* here is a run of bytes outside strings that are neither blank nor structural. Each must be a number or
+//! one of three literals. Literals are compared one by one. Numbers are checked all at once against the grammar
 //!
 //! ```text
 //! -? ( 0 | 1-9 digit* ) ( . digit+ )? ( e [+-]? digit+ )?
 //! ```
 //!
-//! is read as: what each byte may come after, and what a run of digits may end in, by what it began after.
+//! in the form of local rules: which bytes may precede each byte, and which byte may follow a run of digits, depending
+//! on the byte before that run.
 
+use super::block_reader::BlockReader;
 use super::carry::Carry;
 use super::cpu::{Block, DigitMasks, ExponentMasks, Masks};
 use super::pass::Rejected;
-use super::text::Text;
 
-/// What a number that goes on into the next block has been so far: most are 0 or 1, of the last byte.
+/// The state of a scalar that continues in the next block. Unless noted otherwise, 1 if the last byte was of that kind.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// Of any scalar.
+    /// Any scalar.
     scalar: u64,
-    /// Not zero if it may have been something else than digits, or is a word.
+    /// Nonzero if the scalar may contain bytes other than digits, or is a literal.
     unlike_digits: u64,
     run: u64,
     sign: u64,
@@ -30,55 +31,62 @@ pub(super) struct Numbers {
     leading_zero: u64,
     fraction: Carry,
     power: Carry,
-    /// The low bits that belong to a word which began in the block before and was found right.
-    word: u64,
+    /// The bytes of the next block that belong to a literal which began in this block and is valid.
+    literal: u64,
 }
 
 impl Numbers {
-    /// Checks the runs of `scalar`, and returns where they begin. `block` is the next block of `text`.
+    /// Checks the runs of `scalar`, and returns their first bytes. `block` is the next block of `text`.
     #[inline(always)]
     pub(super) fn starts<C: Masks>(
         &mut self,
         cpu: C,
         block: &Block,
         scalar: u64,
-        text: &Text<'_>,
+        text: &BlockReader<'_>,
     ) -> Result<u64, Rejected> {
-        let goes_on = self.scalar;
+        let continues = self.scalar;
         let start = scalar & !after(scalar, &mut self.scalar);
-        if scalar | goes_on != 0 && self.wrong(cpu, block, scalar, start, text) != 0 {
+        if scalar | continues != 0 && self.invalid(cpu, block, scalar, start, text) != 0 {
             return Err(Rejected);
         }
         Ok(start)
     }
 
-    /// Nonzero if the previous block ended in a number or literal, which must be checked even if it does not go on.
+    /// Nonzero if the previous block ended in a number or literal, which must be checked even if it doesn't continue.
     #[inline(always)]
-    pub(super) fn continue_here(&self) -> u64 {
+    pub(super) fn pending(&self) -> u64 {
         self.scalar
     }
 
-    /// Whether a text that ends here ends too early.
+    /// Whether the text ends within a number, if it ends here.
     #[inline(always)]
-    pub(super) fn await_more(&self) -> bool {
+    pub(super) fn is_incomplete(&self) -> bool {
         self.sign | self.dot | self.exponent != 0
     }
 
-    /// The bytes of `scalar` that are wrong. Tries the common cases first: natural numbers, words, decimals.
+    /// The invalid bytes of `scalar`. Tries the common cases first: natural numbers, literals, decimals.
     #[inline(always)]
-    fn wrong<C: Masks>(&mut self, cpu: C, block: &Block, scalar: u64, scalar_start: u64, text: &Text<'_>) -> u64 {
+    fn invalid<C: Masks>(
+        &mut self,
+        cpu: C,
+        block: &Block,
+        scalar: u64,
+        scalar_start: u64,
+        text: &BlockReader<'_>,
+    ) -> u64 {
         let DigitMasks { digit, zero } = cpu.digits(block);
         if (scalar & !digit) | self.unlike_digits == 0 {
-            // Only natural numbers, as ids and counters are.
+            // Only natural numbers, such as ids and counters.
             let after_leading_zero = after(zero & scalar_start, &mut self.leading_zero);
             self.run = scalar >> 63;
             return after_leading_zero & scalar;
         }
         let was_unlike_digits = self.unlike_digits;
-        let run = scalar & !self.words(scalar_start & cpu.alpha(block), text.rest());
-        self.unlike_digits = (scalar >> 63) | self.word;
+        let run = scalar & !self.literals(scalar_start & cpu.alpha(block), text.rest());
+        self.unlike_digits = (scalar >> 63) | self.literal;
         if (run & !digit) | was_unlike_digits == 0 {
-            // Words, and natural numbers again. These do not begin right after a word: `true1`.
+            // Only literals and natural numbers. A number must not begin right after a literal: `true1`.
             let start = run & !after(run, &mut self.run);
             let after_leading_zero = after(zero & start, &mut self.leading_zero);
             return (after_leading_zero & run) | (start & !scalar_start);
@@ -92,30 +100,30 @@ impl Numbers {
         self.numbers(cpu.exponents(block), digit, zero, minus, dot, run, scalar_start)
     }
 
-    /// The bytes of the literals that begin at `starts`, given the text from this block on.
+    /// The bytes of the valid literals that begin at `starts`. `rest` is the text from this block on.
     #[inline(always)]
-    fn words(&mut self, mut starts: u64, rest: &[u8]) -> u64 {
-        let mut words = self.word;
-        self.word = 0;
+    fn literals(&mut self, mut starts: u64, rest: &[u8]) -> u64 {
+        let mut literals = self.literal;
+        self.literal = 0;
         while starts != 0 {
-            // Always two at a time, since a branch on their number would often be mispredicted.
+            // Always two at a time, because a branch on the number of literals would often be mispredicted.
             for _ in 0..2 {
                 let bit = starts.trailing_zeros() % u64::BITS;
                 let rest = &rest[bit as usize..];
                 let ones = match rest.first_chunk() {
-                    Some(eight) => word(*eight),
-                    None => last_word(rest),
+                    Some(eight) => literal_mask(*eight),
+                    None => last_literal_mask(rest),
                 };
                 let ones = if starts == 0 { 0 } else { ones };
-                words |= ones << bit;
-                self.word |= ones >> (u64::BITS - 1 - bit) >> 1;
+                literals |= ones << bit;
+                self.literal |= ones >> (u64::BITS - 1 - bit) >> 1;
                 starts &= starts.wrapping_sub(1);
             }
         }
-        words
+        literals
     }
 
-    /// Numbers without exponents:
+    /// The invalid bytes of numbers without exponents:
     ///
     /// ```text
     /// -? ( 0 | 1-9 digit* ) ( . digit+ )?
@@ -136,7 +144,8 @@ impl Numbers {
             | (fraction_ends & dot)
     }
 
-    /// Not inlined: few blocks need it, and its many variables would crowd out others.
+    /// The invalid bytes of numbers with exponents. Not inlined, because few blocks need this, and its many variables
+    /// would take registers from other code.
     #[cold]
     #[inline(never)]
     #[allow(clippy::too_many_arguments, reason = "all of them masks of one block")]
@@ -151,7 +160,7 @@ impl Numbers {
         scalar_start: u64,
     ) -> u64 {
         let start = run & !after(run, &mut self.run);
-        // A run that begins where no scalar does goes on after a word: `true1`.
+        // A run that begins where no scalar begins continues a literal: `true1`.
         let mut bad = start & !scalar_start;
 
         let plus = masks.plus & run;
@@ -165,7 +174,8 @@ impl Numbers {
         let integer = start | after(minus & start, &mut self.leading_minus);
         let after_leading_zero = after(zero & integer, &mut self.leading_zero);
 
-        // A dot or an exponent that does not come after a digit comes after one of these, or begins the number.
+        // A dot or exponent that doesn't follow a digit needs no rule of its own: it begins the number, or follows a
+        // sign, dot or exponent, and violates one of these rules.
         bad |= run & !(digit | sign | dot | exponent);
         bad |= start & !(digit | minus);
         bad |= minus & !(start | after_exponent);
@@ -174,7 +184,8 @@ impl Numbers {
         bad |= after_exponent & !(digit | sign);
         bad |= after_leading_zero & digit;
 
-        // Digits after a dot or an exponent do not end in a dot; those after an exponent not in another one either.
+        // A dot must not follow digits after a dot or an exponent. An exponent must not follow digits after an
+        // exponent.
         let power = (after_exponent | after_exponent_sign) & digit;
         let fraction_ends = self.fraction.land(after_dot & digit, digit);
         let power_ends = self.power.land(power, digit);
@@ -184,9 +195,9 @@ impl Numbers {
     }
 }
 
-/// As many ones as the literal at the beginning of `eight` has bytes; 0 if there is none. Free of branches.
+/// One bit for each byte of the literal at the beginning of `eight`, or 0 if there is none. Branchless.
 #[inline(always)]
-fn word(eight: [u8; 8]) -> u64 {
+fn literal_mask(eight: [u8; 8]) -> u64 {
     const TRUE: u64 = u64::from_le_bytes(*b"true\0\0\0\0");
     const NULL: u64 = u64::from_le_bytes(*b"null\0\0\0\0");
     const FALSE: u64 = u64::from_le_bytes(*b"false\0\0\0");
@@ -195,16 +206,16 @@ fn word(eight: [u8; 8]) -> u64 {
     (u64::from(four == TRUE || four == NULL) * 0b1111) | (u64::from(five == FALSE) * 0b1_1111)
 }
 
-/// The same for fewer than eight bytes, at the end of a text.
+/// [`literal_mask`] for fewer than eight bytes, at the end of the text.
 #[cold]
 #[inline(never)]
-fn last_word(rest: &[u8]) -> u64 {
+fn last_literal_mask(rest: &[u8]) -> u64 {
     let mut eight = [0; 8];
     eight[..rest.len()].copy_from_slice(rest);
-    word(eight)
+    literal_mask(eight)
 }
 
-/// The bytes after those in `mask`, the last of the block before included.
+/// Moves the bits of `mask` to the next byte, with a carry between blocks.
 #[inline(always)]
 fn after(mask: u64, carry: &mut u64) -> u64 {
     let after = mask << 1 | *carry;

@@ -1,19 +1,19 @@
-//! The start of a text, recognised without a scan.
+//! Recognizes the start of a text without a scan.
 //!
-//! Most peers begin each message with the same few members, spelled the same way. Comparing these directly, eight bytes at
-//! a time, takes fewer instructions than scanning them.
+//! Most peers begin each message with the same few members, spelled the same way. Comparing these directly, eight bytes
+//! at a time, takes fewer instructions than scanning them.
 
 use super::super::swar;
 use super::Span;
 
 /// The start of a text, extended piece by piece.
 ///
-/// Each method checks the bytes it adds, and that they are ASCII without line feeds. The caller makes sure that they add up
-/// to valid JSON.
+/// Each method checks the bytes that it adds, which are always ASCII without line feeds. The caller ensures that the
+/// pieces form valid JSON.
 #[derive(Clone, Copy)]
 pub struct Opening<'a> {
     buffer: &'a [u8],
-    /// Where it ends.
+    /// The end of the known bytes.
     at: usize,
 }
 
@@ -24,22 +24,22 @@ impl<'a> Opening<'a> {
         Self { buffer, at: 0 }
     }
 
-    /// What has been added.
+    /// The bytes added so far.
     #[inline(always)]
     pub fn known(self) -> &'a [u8] {
         &self.buffer[..self.at]
     }
 
-    /// `other` if it is a start of the same buffer, as it should be.
+    /// Returns `other` if it is the start of the same buffer, as it should be.
     ///
-    /// A receiver of members could return the start of another one, and the scanner would then accept bytes that nobody has
-    /// looked at. This takes some seven instructions.
+    /// A receiver of members could return the start of a different buffer. Without this check, which takes about seven
+    /// instructions, the scanner would then accept bytes without validating them.
     #[inline(always)]
     pub(super) fn extended(self, other: Opening<'a>) -> Self {
         if std::ptr::eq(self.buffer, other.buffer) { other } else { self }
     }
 
-    /// Adds `literal`, if it comes next.
+    /// Adds `literal` if it comes next.
     #[inline(always)]
     pub fn literal(self, literal: &'static str) -> Option<Self> {
         debug_assert!(literal.is_ascii() && !literal.contains('\n'));
@@ -56,7 +56,7 @@ impl<'a> Opening<'a> {
         (len > 0 && !has_leading_zero).then_some(self.with(len))
     }
 
-    /// Adds a string of ASCII without escapes.
+    /// Adds an ASCII string without escapes.
     #[inline(always)]
     pub fn string(self) -> Option<(Span, Self)> {
         let body = self.rest().strip_prefix(b"\"")?;
@@ -69,7 +69,7 @@ impl<'a> Opening<'a> {
         &self.buffer[self.at..]
     }
 
-    /// Adds the next `len` bytes, and returns them too.
+    /// Adds the next `len` bytes, and returns their span.
     #[inline(always)]
     fn with(self, len: usize) -> (Span, Self) {
         let end = self.at + len;
@@ -77,7 +77,8 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// The first byte that ends a plain string: a quote, a backslash, a control character, or a byte beyond ASCII.
+/// The position of the first byte that ends a plain string: a quote, a backslash, a control character, or a non-ASCII
+/// byte.
 #[inline(always)]
 fn plain_len(text: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -109,7 +110,7 @@ mod tests {
             ("01,xxxxxxxx", None),
             ("-1,xxxxxxxx", None),
             (",xxxxxxxxxx", None),
-            // At the end of the buffer.
+            // The number is at the end of the buffer.
             ("123,xxx", Some(3)),
             ("123", Some(3)),
             ("", None),

@@ -1,10 +1,11 @@
-//! The members of the outermost object, or the elements of the outermost array, as their ends go by.
+//! Reports the members of the outermost object, or counts the elements of the outermost array, as their ends are
+//! scanned.
 
+use super::block_reader::BlockReader;
 use super::grammar::Claims;
 use super::group::Tokens;
 use super::nesting::{Levels, Nesting};
 use super::pass::Rejected;
-use super::text::Text;
 use super::{Member, Members, Root, Span};
 
 /// The outermost container, and how much of it has been delivered.
@@ -12,12 +13,12 @@ use super::{Member, Members, Root, Span};
 pub(super) struct Outermost {
     pub(super) root: Root,
     has_begun: bool,
-    /// Just after the bracket or comma before the next member.
+    /// The position after the bracket or comma before the next member.
     start: usize,
 }
 
 impl Outermost {
-    /// Whether there has been any token.
+    /// Whether any token has been scanned.
     #[inline(always)]
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
@@ -42,10 +43,10 @@ impl Outermost {
         Ok(())
     }
 
-    /// Enters the outermost container if `tokens` begin with its bracket, and returns the bracket's bit. `places` locates
-    /// tokens in the text.
+    /// Enters the outermost container if `tokens` begin with its bracket, and returns the bracket's bit. `places`
+    /// locates tokens in the text.
     ///
-    /// Outside containers, a text has exactly one token.
+    /// A text that isn't a container must have exactly one token.
     #[inline(always)]
     pub(super) fn enter<I: Iterator<Item = usize>>(
         &mut self,
@@ -70,9 +71,9 @@ impl Outermost {
         Ok(first)
     }
 
-    /// Passes on the members that end in this group, or counts the elements. `places` locates tokens in the text.
+    /// Reports the members that end in this group, or counts the elements. `places` locates tokens in the text.
     ///
-    /// All other checks have passed, so in an object each member is a key, a colon and a value.
+    /// All other checks have passed, so each member of an object is a key, a colon and a value.
     #[inline(always)]
     pub(super) fn deliver<M: Members, I: Iterator<Item = usize>>(
         &mut self,
@@ -80,7 +81,7 @@ impl Outermost {
         claims: Claims,
         levels: Levels,
         places: impl FnOnce(u64) -> I,
-        text: &Text<'_>,
+        text: &BlockReader<'_>,
         members: &mut M,
     ) -> Result<(), Rejected> {
         let Levels { outermost, end, .. } = levels;
@@ -88,7 +89,7 @@ impl Outermost {
         if end != 0 && tokens.new > (end | (end - 1)) {
             return Err(Rejected);
         }
-        // An empty container has an end, but nothing that ends there.
+        // The end of an empty container isn't the end of a member or element.
         let ends = (tokens.comma & tokens.new & outermost) | (end & !claims.empty);
         if ends == 0 {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Matches the brackets of a group, all at once.
+//! Matches the brackets of a group all at once.
 //!
-//! An opening bracket and a closing one make a pair if there is no other bracket between them. Remove all such pairs, and
-//! the brackets around them become pairs in turn:
+//! An opening and a closing bracket form a pair if there is no other bracket between them. After all such pairs are
+//! removed, the brackets around them form pairs in turn:
 //!
 //! ```text
 //! tokens       ] , [ 1 , { " : [ ] } , [ ] ] , { " : [
@@ -12,9 +12,9 @@
 //! left         ]                               {     [
 //! ```
 //!
-//! The number of rounds is the depth of the nesting in the group, however many brackets there are. The closing brackets
-//! that are left close containers opened in earlier groups, from the innermost outwards. The opening brackets that are left,
-//! which come after those, stay open.
+//! The number of rounds is the depth of the nesting in the group, regardless of the number of brackets. The remaining
+//! closing brackets close containers opened in earlier groups, from the innermost outwards. The remaining opening
+//! brackets, which come after those, stay open.
 
 use super::cpu::Gather;
 use super::nesting::{Brackets, Levels, Nesting};
@@ -22,7 +22,7 @@ use super::pass::Rejected;
 
 /// Opens and closes the containers of `nesting`, which must not [be deep](Nesting::may_be_deep).
 ///
-/// Does not check whether matching brackets are of the same kind.
+/// Doesn't check whether matching brackets are of the same kind.
 #[inline(always)]
 pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected> {
     let mut rest = Unpaired { brackets, close_in_object: 0, within_pairs: 0 };
@@ -38,10 +38,10 @@ pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting)
     nesting.close_and_open(closed, rest.open.count_ones(), cpu.gather(brackets.curly, rest.open));
 
     if depth.wrapping_sub(1) > closed {
-        // The outermost container is out of reach, or the text is a scalar.
+        // These brackets can't reach the outermost container, or the text is a scalar.
         return Ok(Levels { close_in_object, outermost: 0, end: 0 });
     }
-    // From the bracket that closes the last container but the outermost, up to the first bracket that stays open.
+    // From the bracket after which only the outermost container is open, up to the first bracket that stays open.
     let start = if depth == 1 { 0 } else { cpu.scatter(1 << (depth - 2), rest.close) };
     let first_open = rest.open & rest.open.wrapping_neg();
     let outermost = !within_pairs & !up_to(start) & first_open.wrapping_sub(1);
@@ -49,20 +49,20 @@ pub(super) fn nest<C: Gather>(cpu: C, brackets: Brackets, nesting: &mut Nesting)
     Ok(Levels { close_in_object, outermost, end })
 }
 
-/// The brackets that are not paired yet, and what the paired ones amount to.
+/// The brackets that aren't paired yet, and the results for the paired ones.
 struct Unpaired {
     brackets: Brackets,
     close_in_object: u64,
-    /// All tokens from the opening bracket of a pair up to its closing one, which is excluded.
+    /// All tokens from the opening bracket of a pair (inclusive) to its closing one (exclusive).
     within_pairs: u64,
 }
 
 impl Unpaired {
-    /// Removes the pairs that have no bracket between them. Returns whether there were any.
+    /// Removes the pairs that have no other bracket between them. Returns whether there were any.
     #[inline(always)]
     fn round<C: Gather>(&mut self, cpu: C) -> bool {
         let brackets = self.brackets.open | self.brackets.close;
-        // With the brackets side by side, a pair is a bracket that is not closing, followed by one that is.
+        // With the brackets side by side, a pair is an opening bracket directly before a closing one.
         let closing = cpu.gather(self.brackets.close, brackets);
         let pairs = !closing & closing >> 1;
         if pairs == 0 {
@@ -80,7 +80,7 @@ impl Unpaired {
     }
 }
 
-/// A single bit and all bits below it; nothing if there is no bit.
+/// A single bit and all bits below it, or 0 if there is no bit.
 #[inline(always)]
 fn up_to(bit: u64) -> u64 {
     bit | bit.saturating_sub(1)
@@ -99,7 +99,7 @@ mod tests {
     use super::super::cpu::avx512::Avx512;
     use super::*;
 
-    /// Tokens that are brackets or something else, in containers that are open before.
+    /// A group of tokens, some of which are brackets, and the containers that are open before it.
     #[derive(Clone, Debug)]
     struct Tokens {
         before: Vec<bool>,
@@ -118,7 +118,7 @@ mod tests {
             Self { before, tokens: tokens.collect() }
         }
 
-        /// The same with a bracket less.
+        /// Removes one bracket.
         fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
             let (all, brackets) = (self.clone(), 0..self.tokens.len());
             Box::new(brackets.filter(move |&at| all.tokens[at].is_some()).map({
@@ -161,8 +161,9 @@ mod tests {
         }
     }
 
-    /// What both must agree on: of brackets nothing is said, and nothing may come after the end.
-    fn said(levels: Result<Levels, Rejected>, brackets: Brackets) -> Option<Levels> {
+    /// Clears the bits that are arbitrary: those of brackets, and those after the end. `None` if brackets come after
+    /// the end.
+    fn comparable(levels: Result<Levels, Rejected>, brackets: Brackets) -> Option<Levels> {
         let levels = levels.ok()?;
         let all = brackets.open | brackets.close;
         let before_end = if levels.end == 0 { !0 } else { levels.end - 1 };
@@ -173,9 +174,9 @@ mod tests {
     fn agrees_with_the_walk<C: Gather>(cpu: C, tokens: &Tokens) {
         let brackets = tokens.brackets();
         let [mut by_pairs, mut by_steps, mut by_walk] = [tokens.nesting(), tokens.nesting(), tokens.nesting()];
-        let expected = said(by_walk.walk(brackets, 128), brackets);
-        assert_eq!(said(nest(cpu, brackets, &mut by_pairs), brackets), expected, "{tokens:?}");
-        assert_eq!(said(by_steps.steps(cpu, brackets), brackets), expected, "{tokens:?}");
+        let expected = comparable(by_walk.walk(brackets, 128), brackets);
+        assert_eq!(comparable(nest(cpu, brackets, &mut by_pairs), brackets), expected, "{tokens:?}");
+        assert_eq!(comparable(by_steps.steps(cpu, brackets), brackets), expected, "{tokens:?}");
         if expected.is_some() {
             for nesting in [by_pairs, by_steps] {
                 assert_eq!(nesting.depth(), by_walk.depth(), "{tokens:?}");
@@ -203,7 +204,7 @@ mod tests {
         QuickCheck::new().tests(20_000).quickcheck(property as fn(Tokens) -> bool);
     }
 
-    /// As many rounds as it takes.
+    /// Tries every depth of nesting that fits in a group.
     #[test]
     fn pairs_within_pairs() {
         let Some(avx2) = Avx2::<true>::detect() else { return };

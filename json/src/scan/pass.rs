@@ -1,51 +1,51 @@
-//! The pass over a text: 64 bytes at a time become tokens, and up to 64 tokens at a time are checked.
+//! The pass over a text: tokenizes 64 bytes at a time, and checks up to 64 tokens at a time.
 //!
-//! There is no loop over tokens. Each step asks one question of a whole block of bytes, or of a whole group of tokens, with
-//! a handful of operations on masks.
+//! There is no loop over tokens. Each step processes a whole block of bytes, or a whole group of tokens, with a handful
+//! of operations on masks.
 //!
-//! First, [`opening`](super::opening): does the text start as most do, and how much of it needs no scanning?
+//! First, [`opening`](super::opening) recognizes common ways to start a message, which need no scan.
 //!
 //! For every block of bytes:
 //!
-//! 1. [`text`](super::text): where is the block, and does the text end in it?
-//! 2. [`strings`](super::strings): which bytes are inside strings, and are the escapes valid?
-//! 3. [`text`](super::text): are the bytes between tokens white space?
-//! 4. [`numbers`](super::numbers): are numbers and literals valid?
-//! 5. [`group`](super::group): append the tokens to the group. A string, number or literal counts as one token.
+//! 1. [`block_reader`](super::block_reader) loads the block, and finds the end of the text if it is in this block.
+//! 2. [`strings`](super::strings) finds the bytes inside strings, and validates escapes.
+//! 3. [`block_reader`](super::block_reader) checks that the remaining bytes between tokens are white space.
+//! 4. [`numbers`](super::numbers) validates numbers and literals.
+//! 5. [`group`](super::group) appends the tokens to the group. A string, number or literal counts as one token.
 //!
 //! For every group of tokens, which may span several blocks:
 //!
-//! 6. [`grammar`]: may each token follow the one before?
-//! 7. [`pairs`](super::pairs): which bracket closes which?
-//! 8. [`grammar`]: does each token stand in the right kind of container?
-//! 9. [`outermost`](super::outermost): where are the members of the outermost object?
+//! 6. [`grammar`] checks whether each token may follow the previous one.
+//! 7. [`pairs`](super::pairs) matches the brackets.
+//! 8. [`grammar`] checks whether each token is in the right kind of container.
+//! 9. [`outermost`](super::outermost) locates the members of the outermost object.
 //!
 //! ```text
 //! bytes    { "id" : 17, "params": {"names": ["a", "bc"], "deep": true} }
 //! tokens   {":1,":{":[","],":t}}
 //! ```
 //!
-//! The verdict is yes or no. [`explain`](crate::explain()) finds out why and where a text was rejected.
+//! A text is either accepted or rejected. [`explain`](crate::explain()) finds the reason and the position.
 
+use super::block_reader::BlockReader;
 use super::cpu::Masks;
 use super::grammar;
-use super::group::{Found, Group};
+use super::group::{BlockTokens, Group};
 use super::nesting::Nesting;
 use super::numbers::Numbers;
 use super::outermost::Outermost;
 use super::strings::Strings;
-use super::text::Text;
-use super::{Input, Members, Opening, Scanned, Traits};
+use super::{Input, Members, Opening, Scanned, TextFlags};
 
-/// The text is not JSON, or too deep.
+/// The text isn't JSON, or is nested too deeply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejected;
 
-/// Checks `input`, which is at most 4 GiB long, and passes each member of the outermost object to `members`.
+/// Checks `input`, which must have at most 4 GiB, and passes each member of the outermost object to `members`.
 ///
-/// This is inlined, with nearly all that it calls, into one function per CPU that enables the CPU's features. State stays in
-/// registers only if no reference to it escapes to a function that is not inlined: hence several small structs rather than
-/// one large one.
+/// This function and nearly all of its callees are inlined into one function per CPU, which enables the CPU's features.
+/// State only stays in registers if no reference to it is passed to a function that isn't inlined. That is why there
+/// are several small structs rather than one large one.
 #[inline(always)]
 pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     cpu: C,
@@ -55,14 +55,14 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
 ) -> Result<Scanned, Rejected> {
     let opening = Opening::of(input.buffer);
     let known = if input.reads_ahead { opening.extended(members.opening(opening, C::EXPENSIVE)).known() } else { &[] };
-    let mut text = Text::new(input, known.len());
+    let mut text = BlockReader::new(input, known.len());
     let mut strings = Strings::default();
     let mut numbers = Numbers::default();
     let mut origins = G::Origins::default();
     let mut nesting = Nesting::default();
     let mut outermost = Outermost::default();
     let mut padded = None;
-    // At its beginning a text has a value, as after a colon.
+    // A text begins with a value, as if after a colon.
     let mut previous = b':';
     if let Some(&last) = known.last() {
         previous = last;
@@ -83,13 +83,13 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
             let (structural, shapes) = G::structure(cpu, block);
             let others = outside & !structural;
             let (mut blank, mut scalar) = (0, 0);
-            if others | numbers.continue_here() != 0 {
+            if others | numbers.pending() != 0 {
                 blank = text.blanks(cpu, block, masks, others);
                 scalar = numbers.starts(cpu, block, others ^ blank, &text)?;
             }
             let string = quote & inside;
             let tokens = (structural & outside) | string | scalar;
-            let found = Found { tokens, string, scalar, inside, blank };
+            let found = BlockTokens { tokens, string, scalar, inside, blank };
             if group.append(cpu, block, shapes, found, text.step(), &mut origins) {
                 break;
             }
@@ -115,20 +115,20 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
                 break 'text;
             }
             group.restart(cpu, &mut origins);
-            // The tokens that did not fit may fill the next group.
+            // The tokens that didn't fit may fill the next group.
             if !group.is_full() {
                 break;
             }
         }
     }
 
-    if strings.is_inside() || numbers.await_more() || nesting.depth() > 0 || !outermost.has_begun() {
+    if strings.is_inside() || numbers.is_incomplete() || nesting.depth() > 0 || !outermost.has_begun() {
         return Err(Rejected);
     }
     text.check_utf8(cpu)?;
     Ok(Scanned {
         len: text.as_bytes().len(),
         root: outermost.root,
-        traits: Traits::new(strings.has_escapes, text.has_controls()),
+        flags: TextFlags::new(strings.has_escapes, text.has_controls()),
     })
 }

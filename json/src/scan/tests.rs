@@ -1,19 +1,19 @@
-//! Every implementation against the byte-by-byte walk and serde_json.
+//! Compares every implementation with the byte-by-byte walk and serde_json.
 //!
-//! The same texts are JSON here as for serde_json when it skips over them. What differs is what it does not decode, though
-//! it is JSON: strings with half a surrogate pair, numbers beyond the range of `f64`, brackets nested deeper than 127. And
-//! here brackets are nested 1024 deep at the most, or what the rules say.
+//! The scanner accepts the same texts as serde_json does when it skips over them. Decoding is stricter: serde_json then
+//! rejects strings with lone surrogates, numbers beyond the range of `f64`, and nesting deeper than 127. The scanner's
+//! limit for nesting is 1024, or lower if the rules say so.
 
 mod recorded;
 
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
-use super::super::explain::{Defect, Flaw, explain};
+use super::super::explain::{SyntaxError, SyntaxErrorKind, explain};
 use super::super::{is_blank, kernel};
 use super::*;
 
-/// A text is JSON for serde_json if it is UTF-8 and can be skipped over: skipping decodes no string, so that lone
-/// surrogate escapes pass, as they do here, and looks at no byte beyond ASCII, so UTF-8 is asked separately.
+/// Whether serde_json can skip over the text. Skipping doesn't decode strings, so it accepts lone surrogates as the
+/// scanner does. It also ignores non-ASCII bytes, so UTF-8 is validated separately.
 fn oracle(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok() && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
@@ -30,7 +30,7 @@ impl Members for Collected {
     }
 }
 
-/// The implementations that run here.
+/// The implementations that this machine supports.
 fn scanners() -> impl Iterator<Item = Scanner> {
     let by_cpu = Cpu::ALL.into_iter().filter_map(Scanner::new);
     #[cfg(target_arch = "x86_64")]
@@ -40,12 +40,12 @@ fn scanners() -> impl Iterator<Item = Scanner> {
 
 fn check_escapes(text: &[u8], scanned: Scanned, members: Collected) -> (Root, Collected) {
     assert_eq!(scanned.len, text.len());
-    assert_eq!(scanned.traits.has_escapes(), text.contains(&b'\\'));
-    assert_eq!(scanned.traits.has_controls(), text.iter().any(|&byte| byte < b' '));
+    assert_eq!(scanned.flags.has_escapes(), text.contains(&b'\\'));
+    assert_eq!(scanned.flags.has_controls(), text.iter().any(|&byte| byte < b' '));
     (scanned.root, members)
 }
 
-/// What the implementations that run here make of a text; they must agree.
+/// Scans the text with all implementations that this machine supports, which must agree.
 #[track_caller]
 fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
     let scan = |scanner: Scanner, input: Input<'_>| {
@@ -55,7 +55,7 @@ fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
     let mut verdicts = scanners().map(|scanner| {
         let verdict = scan(scanner, text.into());
         if !text.contains(&b'\n') {
-            // As a line it is the same, whatever comes after it.
+            // Scanned as a line, the result must be the same regardless of the bytes after the line.
             let junk = b"\n\n{\"a\":[1,\"\xff\x00\\".repeat(7);
             let after = [&b""[..], b"\n", b"\n\"]}\\", &junk][text.len() % 4];
             let line = [text, after].concat();
@@ -75,13 +75,13 @@ fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
 fn check(text: &[u8]) -> bool {
     let accepted = verdict(text).is_some();
     assert_eq!(accepted, oracle(text), "serde_json on {:?}", String::from_utf8_lossy(text));
-    let defect = explain(text, DEEPEST);
-    assert_eq!(accepted, defect.is_none(), "{defect:?} on {:?}", String::from_utf8_lossy(text));
-    assert!(defect.is_none_or(|defect| defect.at <= text.len()));
+    let error = explain(text, DEEPEST);
+    assert_eq!(accepted, error.is_none(), "{error:?} on {:?}", String::from_utf8_lossy(text));
+    assert!(error.is_none_or(|error| error.at <= text.len()));
     accepted
 }
 
-/// `text` so that it begins at each of a few places within a block, and ends at any.
+/// Checks `text` at each position within a block, and at some in the next one.
 #[track_caller]
 fn check_everywhere(text: &[u8]) -> bool {
     let accepted = check(text);
@@ -137,8 +137,8 @@ fn rejects_what_is_not() {
 
 #[test]
 fn every_short_text() {
-    // All texts of up to five of these bytes: each pair and triple of tokens there is. The places are the beginning,
-    // and so that the block ends within them.
+    // All texts of up to five of these bytes, which include each pair and triple of tokens. Each is checked at the
+    // beginning of a block and across the end of one.
     let alphabet = b"{}[]:,\"\\1-.eu 0t";
     let mut text = Vec::new();
     for len in 0..=5_u32 {
@@ -174,12 +174,12 @@ fn every_escape_at_every_place() {
             let mut text = vec![b'x'; at];
             text[0] = b'"';
             text.extend_from_slice(&[b'\\', byte, b'1', b'2', b'a', b'F']);
-            // In the last block of a string, and between others.
+            // In the last block of a string, and in the middle of a longer one.
             check(&[&text[..], b"\""].concat());
             check(&[&text[..], &[b'y'; 2 * BLOCK], b"\""].concat());
         }
     }
-    // Runs of backslashes of every length up to beyond a block, from each place.
+    // Runs of backslashes at each position, up to more than two blocks long.
     for start in 1..70 {
         for run in 0..140 {
             let mut text = vec![b'x'; start];
@@ -209,14 +209,14 @@ fn every_escape_at_every_place() {
     }
 }
 
-/// Whole blocks of a string that has escapes are skipped in a loop of their own.
+/// Whole blocks inside a string with escapes are skipped in a separate loop.
 #[test]
 #[rustfmt::skip]
 fn long_strings_with_escapes() {
     let pieces: [&[u8]; 11] = [
         br"\\\\", br"\\", br"\n", br#"\""#, br"\u00e9", br"\u00g9", br"\x", b"\xc3\xa9", b"\xff", b"\xe2\x82", b"\x1f",
     ];
-    // With escapes in each block, or in the first one alone.
+    // With escapes in each block, or only in the first one.
     for (piece, filler) in pieces.into_iter().flat_map(|piece| [(piece, &b"xy"[..]), (piece, br"\t")]) {
         for at in 0..2 * BLOCK {
             let before = [&br#""\n"#[..], &filler.repeat(BLOCK), &vec![b'z'; at]].concat();
@@ -225,7 +225,7 @@ fn long_strings_with_escapes() {
     }
 }
 
-/// What is carried over a block without numbers is neither lost nor taken up again.
+/// State carried over a block without numbers is neither lost nor used twice.
 #[test]
 #[rustfmt::skip]
 fn numbers_around_a_block_without_any() {
@@ -274,7 +274,7 @@ fn utf8_at_every_place() {
         b"\xf4\x8f\xbf\xbf",
         b"\xed\x9f\xbf",
         b"\xee\x80\x80",
-        // Overlong, surrogates, beyond U+10FFFF, stray, truncated.
+        // Overlong, surrogates, beyond U+10FFFF, stray continuations, truncated.
         b"\xc0\x80",
         b"\xc1\xbf",
         b"\xe0\x80\x80",
@@ -337,8 +337,8 @@ fn tokens_across_block_boundaries() {
     }
 }
 
-/// Tokens are checked 64 at a time, and each group begins with the last two of the one before: wherever a group ends, wrong
-/// tokens around it are still noticed.
+/// Tokens are checked in groups of 64, and each group begins with the last two tokens of the previous one. Wrong tokens
+/// must be detected wherever a group ends.
 #[test]
 fn tokens_across_groups() {
     for unit in
@@ -360,7 +360,7 @@ fn tokens_across_groups() {
     }
 }
 
-/// The same if a group ends because its tokens come from eight blocks.
+/// Wrong tokens must also be detected if a group ends because its tokens come from eight blocks.
 #[test]
 fn few_tokens_in_many_blocks() {
     let long = ["\"", &"x".repeat(100), "\""].concat();
@@ -380,7 +380,7 @@ fn few_tokens_in_many_blocks() {
     }
 }
 
-/// Brackets that are closed in another group than they were opened in, by the right one or not.
+/// Brackets that are opened and closed in different groups, correctly and incorrectly.
 #[test]
 fn brackets_across_groups() {
     for depth in [1, 2, 20, 21, 22, 40, 61, 62, 63, 64, 65, 66, 100, 130, 200] {
@@ -423,14 +423,14 @@ fn depth() {
             }
             assert_eq!(explain(text.as_bytes(), depth), None);
             let at = open.len() * (depth as usize - 1);
-            assert_eq!(explain(text.as_bytes(), depth - 1), Some(Defect { flaw: Flaw::TooDeep, at }));
+            assert_eq!(explain(text.as_bytes(), depth - 1), Some(SyntaxError { kind: SyntaxErrorKind::TooDeep, at }));
         }
     }
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     for scanner in scanners() {
         assert_eq!(scanner.scan(deep.as_bytes().into(), DEEPEST, &mut ()), None);
     }
-    assert_eq!(explain(deep.as_bytes(), DEEPEST), Some(Defect { flaw: Flaw::TooDeep, at: 1024 }));
+    assert_eq!(explain(deep.as_bytes(), DEEPEST), Some(SyntaxError { kind: SyntaxErrorKind::TooDeep, at: 1024 }));
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn members_and_elements() {
         for blanks in 0..130 {
             let moved = " ".repeat(blanks) + text;
             assert_eq!(verdict(moved.as_bytes()), Some((root, Collected(members.clone()))), "{moved}");
-            // However close the limit is.
+            // With depth limits near the actual depth.
             for (scanner, max_depth) in scanners().flat_map(|scanner| (3..8).map(move |depth| (scanner, depth))) {
                 let mut found = Collected::default();
                 let scanned = scanner.scan(moved.as_bytes().into(), max_depth, &mut found);
@@ -474,7 +474,7 @@ impl Arbitrary for Jsonish {
     fn arbitrary(g: &mut Gen) -> Self {
         let mut text = Vec::new();
         value(g, 4, &mut text);
-        // Sometimes a byte of it is replaced, removed or doubled.
+        // Sometimes replace, remove or double a few bytes.
         if bool::arbitrary(g) {
             for _ in 0..usize::arbitrary(g) % 3 {
                 let at = usize::arbitrary(g) % text.len();
@@ -560,7 +560,7 @@ fn random_texts() {
     QuickCheck::new().tests(20_000).quickcheck(property as fn(Jsonish) -> bool);
 }
 
-/// Knows the start of a text.
+/// Reads a fixed opening ahead.
 struct Ahead {
     opening: &'static str,
     others: Collected,
@@ -576,7 +576,7 @@ impl Members for Ahead {
     }
 }
 
-/// To begin after members that are known is to be told of the others only.
+/// If the scan begins after known members, only the remaining members are reported.
 #[test]
 fn random_texts_after_known_members() {
     fn property(Jsonish(rest): Jsonish, whole: bool) -> bool {
@@ -645,7 +645,7 @@ fn one_implementation_runs_anywhere() {
     assert_eq!(Scanner::new(available[0]), Some(kernel::current().scanner));
 }
 
-/// Claims that every text starts as another one does.
+/// Returns the opening of a different text.
 struct Elsewhere;
 
 impl Members for Elsewhere {

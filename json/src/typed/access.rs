@@ -1,10 +1,10 @@
-//! The parts of containers, as serde asks for them.
+//! serde's access to the contents of arrays, objects and enums.
 
 use std::mem;
 
 use serde::de::{self, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-use super::text::Text;
+use super::string::DecodedStr;
 use super::{BorrowedStrDeserializer, Deserializer, Integer, RAW_VALUE, Unread, integer};
 
 /// The elements of an array, inside its brackets.
@@ -28,7 +28,7 @@ impl<'de> SeqAccess<'de> for Elements<'_, 'de, '_> {
             b']' => return Ok(None),
             _ if mem::take(&mut self.is_first) => {}
             b',' => self.deserializer.cursor.at += 1,
-            // Somebody hasn't read the element before.
+            // The previous element hasn't been read completely.
             _ => return self.deserializer.noting(|_| Err(Unread)),
         }
         seed.deserialize(&mut *self.deserializer).map(Some)
@@ -58,7 +58,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de, '_> {
             b',' => self.deserializer.cursor.at += 1,
             _ => return self.deserializer.noting(|_| Err(Unread)),
         }
-        seed.deserialize(Key { deserializer: &mut *self.deserializer }).map(Some)
+        seed.deserialize(KeyDeserializer { deserializer: &mut *self.deserializer }).map(Some)
     }
 
     #[inline]
@@ -68,22 +68,22 @@ impl<'de> MapAccess<'de> for Members<'_, 'de, '_> {
     }
 }
 
-/// A key: a string, or whatever its characters spell.
-struct Key<'a, 'de, 's> {
+/// Deserializes a key, which can be read as a string, or as an integer or boolean in quotes.
+struct KeyDeserializer<'a, 'de, 's> {
     deserializer: &'a mut Deserializer<'de, 's>,
 }
 
-/// Integers in quotes. Others are left to serde_json.
+/// Reads integers in quotes. Other numbers are left to serde_json.
 macro_rules! numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
             self.deserializer.noting(|this| match this.string()? {
-                Text::Borrowed(key) => match integer(key) {
+                DecodedStr::Borrowed(key) => match integer(key) {
                     Some(Integer::Positive(integer)) if !has_leading_zero(key) => visitor.visit_u64(integer),
                     Some(Integer::Negative(integer)) if !has_leading_zero(&key[1..]) => visitor.visit_i64(integer),
                     _ => Err(Unread),
                 },
-                Text::Decoded(_) => Err(Unread),
+                DecodedStr::Decoded(_) => Err(Unread),
             })
         }
     )*};
@@ -93,7 +93,7 @@ fn has_leading_zero(digits: &str) -> bool {
     digits.len() > 1 && digits.starts_with('0')
 }
 
-impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
+impl<'de> de::Deserializer<'de> for KeyDeserializer<'_, 'de, '_> {
     type Error = Unread;
 
     #[inline]
@@ -103,8 +103,8 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
         self.deserializer.noting(|this| match this.string()? {
-            Text::Borrowed("true") => visitor.visit_bool(true),
-            Text::Borrowed("false") => visitor.visit_bool(false),
+            DecodedStr::Borrowed("true") => visitor.visit_bool(true),
+            DecodedStr::Borrowed("false") => visitor.visit_bool(false),
             _ => Err(Unread),
         })
     }
@@ -123,7 +123,7 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de, '_> {
         self.deserializer.noting(|_| Err(Unread))
     }
 
-    /// No key is null.
+    /// A key is never null.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
         visitor.visit_some(self)
     }
@@ -193,7 +193,7 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de, '_> {
     }
 }
 
-/// A variant that is only a name.
+/// A variant without content: only a name.
 pub(super) struct UnitVariant<'a, 'de, 's> {
     pub(super) deserializer: &'a mut Deserializer<'de, 's>,
 }
@@ -227,7 +227,7 @@ impl<'de> VariantAccess<'de> for UnitVariant<'_, 'de, '_> {
     }
 }
 
-/// A text, in the form in which serde_json's `RawValue` takes it.
+/// A text, in the form that serde_json's `RawValue` expects.
 pub(super) struct RawValue<'de> {
     text: Option<&'de str>,
 }

@@ -1,38 +1,40 @@
-//! Typed values from a text that is known to be JSON.
+//! Deserializes valid JSON.
 //!
-//! Does what serde_json does, in less time, since nothing has to be checked again. It does it exactly, or not at all: a
-//! text that doesn't fit its type is left to serde_json, whose errors say where and why. So are numbers that aren't plain
-//! integers, one by one: how floats are read is up to serde_json and its features.
+//! This is faster than serde_json, because the text has been validated already. It gives the same results or none: if a
+//! text doesn't fit its type, the caller falls back to serde_json, whose errors give the reason and the position.
+//! Individual numbers that aren't plain integers are also left to serde_json, since its features determine how floats are
+//! parsed.
 
 mod access;
-mod text;
+mod string;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, Visitor};
 
 use self::access::{Elements, Members, RawValue, UnitVariant, Variant};
-use self::text::Text;
+use self::string::DecodedStr;
 use super::fragment::RAW_VALUE;
 use super::walk::Cursor;
 
-/// As deep as serde_json goes.
+/// The deepest nesting, the same as serde_json's limit.
 const DEPTH: u8 = 127;
 
-/// The value of `json`, a JSON text, or [`Unread`] if serde_json should decode it, and knows why.
+/// Deserializes `json`, which must be valid JSON. Fails with [`Unread`] if serde_json should decode it instead, or give
+/// the reason why it can't.
 ///
-/// `scratch` is for strings with escapes.
+/// Strings with escapes are decoded in `scratch`.
 pub fn from_json<'de, T: Deserialize<'de>>(json: &'de str, scratch: &mut Vec<u8>) -> Result<T, Unread> {
     let cursor = Cursor { text: json, at: 0 };
     let mut deserializer = Deserializer { cursor, scratch, depth: DEPTH, has_failed: false };
     let value = T::deserialize(&mut deserializer)?;
-    // A type that makes do with something else after an error would get something else from serde_json.
+    // A type that recovers from an error might get a different value from serde_json.
     match deserializer.cursor.at == json.len() && !deserializer.has_failed {
         true => Ok(value),
         false => Err(Unread),
     }
 }
 
-/// The text doesn't fit the type, or takes something that only serde_json does.
+/// The text doesn't fit the type, or only serde_json can decode it.
 #[derive(Debug)]
 pub struct Unread;
 
@@ -44,7 +46,7 @@ impl std::fmt::Display for Unread {
 
 impl std::error::Error for Unread {}
 
-/// What a type has to say against a text isn't kept: serde_json will say it again, and where.
+/// Discards the details of errors. serde_json reproduces them, with a position.
 impl de::Error for Unread {
     fn custom<T: std::fmt::Display>(_: T) -> Self {
         Self
@@ -64,18 +66,18 @@ impl de::Error for Unread {
 }
 
 pub(super) struct Deserializer<'de, 's> {
-    /// Where the next value starts, or the blanks before it.
+    /// The start of the next value, or of the blanks before it.
     cursor: Cursor<'de>,
-    /// Where strings with escapes are decoded.
+    /// The buffer in which strings with escapes are decoded.
     scratch: &'s mut Vec<u8>,
-    /// How many more containers may be opened.
+    /// How many more levels of nesting are allowed.
     depth: u8,
-    /// Whether some type has been given an error.
+    /// Whether any call has returned an error.
     has_failed: bool,
 }
 
 impl<'de> Deserializer<'de, '_> {
-    /// Remembers an error, whatever the type makes of it.
+    /// Records an error, in case the type recovers from it.
     #[inline]
     fn noting<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Unread>) -> Result<T, Unread> {
         let value = read(self);
@@ -83,7 +85,7 @@ impl<'de> Deserializer<'de, '_> {
         value
     }
 
-    /// The next byte that is no blank.
+    /// The next byte that isn't blank.
     #[inline]
     fn peek(&mut self) -> Result<u8, Unread> {
         match self.cursor.peek() {
@@ -113,28 +115,28 @@ impl<'de> Deserializer<'de, '_> {
         self.cursor.item().ok_or(Unread)
     }
 
-    /// Steps over a literal, of which the first byte has been looked at.
+    /// Steps over a literal that has been identified by its first byte.
     #[inline]
     fn literal(&mut self, literal: &str) {
         self.cursor.at += literal.len();
     }
 
-    /// The string that starts here.
+    /// Reads the string that starts here.
     #[inline]
-    fn string(&mut self) -> Result<Text<'de, '_>, Unread> {
+    fn string(&mut self) -> Result<DecodedStr<'de, '_>, Unread> {
         self.expect(b'"')?;
-        text::read(&mut self.cursor, self.scratch)
+        string::read(&mut self.cursor, self.scratch)
     }
 
     #[inline]
     fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
         match self.string()? {
-            Text::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Text::Decoded(text) => visitor.visit_str(text),
+            DecodedStr::Borrowed(text) => visitor.visit_borrowed_str(text),
+            DecodedStr::Decoded(text) => visitor.visit_str(text),
         }
     }
 
-    /// A number, which `other` decodes if it isn't a plain integer.
+    /// Reads a number, using `other` to decode it if it isn't a plain integer.
     #[inline]
     fn number<V: Visitor<'de>>(
         &mut self,
@@ -164,7 +166,7 @@ impl<'de> Deserializer<'de, '_> {
     fn sequence<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
         self.nested(|this| {
             let value = visitor.visit_seq(Elements::new(this))?;
-            this.expect(b']')?; // or not all elements were wanted
+            this.expect(b']')?; // fails if the visitor stopped early
             Ok(value)
         })
     }
@@ -187,7 +189,7 @@ fn by_serde_json<'de, V: Visitor<'de>>(
 ) -> Result<V::Value, Unread> {
     let mut deserializer = serde_json::Deserializer::from_str(number);
     let value = decode(&mut deserializer, visitor).map_err(|_| Unread)?;
-    // It may have wanted only the digits before a point.
+    // A type may have read only the digits before the decimal point.
     deserializer.end().map_err(|_| Unread)?;
     Ok(value)
 }
@@ -199,7 +201,7 @@ enum Integer {
     Negative(i64),
 }
 
-/// The value of an integer of few digits. Not of `-0`, which is a float to serde_json.
+/// Parses an integer of up to 18 digits. Excludes `-0`, which serde_json treats as a float.
 #[inline]
 fn integer(number: &str) -> Option<Integer> {
     let digits = number.strip_prefix('-').unwrap_or(number).as_bytes();
@@ -221,7 +223,7 @@ fn integer(number: &str) -> Option<Integer> {
     }
 }
 
-/// Each with a body that reads the value from `$this`.
+/// Defines methods of `Deserializer`, each with a body that reads the value from `$this`.
 macro_rules! methods {
     ($($(#[$attribute:meta])* fn $method:ident($this:ident, $visitor:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {$(
         #[inline]
@@ -309,10 +311,10 @@ impl<'de> de::Deserializer<'de> for &mut Deserializer<'de, '_> {
         fn deserialize_bytes(this, visitor) {
             match this.peek()? {
                 b'[' => this.sequence(visitor),
-                // To serde_json, half a character is bytes too. It is left to it.
+                // serde_json also accepts lone surrogates as bytes, so these are left to it.
                 _ => match this.string()? {
-                    Text::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
-                    Text::Decoded(text) => visitor.visit_bytes(text.as_bytes()),
+                    DecodedStr::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+                    DecodedStr::Decoded(text) => visitor.visit_bytes(text.as_bytes()),
                 },
             }
         }

@@ -1,4 +1,4 @@
-//! Against serde_json: the same value of every type from every text, or none.
+//! Compares the results with those of serde_json, for many types and texts: each value must be equal or `Unread`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ enum Wanted {
 }
 
 fn check<T: DeserializeOwned + PartialEq + Debug>(json: &str, wanted: Wanted) {
-    // As bytes, since serde_json reads keys wrongly otherwise: see `message::typed`.
+    // Pass bytes, because serde_json misreads some keys of a `str`: see `message::typed`.
     let (found, expected) = (from_json::<T>(json), serde_json::from_slice::<T>(json.as_bytes()));
     match (found, expected) {
         (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{json}"),
@@ -147,7 +147,7 @@ fn check_all(json: &str) {
     check::<BTreeMap<Enum, Value>>(json, Always);
     check::<BTreeMap<bool, Skipped>>(json, Always);
     check::<BTreeMap<Option<String>, Value>>(json, Always);
-    // Keys that are long or odd numbers are left to serde_json.
+    // Keys that are long or unusual numbers are left to serde_json.
     check::<BTreeMap<i64, Value>>(json, Sometimes);
     check::<BTreeMap<u8, Value>>(json, Sometimes);
     check::<BTreeMap<i128, Value>>(json, Sometimes);
@@ -158,7 +158,7 @@ fn check_all(json: &str) {
     check::<Vec<Raw>>(json, Always);
     check::<BTreeMap<String, Raw>>(json, Always);
     check::<Bytes>(json, Sometimes);
-    // Types that don't mind errors are always left to serde_json when there is one.
+    // Types that recover from errors are always left to serde_json after an error.
     check::<Vec<OrDefault<u8>>>(json, Sometimes);
     check::<(OrDefault<u8>, String)>(json, Sometimes);
     check::<(OrDefault<String>, Skipped)>(json, Sometimes);
@@ -180,11 +180,11 @@ fn texts<'j>(map: BTreeMap<&'j str, &'j RawValue>) -> Vec<(&'j str, &'j str)> {
     map.into_iter().map(|(key, value)| (key, value.get())).collect()
 }
 
-/// Escapes or not, as it comes.
+/// A string that is borrowed if it has no escapes.
 #[derive(Deserialize, PartialEq, Debug)]
 struct Borrowing<'j>(#[serde(borrow)] Cow<'j, str>);
 
-/// Skipped.
+/// Ignores the value.
 #[derive(Deserialize, Debug)]
 struct Skipped(#[allow(dead_code)] IgnoredAny);
 
@@ -204,7 +204,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for OrDefault<T> {
     }
 }
 
-/// Isn't even looked at.
+/// Doesn't even read the value.
 #[derive(PartialEq, Debug)]
 struct Nothing;
 
@@ -222,7 +222,7 @@ struct Defaults {
     b: u8,
 }
 
-/// As it is spelled.
+/// Keeps the original text.
 #[derive(Deserialize, Debug)]
 struct Raw(Box<RawValue>);
 
@@ -232,7 +232,7 @@ impl PartialEq for Raw {
     }
 }
 
-/// Whatever is visited as bytes.
+/// Accepts any value that is visited as bytes.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Bytes(Vec<u8>);
 
@@ -331,7 +331,7 @@ fn reads_what_serde_json_reads() {
     }
 }
 
-/// A JSON text of the words that the types above know.
+/// A JSON text made of the words that the types above recognize.
 #[derive(Clone, Debug)]
 struct Json(String);
 
@@ -342,7 +342,7 @@ impl Arbitrary for Json {
         Self(json)
     }
 
-    /// One of its parts.
+    /// Shrinks to one of its parts.
     fn shrink(&self) -> Box<dyn Iterator<Item = Self>> {
         let parts: Vec<_> = match self.0.as_bytes()[0] {
             b'[' => walk::elements(&self.0).map(|(_, element)| Self(element.to_owned())).collect(),

@@ -4,7 +4,7 @@ use serde::ser::{Impossible, Serialize, Serializer};
 use serde_json::Error;
 
 use wireline_json::fragment::{NUMBER, RAW_VALUE};
-use wireline_json::{Accepted, DEEPEST, Defect, Flaw, accept, explain};
+use wireline_json::{Accepted, DEEPEST, SyntaxError, SyntaxErrorKind, accept, explain};
 
 use super::{Cause, Done, Writer};
 
@@ -116,13 +116,13 @@ impl Writer<'_> {
         }
         let depth = self.depth.min(DEEPEST);
         let Some(Accepted { scanned, .. }) = accept(bytes.into(), depth, &mut ()) else {
-            let defect = explain(bytes, depth).unwrap_or(Defect { flaw: Flaw::UnexpectedByte, at: 0 });
-            return Err(self.fail_at(defect.at, Cause::Rule(defect.flaw.into()), "expected a raw value to be JSON"));
+            let error = explain(bytes, depth).unwrap_or(SyntaxError { kind: SyntaxErrorKind::UnexpectedByte, at: 0 });
+            return Err(self.fail_at(error.at, Cause::Rule(error.kind.into()), "expected a raw value to be JSON"));
         };
         if claim == Claim::Number && !matches!(bytes.first(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.fail(Cause::Serialize, "expected a raw number to be a number"));
         }
-        if scanned.traits.has_controls()
+        if scanned.flags.has_controls()
             && let Some(at) = memchr::memchr2(b'\n', b'\r', bytes)
         {
             return Err(self.fail_at(at, Cause::LineBreak, "line break in a raw value"));

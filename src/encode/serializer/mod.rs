@@ -13,7 +13,7 @@
 //!
 //! The error type is serde_json's, so that custom errors keep their text.
 
-use wireline_json::escape::{Cursor, Full};
+use wireline_json::escape::{Full, OutputCursor};
 
 mod compound;
 mod fragment;
@@ -73,7 +73,7 @@ pub(crate) type Done = Result<(), Error>;
 
 /// Writes messages. A [`ValueSerializer`] serializes the values in them.
 pub(crate) struct Writer<'b> {
-    cursor: Cursor<'b>,
+    cursor: OutputCursor<'b>,
     /// How many brackets may still be opened.
     depth: u32,
     /// The first failure, even if a `Serialize` ignored it.
@@ -101,7 +101,7 @@ enum Cause {
 impl<'b> Writer<'b> {
     #[inline(always)]
     fn new(out: &'b mut BytesMut, bounds: Bounds) -> Self {
-        Self { cursor: Cursor::new(out, bounds.end), depth: bounds.depth, failure: None }
+        Self { cursor: OutputCursor::new(out, bounds.end), depth: bounds.depth, failure: None }
     }
 
     /// Commits the output, unless something failed.

@@ -6,7 +6,7 @@ use std::{io, mem};
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Error;
 use serde_json::ser::{CompactFormatter, Formatter};
-use wireline_json::escape::{Cursor, Full};
+use wireline_json::escape::{Full, OutputCursor};
 use wireline_json::fragment::{self, RAW_FRAGMENT};
 use wireline_json::spelling;
 
@@ -288,7 +288,7 @@ impl Writer<'_> {
 
 /// Receives a printed number.
 pub(super) struct Printed<'w, 'b> {
-    cursor: &'w mut Cursor<'b>,
+    cursor: &'w mut OutputCursor<'b>,
     /// Whether a comma is due.
     comma: bool,
 }

@@ -1,4 +1,4 @@
-//! The masks with AVX2: two vectors of 32 bytes a block.
+//! AVX2: two vectors of 32 bytes per block.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -9,15 +9,15 @@ use super::super::group::packed::Packed;
 use super::super::group::planes::{KindMasks, Kinds, Planes};
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
-use super::super::strings::Escapes;
+use super::super::strings::EscapeState;
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InStringMasks, Masks, StringMasks, StructureMasks,
 };
 
-/// Proof that AVX2, carry-less multiplication and the bit-manipulation instructions are there.
+/// Proof that the CPU has AVX2, carry-less multiplication and the bit-manipulation instructions.
 ///
-/// `GATHERS` tells whether to use PEXT and PDEP, which every such CPU has, but some have only in a slow form.
+/// `GATHERS` determines whether to use PEXT and PDEP. Every such CPU has them, but on some they are slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2<const GATHERS: bool>(());
 
@@ -88,19 +88,19 @@ impl Avx2<false> {
 
 /// Whether PEXT and PDEP take a few cycles, as on most CPUs, rather than up to hundreds.
 ///
-/// Asked once: in a virtual machine, CPUID takes microseconds.
+/// The result is cached, because CPUID takes microseconds in a virtual machine.
 pub(in crate::scan) fn gathers_quickly() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
-        // SAFETY: every x86-64 CPU has this instruction.
+        // SAFETY: every x86-64 CPU has the CPUID instruction.
         #[allow(unused_unsafe, reason = "no longer unsafe in later versions of Rust")]
         let (id, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
         !is_early_zen([id.ebx, id.edx, id.ecx], signature)
     })
 }
 
-/// Whether a CPU is a Zen, Zen+ or Zen 2, or Hygon's variant of the first. Of the CPUs with AVX2, only these run PEXT and PDEP
-/// as microcode.
+/// Whether a CPU is a Zen, Zen+ or Zen 2, or Hygon's variant of Zen. Of the CPUs with AVX2, only these run PEXT and
+/// PDEP as microcode.
 fn is_early_zen(vendor: [u32; 3], signature: u32) -> bool {
     let word = |text: [u8; 4]| u32::from_le_bytes(text);
     let amd = [word(*b"Auth"), word(*b"enti"), word(*b"cAMD")];
@@ -109,11 +109,11 @@ fn is_early_zen(vendor: [u32; 3], signature: u32) -> bool {
     (vendor == amd && family == 0x17) || (vendor == hygon && family == 0x18)
 }
 
-/// Runs `$body`, intrinsics of the features that [`Avx2`] proves.
+/// Evaluates `$body`, which uses intrinsics of the features that [`Avx2`] proves.
 macro_rules! with_avx2 {
     ($body:expr) => {
-        // SAFETY: a `self` of type `Avx2` is at hand, which exists only if the CPU has the features; and memory is
-        // read only through `load`, within the block.
+        // SAFETY: `self` is of type `Avx2`, whose values exist only if the CPU has the features; and memory is only
+        // read through `load`, within the block.
         unsafe { $body }
     };
 }
@@ -128,8 +128,8 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
             StringMasks {
                 quote: equal(low, high, b'"'),
                 backslash: equal(low, high, b'\\'),
-                // As signed numbers, bytes beyond ASCII are below zero.
-                odd: join(below_space(low), below_space(high)),
+                // Non-ASCII bytes are negative as signed numbers.
+                control_or_high: join(below_space(low), below_space(high)),
             }
         })
     }
@@ -220,11 +220,11 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     }
 
     #[inline(always)]
-    fn insides(self, block: &Block) -> InsideMasks {
+    fn in_string(self, block: &Block) -> InStringMasks {
         with_avx2!({
             let (low, high) = load(block);
             let control = _mm256_or_si256(within(low, 0, 0x20), within(high, 0, 0x20));
-            InsideMasks {
+            InStringMasks {
                 quote: equal(low, high, b'"'),
                 backslash: equal(low, high, b'\\'),
                 control: any(control),
@@ -269,11 +269,16 @@ impl<const GATHERS: bool> Masks for Avx2<GATHERS> {
     }
 
     #[inline(always)]
-    fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
-        /// Not inlined, so that its constants stay in registers.
+    fn skip_escaped(self, escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
+        /// Not inlined, so that constants stay in registers.
         #[target_feature(enable = "avx2,bmi1")]
         #[inline(never)]
-        fn skip_escaped<C: Masks>(cpu: C, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        fn skip_escaped<C: Masks>(
+            cpu: C,
+            mut escapes: EscapeState,
+            text: &[u8],
+            from: usize,
+        ) -> (EscapeState, usize, bool) {
             let (to, high) = escapes.skip(cpu, text, from);
             (escapes, to, high)
         }
@@ -311,8 +316,8 @@ impl Kinds for Avx2<true> {
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features. For the
-// same reason there are no closures here, which would not have them.
+// The helpers act like macros: `#[inline(always)]` inlines them into a function that has the features. There are no
+// closures here, because these wouldn't have the features.
 
 /// # Safety
 ///
@@ -320,7 +325,7 @@ impl Kinds for Avx2<true> {
 #[inline(always)]
 unsafe fn load(block: &Block) -> (__m256i, __m256i) {
     let start = block.as_ptr().cast::<__m256i>();
-    // SAFETY: a block is 64 bytes, two vectors' worth, and these loads need no alignment.
+    // SAFETY: a block is as long as two vectors, and these loads need no alignment.
     unsafe { (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1))) }
 }
 
@@ -329,7 +334,7 @@ unsafe fn load(block: &Block) -> (__m256i, __m256i) {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn both_lanes(table: [u8; 16]) -> __m256i {
-    // SAFETY: the caller vouches for AVX2; the table is 16 bytes and the load needs no alignment.
+    // SAFETY: the caller guarantees AVX2; the table is 16 bytes and the load needs no alignment.
     unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
@@ -340,19 +345,19 @@ unsafe fn both_lanes(table: [u8; 16]) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn join(low: __m256i, high: __m256i) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
     u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
 }
 
-/// Not zero if a byte has its top bit set.
+/// Nonzero if any byte has its top bit set.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn any(v: __m256i) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     u64::from(unsafe { _mm256_movemask_epi8(v) }.cast_unsigned())
 }
 
@@ -361,21 +366,21 @@ unsafe fn any(v: __m256i) -> u64 {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let byte = _mm256_set1_epi8(byte.cast_signed());
         join(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte))
     }
 }
 
-/// All ones in each byte that is `first` or one of the `count - 1` values after it.
+/// Sets all bits of each byte that is `first` or one of the `count - 1` values after it.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let from_zero = _mm256_sub_epi8(v, _mm256_set1_epi8(first.cast_signed()));
         let last = _mm256_set1_epi8((count - 1).cast_signed());
@@ -390,7 +395,7 @@ unsafe fn within(v: __m256i, first: u8, count: u8) -> __m256i {
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         KindMasks {
             bracket: join(low, high),
@@ -400,29 +405,29 @@ unsafe fn top_bits(low: __m256i, high: __m256i) -> KindMasks {
     }
 }
 
-/// All ones in each byte of `v` that is what the table has at the low nibble of `index`. An index with its top bit set gives
-/// zero, so bytes beyond ASCII match nothing: they are not zero themselves.
+/// Sets all bits of each byte of `v` that equals the table's entry for the low nibble of `index`. An index with its top
+/// bit set yields zero, so non-ASCII bytes never match, since they aren't zero.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn in_table(index: __m256i, v: __m256i, table: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe { _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, index), v) }
 }
 
-/// The bits of [`KindMasks`] for each byte, at its top. Zero unless the byte is a bracket, colon or comma.
+/// The bits of [`KindMasks`] for each byte, in its top three bits. Zero unless the byte is a bracket, colon or comma.
 ///
-/// The low nibble tells these apart, except curly from square brackets. Those differ in bit 5, which is also where the third
-/// bit belongs, so it is taken from the byte itself.
+/// The low nibble distinguishes these, except curly from square brackets. Those differ in bit 5, which is also the
+/// position of the third result bit, so it is taken from the byte itself.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn kinds(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let marks = both_lanes(*b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff");
         let kinds =
@@ -433,28 +438,28 @@ unsafe fn kinds(v: __m256i) -> __m256i {
     }
 }
 
-/// All ones in each byte that is a control character or beyond ASCII: less than a space as a signed number.
+/// Sets all bits of each byte that is a control character or non-ASCII, that is, less than a space as a signed number.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn below_space(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe { _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), v) }
 }
 
-/// Not zero in each byte that makes an escape sequence with the backslash before it.
+/// Nonzero in each byte that forms an escape sequence with a backslash before it.
 ///
-/// Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles that it may
-/// come with.
+/// Each high nibble of these characters is assigned a bit. The table for low nibbles has the bits of the high nibbles
+/// with which they form such a character.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn escapable(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let by_low = both_lanes([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
         let by_high = both_lanes([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -463,31 +468,31 @@ unsafe fn escapable(v: __m256i) -> __m256i {
     }
 }
 
-/// All ones in each byte that is a quote, a backslash or a control character.
+/// Sets all bits of each byte that is a quote, a backslash or a control character.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX2.
 #[inline(always)]
 unsafe fn special(v: __m256i) -> __m256i {
-    // SAFETY: the caller vouches for AVX2.
+    // SAFETY: the caller guarantees AVX2.
     unsafe {
         let backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8(b'\\'.cast_signed()));
-        // With bit 1 flipped, the quote stands right above the control characters.
+        // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm256_xor_si256(v, _mm256_set1_epi8(2));
         _mm256_or_si256(backslash, within(flipped, 0, 0x21))
     }
 }
 
-/// [`Masks::skip_plain`], two blocks at a time where possible. All but the first are aligned in memory: otherwise half of the
-/// loads would need two cache lines.
+/// [`Masks::skip_plain`], two blocks at a time if possible. All blocks but the first are aligned in memory, because
+/// otherwise half of the loads would span two cache lines.
 ///
-/// Not inlined, so that its constants stay in registers.
+/// Not inlined, so that constants stay in registers.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
     let Some(first) = text.get(from..).and_then(<[u8]>::first_chunk) else { return (from, false) };
-    // SAFETY: this function has the feature.
+    // SAFETY: this function enables AVX2.
     unsafe {
         let (low, high) = load(first);
         if _mm256_movemask_epi8(_mm256_or_si256(special(low), special(high))) != 0 {
@@ -520,7 +525,7 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
 mod tests {
     use super::*;
 
-    /// By what CPUID says of them.
+    /// With the values that CPUID returns on these CPUs.
     #[test]
     fn only_early_zens_gather_slowly() {
         let vendor = |name: &[u8; 12]| {

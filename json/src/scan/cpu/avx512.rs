@@ -1,18 +1,18 @@
-//! The masks with AVX-512: one vector a block, and comparisons that give a mask directly.
+//! AVX-512: one vector per block, and comparisons that return a mask.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
 use super::super::group::Tokens;
-use super::super::group::packed::{JUDGED, Pack, Packed, TOKENS, ones};
+use super::super::group::packed::{OVERLAP, Pack, Packed, TOKENS, ones};
 use super::super::pass::{self, Rejected};
-use super::super::strings::Escapes;
+use super::super::strings::EscapeState;
 use super::super::{Input, Members, Scanned};
 use super::{
-    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InsideMasks, Masks, StringMasks, StructureMasks,
+    BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Gather, InStringMasks, Masks, StringMasks, StructureMasks,
 };
 
-/// Proof that AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions are there.
+/// Proof that the CPU has AVX-512 F, BW and VBMI2, carry-less multiplication and the bit-manipulation instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
@@ -59,11 +59,11 @@ impl Avx512 {
     }
 }
 
-/// Runs `$body`, intrinsics of the features that [`Avx512`] proves.
+/// Evaluates `$body`, which uses intrinsics of the features that [`Avx512`] proves.
 macro_rules! with_avx512 {
     ($body:expr) => {
-        // SAFETY: a `self` of type `Avx512` is at hand, which exists only if the CPU has the features; and memory is
-        // read only through `load`, within the block.
+        // SAFETY: a value of type `Avx512` is in scope, which exists only if the CPU has the features; and memory is
+        // only read through `load`, within the block.
         unsafe { $body }
     };
 }
@@ -78,8 +78,8 @@ impl Masks for Avx512 {
             StringMasks {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
-                // As signed numbers, bytes beyond ASCII are below zero.
-                odd: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
+                // Non-ASCII bytes are negative as signed numbers.
+                control_or_high: _mm512_cmplt_epi8_mask(v, _mm512_set1_epi8(0x20)),
             }
         })
     }
@@ -142,10 +142,10 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn insides(self, block: &Block) -> InsideMasks {
+    fn in_string(self, block: &Block) -> InStringMasks {
         with_avx512!({
             let v = load(block);
-            InsideMasks {
+            InStringMasks {
                 quote: equal(v, b'"'),
                 backslash: equal(v, b'\\'),
                 control: within(v, 0, 0x20),
@@ -158,8 +158,8 @@ impl Masks for Avx512 {
     fn escapable(self, block: &Block) -> u64 {
         with_avx512!({
             let v = load(block);
-            // Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles
-            // that it may come with.
+            // Each high nibble of these characters is assigned a bit. The table for low nibbles has the bits of the
+            // high nibbles with which they form such a character.
             let by_low = all_lanes([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
             let by_high = all_lanes([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
             let high_nibbles = _mm512_and_si512(_mm512_srli_epi16::<4>(v), _mm512_set1_epi8(0x0f));
@@ -186,12 +186,12 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
-    fn skip_escaped(self, escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
-        /// Not inlined and cold, as [`skip_plain`].
+    fn skip_escaped(self, escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
+        /// Not inlined and cold, like [`skip_plain`].
         #[target_feature(enable = "avx512f,avx512bw,bmi1")]
         #[cold]
         #[inline(never)]
-        fn skip_escaped(cpu: Avx512, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+        fn skip_escaped(cpu: Avx512, mut escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
             let (to, high) = escapes.skip(cpu, text, from);
             (escapes, to, high)
         }
@@ -227,7 +227,7 @@ impl Gather for Avx512 {
 /// Packed tokens as their first bytes, in a register.
 pub(in crate::scan) struct Register {
     tokens: __m512i,
-    /// The tokens of the last block that did not fit.
+    /// The tokens of the last block that didn't fit.
     rest: __m512i,
 }
 
@@ -248,7 +248,7 @@ impl Pack<Avx512> for Register {
     fn structure(_: Avx512, block: &Block) -> (u64, ()) {
         with_avx512!({
             let v = load(block);
-            // Two control characters match as well: with bit 5 set, they are a comma and a colon.
+            // Two control characters also match: with bit 5 set, they are a comma and a colon.
             (in_table(v, fold(v), *b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff:{,}\xff\xff"), ())
         })
     }
@@ -273,9 +273,9 @@ impl Pack<Avx512> for Register {
         let all = ones(count);
         let (StructureMasks { open, close, curly, comma, colon }, string) =
             with_avx512!((structure(self.tokens), equal(self.tokens, b'"')));
-        // After the last token there are zeros, which would be in no mask but `scalar`.
+        // Zeros follow the last token, which would only match `scalar`.
         Tokens {
-            new: all & !ones(JUDGED),
+            new: all & !ones(OVERLAP),
             open,
             close,
             curly,
@@ -289,26 +289,26 @@ impl Pack<Avx512> for Register {
     #[inline(always)]
     fn restart(&mut self, _: Avx512, count: u32) {
         with_avx512!({
-            let judged = compressed(!0 << ((count - JUDGED) & 63), self.tokens);
-            self.tokens = expanded(judged, !0 << JUDGED, self.rest);
-            self.rest = compressed(!0 << (TOKENS - JUDGED), self.rest);
+            let overlap = compressed(!0 << ((count - OVERLAP) & 63), self.tokens);
+            self.tokens = expanded(overlap, !0 << OVERLAP, self.rest);
+            self.rest = compressed(!0 << (TOKENS - OVERLAP), self.rest);
         });
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the features. For the
-// same reason there are no closures here, which would not have them.
+// The helpers act like macros: `#[inline(always)]` inlines them into a function that has the features. There are no
+// closures here, because these wouldn't have the features.
 
 /// # Safety
 ///
 /// The CPU must have AVX-512 F, as below.
 #[inline(always)]
 unsafe fn load(block: &Block) -> __m512i {
-    // SAFETY: a block is 64 bytes, one vector, and this load needs no alignment.
+    // SAFETY: a block is as long as a vector, and this load needs no alignment.
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
 }
 
-/// The bytes of `v` in `mask`, moved together, and zeros after them.
+/// Packs the bytes of `v` in `mask` at the low end, followed by zeros.
 ///
 /// # Safety
 ///
@@ -316,11 +316,11 @@ unsafe fn load(block: &Block) -> __m512i {
 #[cfg(not(wireline_bochs))]
 #[inline(always)]
 unsafe fn compressed(mask: u64, v: __m512i) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_maskz_compress_epi8(mask, v) }
 }
 
-/// `before`, with bytes of `v` in the places of `mask`, one after the other.
+/// Replaces the bytes of `before` in `mask` with consecutive bytes of `v`.
 ///
 /// # Safety
 ///
@@ -328,12 +328,12 @@ unsafe fn compressed(mask: u64, v: __m512i) -> __m512i {
 #[cfg(not(wireline_bochs))]
 #[inline(always)]
 unsafe fn expanded(before: __m512i, mask: u64, v: __m512i) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_mask_expand_epi8(before, mask, v) }
 }
 
-/// The same without these instructions, which Bochs 2.7 gets wrong: VPEXPANDB mostly, VPCOMPRESSB with a full mask. So
-/// `.ci/avx512` tests everything but them.
+/// Replacements for two instructions that Bochs 2.7 emulates wrongly: VPEXPANDB mostly, and VPCOMPRESSB with a full
+/// mask. `.ci/avx512` tests everything else.
 #[cfg(wireline_bochs)]
 use bochs::{compressed, expanded};
 
@@ -373,30 +373,30 @@ mod bochs {
 /// The CPU must have AVX-512 F.
 #[inline(always)]
 unsafe fn all_lanes(table: [u8; 16]) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512; the table is 16 bytes and the load needs no alignment.
+    // SAFETY: the caller guarantees AVX-512; the table is 16 bytes and the load needs no alignment.
     unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())) }
 }
 
-/// With bit 5 set, which makes capitals small, and `[]` the same as `{}`.
+/// Sets bit 5, which makes letters lowercase, and turns `[]` into `{}`.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX-512 F.
 #[inline(always)]
 unsafe fn fold(v: __m512i) -> __m512i {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_or_si512(v, _mm512_set1_epi8(0x20)) }
 }
 
-/// The bytes of `v` that are what the table has at the low nibble of `index`. An index with its top bit set gives zero, so
-/// bytes beyond ASCII match nothing: they are not zero themselves.
+/// The bytes of `v` that equal the table's entry for the low nibble of `index`. An index with its top bit set yields
+/// zero, so non-ASCII bytes never match, since they aren't zero.
 ///
 /// # Safety
 ///
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(all_lanes(table), index), v) }
 }
 
@@ -405,7 +405,7 @@ unsafe fn in_table(index: __m512i, v: __m512i, table: [u8; 16]) -> u64 {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn structure(v: __m512i) -> StructureMasks {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         let folded = fold(v);
         StructureMasks {
@@ -423,7 +423,7 @@ unsafe fn structure(v: __m512i) -> StructureMasks {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_test_epi8_mask(v, _mm512_set1_epi8(bit.cast_signed())) }
 }
 
@@ -432,7 +432,7 @@ unsafe fn has_bit(v: __m512i, bit: u8) -> u64 {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn equal(v: __m512i, byte: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe { _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte.cast_signed())) }
 }
 
@@ -443,23 +443,24 @@ unsafe fn equal(v: __m512i, byte: u8) -> u64 {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn within(v: __m512i, first: u8, count: u8) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         let from_zero = _mm512_sub_epi8(v, _mm512_set1_epi8(first.cast_signed()));
         _mm512_cmplt_epu8_mask(from_zero, _mm512_set1_epi8(count.cast_signed()))
     }
 }
 
-/// [`Masks::skip_plain`], four blocks at a time where possible. All but the first are aligned in memory: otherwise each load
-/// would need two cache lines.
+/// [`Masks::skip_plain`], four blocks at a time if possible. All blocks but the first are aligned in memory, because
+/// otherwise each load would span two cache lines.
 ///
-/// Not inlined, so that its constants stay in registers; and cold, so that its caller saves registers only when it calls it.
+/// Not inlined, so that constants stay in registers; and cold, so that the caller only saves registers when it calls
+/// this.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[cold]
 #[inline(never)]
 fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
     let Some(first) = text.get(from..).and_then(<[u8]>::first_chunk) else { return (from, false) };
-    // SAFETY: this function has the features.
+    // SAFETY: this function enables the features.
     unsafe {
         let mut all = load(first);
         if special(all) != 0 {
@@ -493,7 +494,7 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
 /// The CPU must have AVX-512 BW.
 #[inline(always)]
 unsafe fn special(v: __m512i) -> u64 {
-    // SAFETY: the caller vouches for AVX-512.
+    // SAFETY: the caller guarantees AVX-512.
     unsafe {
         // Flipping bit 1 moves the quote right above the control characters.
         let flipped = _mm512_xor_si512(v, _mm512_set1_epi8(2));

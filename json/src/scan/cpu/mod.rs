@@ -1,8 +1,8 @@
-//! The CPU-specific part of the scanner: 64 bytes in, a handful of masks out.
+//! The CPU-specific part of the scanner: computes a handful of masks from 64 bytes.
 //!
-//! Each file computes the same masks with the instructions it has. What the masks mean is decided once, in
-//! [`pass`](super::pass), on plain `u64`s: implementations can differ only in masks, which tests compare for every byte
-//! value.
+//! Each file computes the same masks with different instructions. The rest of the scanner, starting from
+//! [`pass`](super::pass), is shared and works on plain `u64`s. So implementations can only differ in masks, which tests
+//! compare for every byte value.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
@@ -14,39 +14,39 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 mod utf8;
 
-use super::strings::Escapes;
+use super::strings::EscapeState;
 
-/// The unit of work.
+/// The bytes that are processed together.
 pub(crate) type Block = [u8; BLOCK];
 
-/// Bytes in a block: as many as a mask has bits.
+/// Bytes per block, one for each bit of a mask.
 pub(crate) const BLOCK: usize = 64;
 
-/// What decides where strings begin and end, and whether their bytes may stand there.
+/// Masks to find strings and validate their bytes.
 ///
-/// Bit `i` of each mask speaks of byte `i` of the block, here and below.
+/// Bit `i` of each mask refers to byte `i` of the block, here and below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StringMasks {
     pub(super) quote: u64,
     pub(super) backslash: u64,
     /// Below `0x20`, or `0x80` and above. Most blocks have none.
-    pub(super) odd: u64,
+    pub(super) control_or_high: u64,
 }
 
-/// What separates tokens.
+/// Masks of brackets and separators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StructureMasks {
     /// `{` and `[`.
     pub(super) open: u64,
     /// `}` and `]`.
     pub(super) close: u64,
-    /// Which of those brackets are `{` and `}`. Of other bytes it says nothing.
+    /// Which of those brackets are `{` and `}`. Bits of other bytes are arbitrary.
     pub(super) curly: u64,
     pub(super) colon: u64,
     pub(super) comma: u64,
 }
 
-/// What most numbers are made of.
+/// Masks for natural numbers, as most numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DigitMasks {
     /// `0` to `9`.
@@ -54,14 +54,14 @@ pub(super) struct DigitMasks {
     pub(super) zero: u64,
 }
 
-/// What many others are made of as well.
+/// Further masks for decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DecimalMasks {
     pub(super) minus: u64,
     pub(super) dot: u64,
 }
 
-/// What else numbers are made of.
+/// Further masks for numbers with exponents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExponentMasks {
     pub(super) plus: u64,
@@ -69,18 +69,18 @@ pub(super) struct ExponentMasks {
     pub(super) exponent: u64,
 }
 
-/// What matters about a block inside a string.
+/// Masks for a block inside a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InsideMasks {
+pub(super) struct InStringMasks {
     pub(super) quote: u64,
     pub(super) backslash: u64,
-    /// Not zero if there are control characters.
+    /// Nonzero if there are control characters.
     pub(super) control: u64,
-    /// Not zero if there are bytes beyond ASCII.
+    /// Nonzero if there are non-ASCII bytes.
     pub(super) high: u64,
 }
 
-/// Where quotes and backslashes are: a mask for each of `blocks`.
+/// Computes the mask of quotes and backslashes of each of `blocks`.
 #[inline(always)]
 fn string_marks<C: Masks>(cpu: C, blocks: &[Block], marks: &mut [u64]) {
     for (block, mark) in blocks.iter().zip(marks) {
@@ -89,19 +89,19 @@ fn string_marks<C: Masks>(cpu: C, blocks: &[Block], marks: &mut [u64]) {
     }
 }
 
-/// A CPU's answers about one block.
+/// Computes the masks of a block with the instructions of one CPU.
 ///
-/// A value of an implementing type is proof that the CPU has the instructions it needs.
+/// A value of an implementing type is proof that the CPU has these instructions.
 pub(super) trait Masks: Copy {
-    /// Whether masks are so expensive that other ways pay off: [`skip_plain`](Self::skip_plain) even between two escapes of
-    /// a string, and strings that are read [ahead](super::Members::opening).
+    /// Whether masks are so expensive that alternatives pay off: [`skip_plain`](Self::skip_plain) even between two
+    /// escapes of a string, and reading strings [ahead](super::Members::opening).
     const EXPENSIVE: bool;
 
     fn strings(self, block: &Block) -> StringMasks;
 
     fn spaces(self, block: &Block) -> u64;
 
-    /// `0x80` and above: not ASCII.
+    /// Non-ASCII bytes: `0x80` and above.
     fn high(self, block: &Block) -> u64;
 
     fn line_feeds(self, block: &Block) -> u64;
@@ -117,34 +117,35 @@ pub(super) trait Masks: Copy {
 
     fn exponents(self, block: &Block) -> ExponentMasks;
 
-    /// Has bit 6 set, which tells `t`, `f` and `n` from digits and `-`.
+    /// Bytes with bit 6 set, which distinguishes `t`, `f` and `n` from digits and `-`.
     fn alpha(self, block: &Block) -> u64;
 
     #[inline(always)]
-    fn insides(self, block: &Block) -> InsideMasks {
-        let StringMasks { quote, backslash, odd } = self.strings(block);
-        // Most blocks have neither control characters nor bytes beyond ASCII.
-        let high = if odd == 0 { 0 } else { self.high(block) };
-        InsideMasks { quote, backslash, control: odd & !high, high }
+    fn in_string(self, block: &Block) -> InStringMasks {
+        let StringMasks { quote, backslash, control_or_high } = self.strings(block);
+        // Most blocks have neither control characters nor non-ASCII bytes.
+        let high = if control_or_high == 0 { 0 } else { self.high(block) };
+        InStringMasks { quote, backslash, control: control_or_high & !high, high }
     }
 
-    /// One of `"\/bfnrt`, which make an escape sequence with the backslash before them.
+    /// Any of `"\/bfnrt`, which form an escape sequence with a backslash before them.
     fn escapable(self, block: &Block) -> u64;
 
-    /// `u`, which begins a longer one.
+    /// `u`, which begins a longer escape sequence.
     fn unicode(self, block: &Block) -> u64;
 
     /// `0` to `9`, `a` to `f`, `A` to `F`.
     fn hex(self, block: &Block) -> u64;
 
-    /// Skips what has no quote, backslash or control character, from `from` on, as most of a long string. Returns where it
-    /// stops, which is before a block that has one or isn't complete, and possibly inside a character; and whether there are
-    /// bytes beyond ASCII before that place. That may also be true because of one in the 64 bytes after it.
+    /// Skips text without quotes, backslashes and control characters, from `from` on, as in most of a long string.
+    /// Stops before a block that contains one or is incomplete, possibly inside a character. Returns the position, and
+    /// whether there are non-ASCII bytes before it. This may also be true because of such a byte in the 64 bytes after
+    /// it.
     fn skip_plain(self, text: &[u8], from: usize) -> (usize, bool);
 
-    /// [`Escapes::skip`], possibly as a function of its own.
+    /// [`EscapeState::skip`], which some implementations don't inline.
     #[inline(always)]
-    fn skip_escaped(self, mut escapes: Escapes, text: &[u8], from: usize) -> (Escapes, usize, bool) {
+    fn skip_escaped(self, mut escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
         let (to, high) = escapes.skip(self, text, from);
         (escapes, to, high)
     }
@@ -155,17 +156,18 @@ pub(super) trait Masks: Copy {
         simdutf8::basic::from_utf8(text).is_ok()
     }
 
-    /// Bit `i` of the result is the parity of bits `0..=i`: set from each odd quote up to before the next.
+    /// Bit `i` of the result is the parity of bits `0..=i`. With a mask of quotes, the result is set from each opening
+    /// quote (inclusive) to the closing one (exclusive).
     fn prefix_xor(self, bits: u64) -> u64;
 }
 
 /// A CPU with fast instructions to gather and scatter bits: PEXT and PDEP, on x86-64.
 #[cfg(target_arch = "x86_64")]
 pub(super) trait Gather: Masks {
-    /// The bits of `bits` where `mask` has ones, moved together at the low end.
+    /// Extracts the bits of `bits` where `mask` has ones, and packs them at the low end.
     fn gather(self, bits: u64, mask: u64) -> u64;
 
-    /// The reverse: the low bits of `bits`, moved to where `mask` has ones.
+    /// The reverse of [`gather`](Self::gather): deposits the low bits of `bits` where `mask` has ones.
     fn scatter(self, bits: u64, mask: u64) -> u64;
 }
 
@@ -173,7 +175,7 @@ pub(super) trait Gather: Masks {
 mod tests {
     use super::*;
 
-    /// What the masks mean, a byte at a time.
+    /// Computes a mask one byte at a time.
     fn naive(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
         block.iter().enumerate().fold(0, |mask, (i, &byte)| mask | u64::from(class(byte)) << i)
     }
@@ -185,7 +187,7 @@ mod tests {
             StringMasks {
                 quote: is(|b| b == b'"'),
                 backslash: is(|b| b == b'\\'),
-                odd: is(|b| !(0x20..0x80).contains(&b)),
+                control_or_high: is(|b| !(0x20..0x80).contains(&b)),
             }
         );
         assert_eq!(masks.line_feeds(block), is(|b| b == b'\n'));
@@ -211,13 +213,14 @@ mod tests {
             ExponentMasks { plus: is(|b| b == b'+'), exponent: is(|b| matches!(b, b'e' | b'E')) }
         );
         assert_eq!(masks.alpha(block), is(|b| b & 0x40 != 0));
-        let insides = masks.insides(block);
-        assert_eq!((insides.quote, insides.backslash), (is(|b| b == b'"'), is(|b| b == b'\\')));
-        assert_eq!((insides.control != 0, insides.high != 0), (is(|b| b < 0x20) != 0, is(|b| b >= 0x80) != 0));
+        let in_string = masks.in_string(block);
+        assert_eq!((in_string.quote, in_string.backslash), (is(|b| b == b'"'), is(|b| b == b'\\')));
+        assert_eq!((in_string.control != 0, in_string.high != 0), (is(|b| b < 0x20) != 0, is(|b| b >= 0x80) != 0));
         assert_eq!(masks.escapable(block), is(|b| b"\"\\/bfnrt".contains(&b)));
         assert_eq!(masks.unicode(block), is(|b| b == b'u'));
         assert_eq!(masks.hex(block), is(|b| b.is_ascii_hexdigit()));
-        // After others, which some kernels skip several at a time, and before others; and wherever it is in memory.
+        // Put the block after others, of which some kernels skip several at a time, and before others, with various
+        // alignments.
         for before in 0..6 {
             for (after, shift) in [(0, 0), (1, 1), (2, 17), (5, 63)] {
                 let mut text = vec![b'x'; shift + BLOCK * (before + 1)];
@@ -230,20 +233,20 @@ mod tests {
         assert_eq!(masks.skip_plain(block, BLOCK + 3), (BLOCK + 3, false));
     }
 
-    /// Everything up to the end is plain, and the block there is not.
+    /// Checks that the skipped bytes are plain, and that the block after them isn't.
     fn check_skip_plain(masks: impl Masks, text: &[u8], from: usize) {
         let is_plain = |text: &[u8]| !text.iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20);
         let (to, high) = masks.skip_plain(text, from);
         assert!(to >= from && is_plain(&text[from..to]));
         assert!(text.get(to..to + BLOCK).is_none_or(|block| !is_plain(block)));
-        // The last block need not have been skipped as a whole.
+        // The last block may have been skipped only in part.
         let seen = &text[from..text.len().min(to.next_multiple_of(BLOCK))];
         assert!(high || text[from..to].is_ascii());
         assert!(!high || !seen.is_ascii());
     }
 
     fn check_all(masks: impl Masks) {
-        // Every byte value at every position, alone among spaces and among letters.
+        // Every byte value at every position, among spaces and among letters.
         for byte in 0..=u8::MAX {
             for at in 0..BLOCK {
                 for filler in [b' ', b'x'] {
@@ -264,7 +267,7 @@ mod tests {
         }
     }
 
-    /// All pairs of bytes, and all quadruples of those that matter, at places where vectors begin and end.
+    /// Checks all pairs of bytes, and all quadruples of relevant bytes, where vectors begin and end.
     fn check_utf8(masks: impl Masks) {
         let check = |text: &[u8]| assert_eq!(masks.is_utf8(text), std::str::from_utf8(text).is_ok(), "{text:x?}");
         let mut text = [b'x'; 140];
@@ -288,7 +291,7 @@ mod tests {
                 text[at..at + 4].fill(b'x');
             }
         }
-        // Of every length, cut off anywhere, and with one byte wrong.
+        // Texts of every length, truncated at either end, or with one wrong byte.
         let valid = "a é € 😀 ".repeat(30).into_bytes();
         for len in 0..=valid.len() {
             check(&valid[..len]);
@@ -315,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn portable_masks_are_the_naive_ones() {
+    fn portable_masks_equal_naive_ones() {
         check_all(portable::Portable);
         check_utf8(portable::Portable);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn avx2_masks_are_the_naive_ones() {
+    fn avx2_masks_equal_naive_ones() {
         if let Some(avx2) = avx2::Avx2::<true>::detect() {
             check_all(avx2);
             check_gather(avx2);
@@ -331,7 +334,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn avx512_masks_are_the_naive_ones() {
+    fn avx512_masks_equal_naive_ones() {
         if let Some(avx512) = avx512::Avx512::detect() {
             check_all(avx512);
             check_utf8(avx512);
@@ -341,7 +344,7 @@ mod tests {
 
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     #[test]
-    fn neon_masks_are_the_naive_ones() {
+    fn neon_masks_equal_naive_ones() {
         if let Some(neon) = neon::Neon::detect() {
             check_all(neon);
         }

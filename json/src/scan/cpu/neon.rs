@@ -1,4 +1,4 @@
-//! The masks with NEON: four vectors of 16 bytes a block.
+//! NEON: four vectors of 16 bytes per block.
 #![allow(unsafe_code)]
 
 use std::arch::aarch64::*;
@@ -9,7 +9,7 @@ use super::super::pass::{self, Rejected};
 use super::super::{Input, Members, Scanned};
 use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, StringMasks, StructureMasks};
 
-/// Proof that NEON is there.
+/// Proof that the CPU has NEON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Neon(());
 
@@ -25,7 +25,7 @@ impl Neon {
         max_depth: u32,
         members: &mut M,
     ) -> Result<Scanned, Rejected> {
-        // Not inlined, as for the other CPUs it cannot be.
+        // Not inlined, since it can't be inlined for other CPUs either.
         #[inline(never)]
         #[target_feature(enable = "neon")]
         fn scan<M: Members>(cpu: Neon, input: Input<'_>, max_depth: u32, members: &mut M) -> Result<Scanned, Rejected> {
@@ -45,19 +45,19 @@ impl Neon {
     }
 }
 
-/// A block.
+/// A block in four vectors.
 type Vectors = [uint8x16_t; 4];
 
-/// Runs `$body`, intrinsics of the feature that [`Neon`] proves.
+/// Evaluates `$body`, which uses intrinsics of the feature that [`Neon`] proves.
 macro_rules! with_neon {
     ($body:expr) => {
-        // SAFETY: a `self` of type `Neon` is at hand, which exists only if the CPU has the feature; and memory is read
-        // only through `load` and `table`, within the block and the table.
+        // SAFETY: `self` is of type `Neon`, whose values exist only if the CPU has the feature; and memory is only read
+        // through `load` and `table`, within the block and the table.
         unsafe { $body }
     };
 }
 
-/// `$result` of each vector `$v` of a block.
+/// Evaluates `$result` for each vector `$v` of a block.
 macro_rules! each {
     ($v:ident of $vectors:expr => $result:expr) => {{
         let [first, second, third, fourth] = $vectors;
@@ -92,8 +92,8 @@ impl Masks for Neon {
             StringMasks {
                 quote: equal(block, b'"'),
                 backslash: equal(block, b'\\'),
-                // As signed numbers, bytes beyond ASCII are below zero.
-                odd: join(each!(v of block => vcltq_s8(vreinterpretq_s8_u8(v), vdupq_n_s8(0x20)))),
+                // Non-ASCII bytes are negative as signed numbers.
+                control_or_high: join(each!(v of block => vcltq_s8(vreinterpretq_s8_u8(v), vdupq_n_s8(0x20)))),
             }
         })
     }
@@ -116,7 +116,8 @@ impl Masks for Neon {
     #[inline(always)]
     fn white(self, block: &Block) -> u64 {
         with_neon!({
-            // Indexed by the low nibble, the blank that has it. A byte with another low nibble than zero is not zero.
+            // The white space with each low nibble, or zero. Zero never matches: a byte with a nonzero low nibble isn't
+            // zero.
             let white = table(*b" \0\0\0\0\0\0\0\0\t\n\0\0\r\0\0");
             join(each!(v of load(block) => vceqq_u8(vqtbl1q_u8(white, low_nibbles(v)), v)))
         })
@@ -169,8 +170,8 @@ impl Masks for Neon {
     #[inline(always)]
     fn escapable(self, block: &Block) -> u64 {
         with_neon!({
-            // Each high nibble that such characters have stands for a bit, and each low nibble for those high nibbles
-            // that it may come with.
+            // Each high nibble of these characters is assigned a bit. The table for low nibbles has the bits of the
+            // high nibbles with which they form such a character.
             let by_low = table([0, 0, 0b1101, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1]);
             let by_high = table([0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
             join(each!(v of load(block) => vtstq_u8(
@@ -209,7 +210,7 @@ impl Masks for Neon {
         })
     }
 
-    // Six instructions, as the shift is part of an exclusive or. Not every CPU has a carry-less multiplication.
+    // Six instructions, since an exclusive or includes a shift. Not every CPU has carry-less multiplication.
     #[inline(always)]
     fn prefix_xor(self, mut bits: u64) -> u64 {
         for distance in [1, 2, 4, 8, 16, 32] {
@@ -219,8 +220,8 @@ impl Masks for Neon {
     }
 }
 
-// The helpers are macros in all but name: `#[inline(always)]` brings them into a function that has the feature. For the
-// same reason there are no closures here, which would not have it.
+// The helpers act like macros: `#[inline(always)]` inlines them into a function that has the feature. There are no
+// closures here, because these wouldn't have the feature.
 
 /// # Safety
 ///
@@ -228,7 +229,7 @@ impl Masks for Neon {
 #[inline(always)]
 unsafe fn load(block: &Block) -> Vectors {
     let start = block.as_ptr();
-    // SAFETY: a block is 64 bytes, four vectors' worth, and these loads need no alignment.
+    // SAFETY: a block is as long as four vectors, and these loads need no alignment.
     unsafe { [vld1q_u8(start), vld1q_u8(start.add(16)), vld1q_u8(start.add(32)), vld1q_u8(start.add(48))] }
 }
 
@@ -237,20 +238,21 @@ unsafe fn load(block: &Block) -> Vectors {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn table(table: [u8; 16]) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON; the table is 16 bytes and the load needs no alignment.
+    // SAFETY: the caller guarantees NEON; the table is 16 bytes and the load needs no alignment.
     unsafe { vld1q_u8(table.as_ptr()) }
 }
 
-/// A bit for each of 64 bytes, which must be all ones or zero.
+/// The mask of 64 bytes, each of which must have all its bits set or clear.
 ///
-/// In each byte its own bit is kept. To add neighbours then brings two bits together in a byte, four, and eight.
+/// Each byte keeps one bit, at its position in the mask. Pairwise additions combine two bits in a byte, then four, then
+/// eight.
 ///
 /// # Safety
 ///
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn join(block: Vectors) -> u64 {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe {
         let bits = table([1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128]);
         let [first, second, third, fourth] = each!(v of block => vandq_u8(v, bits));
@@ -264,7 +266,7 @@ unsafe fn join(block: Vectors) -> u64 {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn equal(block: Vectors, byte: u8) -> u64 {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { join(each!(v of block => vceqq_u8(v, vdupq_n_u8(byte)))) }
 }
 
@@ -273,18 +275,18 @@ unsafe fn equal(block: Vectors, byte: u8) -> u64 {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn has_bit(block: Vectors, bit: u8) -> u64 {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { join(each!(v of block => vtstq_u8(v, vdupq_n_u8(bit)))) }
 }
 
-/// With bit 5 set, which makes capitals small, and `[]` the same as `{}`.
+/// Sets bit 5, which makes letters lowercase, and turns `[]` into `{}`.
 ///
 /// # Safety
 ///
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn fold(block: Vectors) -> Vectors {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { each!(v of block => vorrq_u8(v, vdupq_n_u8(0x20))) }
 }
 
@@ -293,31 +295,31 @@ unsafe fn fold(block: Vectors) -> Vectors {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn low_nibbles(v: uint8x16_t) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vandq_u8(v, vdupq_n_u8(0x0f)) }
 }
 
-/// All ones in each byte that is `first` or one of the `count - 1` values after it.
+/// Sets all bits of each byte that is `first` or one of the `count - 1` values after it.
 ///
 /// # Safety
 ///
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn within(v: uint8x16_t, first: u8, count: u8) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vcltq_u8(vsubq_u8(v, vdupq_n_u8(first)), vdupq_n_u8(count)) }
 }
 
-/// All ones in each byte that is a quote, a backslash or a control character.
+/// Sets all bits of each byte that is a quote, a backslash or a control character.
 ///
 /// # Safety
 ///
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn special(v: uint8x16_t) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe {
-        // With bit 1 flipped, the quote stands right above the control characters.
+        // Flipping bit 1 moves the quote right above the control characters.
         let flipped = veorq_u8(v, vdupq_n_u8(2));
         vorrq_u8(vceqq_u8(v, vdupq_n_u8(b'\\')), vcleq_u8(flipped, vdupq_n_u8(0x20)))
     }
@@ -328,7 +330,7 @@ unsafe fn special(v: uint8x16_t) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn union([first, second, third, fourth]: Vectors) -> uint8x16_t {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vorrq_u8(vorrq_u8(first, second), vorrq_u8(third, fourth)) }
 }
 
@@ -337,6 +339,6 @@ unsafe fn union([first, second, third, fourth]: Vectors) -> uint8x16_t {
 /// The CPU must have NEON.
 #[inline(always)]
 unsafe fn any_bit(v: uint8x16_t) -> bool {
-    // SAFETY: the caller vouches for NEON.
+    // SAFETY: the caller guarantees NEON.
     unsafe { vmaxvq_u32(vreinterpretq_u32_u8(v)) != 0 }
 }

@@ -1,5 +1,5 @@
-//! The masks without any CPU-specific instruction: comparisons that a compiler turns into whatever vectors the
-//! target has, sixteen bytes of results at a time; and a transposition that puts their bits in order.
+//! Portable: comparisons that compilers turn into the vectors of the target, with results of sixteen bytes at a time,
+//! and a transposition that puts the bits of these results in order.
 
 use super::super::group::single::Single;
 use super::super::pass::{self, Rejected};
@@ -11,7 +11,7 @@ use super::{BLOCK, Block, DecimalMasks, DigitMasks, ExponentMasks, Masks, String
 pub(crate) struct Portable;
 
 impl Portable {
-    /// Not inlined, as the others cannot be.
+    /// Not inlined, since it can't be inlined for the other CPUs either.
     #[inline(never)]
     pub(in crate::scan) fn scan<M: Members>(
         self,
@@ -33,11 +33,11 @@ impl Masks for Portable {
     #[inline(always)]
     fn strings(self, block: &Block) -> StringMasks {
         let quote = mask(block, |b| b == b'"');
-        // Most blocks have neither.
-        if columns(block, |b| (b == b'\\') | is_odd(b)) == 0 {
-            return StringMasks { quote, backslash: 0, odd: 0 };
+        // Most blocks have no backslashes, control characters or non-ASCII bytes.
+        if columns(block, |b| (b == b'\\') | is_control_or_high(b)) == 0 {
+            return StringMasks { quote, backslash: 0, control_or_high: 0 };
         }
-        StringMasks { quote, backslash: mask(block, |b| b == b'\\'), odd: mask(block, is_odd) }
+        StringMasks { quote, backslash: mask(block, |b| b == b'\\'), control_or_high: mask(block, is_control_or_high) }
     }
 
     #[inline(always)]
@@ -144,25 +144,25 @@ impl Masks for Portable {
     }
 }
 
-/// A control character, or beyond ASCII.
+/// Whether `byte` is a control character or non-ASCII.
 #[inline(always)]
-fn is_odd(byte: u8) -> bool {
+fn is_control_or_high(byte: u8) -> bool {
     byte.wrapping_sub(0x20) >= 0x60
 }
 
-/// The bytes of the block that are of `class`, which must be free of branches to be fast.
+/// The mask of the bytes in `class`, which must be branchless to be fast.
 #[inline(always)]
 fn mask(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
     transposed(columns(block, class))
 }
 
-/// The same, with bit `8 * i + j` where bit `8 * j + i` should be: byte `i` of this has a bit of each of the eight words
-/// of the block, which is what comparing and combining them gives.
+/// Like [`mask`], but with bit `8 * j + i` of the mask at position `8 * i + j`: byte `i` has one bit of each of the
+/// eight words of the block. Combining the results of comparisons produces this order.
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation, reason = "the upper half has been taken into the lower one")]
+#[allow(clippy::cast_possible_truncation, reason = "the upper half has been merged into the lower one")]
 fn columns(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
-    // Two words at a time, since that is what the smallest vectors hold. What is compared is a copy, since a compiler
-    // that must think of it changing meanwhile does a lot of thinking at run time.
+    // Two words at a time, the size of the smallest vectors. Copying the block tells the compiler that it doesn't
+    // change in the meantime, for which it would otherwise generate checks.
     let [a, b, c, d] = *block.as_chunks::<16>().0 else { return 0 };
     let mut pairs = [0_u8; 16];
     for i in 0..16 {
@@ -174,7 +174,7 @@ fn columns(block: &Block, class: impl Fn(u8) -> bool) -> u64 {
     (words | words >> 64) as u64
 }
 
-/// Bits and bytes exchanged, in three steps: within squares of two bits, of four, and of eight.
+/// Transposes the 8 × 8 bit matrix, in three steps: within squares of two bits, of four, and of eight.
 #[inline(always)]
 fn transposed(mut bits: u64) -> u64 {
     for (distance, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {

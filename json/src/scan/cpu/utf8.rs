@@ -1,9 +1,9 @@
 //! UTF-8 validation with AVX-512, 64 bytes at a time.
 //!
-//! This is the algorithm of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). Whether two
-//! adjacent bytes are an error shows in three of their four nibbles. A table for each of the three gives the set of errors
-//! that the nibble permits, one bit each; an error in all three sets has occurred. What remains is to check that third and
-//! fourth bytes of characters stand exactly where they must, for which bit 7 is used.
+//! This is the algorithm of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). Three
+//! of the four nibbles of two adjacent bytes determine whether these are an error. A table for each of the three gives
+//! the set of errors that are possible with that nibble, one bit each; an error in all three sets has occurred. It
+//! remains to check that third and fourth bytes of characters are exactly where they must be, for which bit 7 is used.
 //!
 //! ```text
 //! text            … 41 E2 82 AC 41 …        A€A
@@ -16,19 +16,19 @@ use std::arch::x86_64::*;
 
 use super::BLOCK;
 
-/// A byte that begins a character, and no continuation after it.
+/// A lead byte without a continuation after it.
 const TOO_SHORT: u8 = 1 << 0;
-/// ASCII, and a continuation after it.
+/// ASCII with a continuation after it.
 const TOO_LONG: u8 = 1 << 1;
-/// `E0` and a continuation below `A0`: what two bytes can say.
+/// `E0` and a continuation below `A0`, for which two bytes are enough.
 const OVERLONG_3: u8 = 1 << 2;
 /// `F4` and a continuation of `90` or above, or `F5` and above: beyond U+10FFFF.
 const TOO_LARGE: u8 = 1 << 3;
 /// `ED` and a continuation of `A0` or above.
 const SURROGATE: u8 = 1 << 4;
-/// `C0` or `C1`: what one byte can say.
+/// `C0` or `C1`, for which one byte is enough.
 const OVERLONG_2: u8 = 1 << 5;
-/// `F0` and a continuation below `90`: what three bytes can say. Also `F5` and above with such a one.
+/// `F0` and a continuation below `90`, for which three bytes are enough. Also `F5` and above with such a continuation.
 const OVERLONG_4: u8 = 1 << 6;
 /// Two continuations in a row: an error unless the second one is a third or fourth byte.
 const TWO_CONTINUATIONS: u8 = 1 << 7;
@@ -55,7 +55,7 @@ const FIRST_HIGH: [u8; 16] = [
 
 /// By the low nibble of the first of two bytes.
 const FIRST_LOW: [u8; 16] = {
-    // Errors that do not depend on the low nibble, and those of `F5` and above.
+    // Errors that don't depend on the low nibble, and those of `F5` and above.
     const ANY: u8 = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS;
     const LARGE: u8 = ANY | TOO_LARGE | OVERLONG_4;
     [
@@ -95,7 +95,7 @@ const SECOND_HIGH: [u8; 16] = {
 pub(super) fn is_utf8(text: &[u8]) -> bool {
     let mut wrong = _mm512_setzero_si512();
     let mut at = 0;
-    // Three bytes past the end, which count as zero, so that an incomplete character at the end is an error.
+    // Continue three bytes past the end. These count as zero, so an incomplete character at the end is an error.
     while at < text.len() + 3 {
         let is_amid = at >= 3 && at + BLOCK <= text.len();
         let load = |distance| if is_amid { load_amid(text, at - distance) } else { load_at_edge(text, at, distance) };
@@ -114,7 +114,7 @@ fn load_amid(text: &[u8], from: usize) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// The 64 bytes of `text` from `distance` before `at` on, with zeros for those outside it.
+/// The 64 bytes of `text` that start `distance` bytes before `at`, with zeros for those outside the text.
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
 #[inline]
 fn load_at_edge(text: &[u8], at: usize, distance: usize) -> __m512i {
@@ -126,7 +126,7 @@ fn load_at_edge(text: &[u8], at: usize, distance: usize) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(from_start & to_end, start.cast()) }
 }
 
-/// Nonzero in each byte that is an error, given the bytes one, two and three before.
+/// Nonzero in each byte that is an error. `one`, `two` and `three` are the bytes that many positions before `here`.
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
 #[inline]
 fn faults(here: __m512i, one: __m512i, two: __m512i, three: __m512i) -> __m512i {
@@ -135,14 +135,14 @@ fn faults(here: __m512i, one: __m512i, two: __m512i, three: __m512i) -> __m512i 
     let first_high = _mm512_shuffle_epi8(table(FIRST_HIGH), high(one));
     let first_low = _mm512_shuffle_epi8(table(FIRST_LOW), _mm512_and_si512(one, nibble));
     let second_high = _mm512_shuffle_epi8(table(SECOND_HIGH), high(here));
-    // The errors that all three nibbles permit.
+    // The errors that are possible with all three nibbles.
     let pair = _mm512_and_si512(_mm512_and_si512(first_high, first_low), second_high);
-    // Third bytes come two after `E0` and above, fourth bytes three after `F0` and above. These subtractions leave bit 7 set
-    // in such a byte, and in no other.
+    // A third byte is two bytes after `E0` or above, and a fourth byte is three bytes after `F0` or above. These
+    // subtractions leave bit 7 set in exactly those bytes.
     let third = _mm512_subs_epu8(two, _mm512_set1_epi8(0x60));
     let fourth = _mm512_subs_epu8(three, _mm512_set1_epi8(0x70));
-    let must_go_on = _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(i8::MIN));
-    _mm512_xor_si512(must_go_on, pair)
+    let must_continue = _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(i8::MIN));
+    _mm512_xor_si512(must_continue, pair)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]

@@ -1,12 +1,12 @@
 //! Groups of tokens that are checked together.
 //!
-//! | | a group is | used if bits can be gathered in one instruction |
+//! | | contents of a group | needs an instruction that gathers bits |
 //! |---|---|---|
 //! | [`Packed`](packed::Packed) | up to 64 tokens of several blocks, side by side | yes |
 //! | [`Single`](single::Single) | the tokens of one block, in place | no |
 //!
-//! Both present a group as the same masks. They differ in how to find the token after another one: in a packed group it is
-//! the next bit; in a single block there may be blanks or a string in between.
+//! Both present a group as the same masks. They differ in how the next token is found. In a packed group, it is the
+//! next bit. In a single block, there may be blanks or a string in between.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod packed;
@@ -21,14 +21,14 @@ use super::pass::Rejected;
 
 /// Collects tokens until there are enough of them to check.
 pub(super) trait Group<C: Masks> {
-    /// What is known about a block's brackets, colons and commas besides their places.
+    /// Information about a block's brackets, colons and commas besides their positions.
     type Shapes: Copy;
 
-    /// Where the tokens came from. Kept apart from the rest, which thus can stay in registers.
+    /// The positions that the tokens came from. Stored separately, so that the rest can stay in registers.
     type Origins: Default;
 
-    /// An empty group after the token `previous`: a `{`, a comma, or a colon, after which a value comes as at the beginning
-    /// of a text.
+    /// An empty group after the token `previous`: a `{`, a comma, or a colon. At the beginning of a text it is a colon,
+    /// because a value comes next.
     fn new(cpu: C, previous: u8) -> Self;
 
     /// Whether the group must be checked before the next block is appended.
@@ -40,13 +40,14 @@ pub(super) trait Group<C: Masks> {
     /// The brackets, colons and commas of a block, both inside and outside strings. May include control characters.
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// Appends the tokens of the block at `at`. The group must not be full; returns whether it is now.
+    /// Appends the tokens of the block at `at`. The group must not be full before. Returns whether it is full
+    /// afterwards.
     fn append(
         &mut self,
         cpu: C,
         block: &Block,
         shapes: Self::Shapes,
-        found: Found,
+        found: BlockTokens,
         at: usize,
         origins: &mut Self::Origins,
     ) -> bool;
@@ -54,16 +55,16 @@ pub(super) trait Group<C: Masks> {
     /// The tokens of the group.
     fn tokens(&self, cpu: C) -> Tokens;
 
-    /// Checks whether each of `tokens` may follow the one before.
+    /// Checks whether each of `tokens` may follow the previous one.
     fn read(&mut self, tokens: Tokens) -> Result<Claims, Rejected>;
 
     /// Opens and closes the containers of `nesting`, which must not [be deep](Nesting::may_be_deep).
     fn nest(cpu: C, brackets: Brackets, nesting: &mut Nesting) -> Result<Levels, Rejected>;
 
-    /// Where each of `tokens` is in the text, in order.
+    /// The positions of `tokens` in the text, in order.
     fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = usize>;
 
-    /// Begins the next group, with the tokens that did not fit in this one.
+    /// Begins the next group, with the tokens that didn't fit in this one.
     fn restart(&mut self, cpu: C, origins: &mut Self::Origins);
 
     /// Whether no tokens are left over for the next group.
@@ -72,7 +73,7 @@ pub(super) trait Group<C: Masks> {
 
 /// The tokens of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct BlockTokens {
     /// The first byte of each token.
     pub(super) tokens: u64,
     /// The opening quotes among them.
@@ -84,7 +85,7 @@ pub(super) struct Found {
     pub(super) blank: u64,
 }
 
-/// The tokens of a group. Bit `i` of each mask stands for the same token, or for none.
+/// The tokens of a group. Bit `i` of each mask refers to the same token, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
     /// All tokens that have not been checked before.
@@ -102,7 +103,7 @@ pub(super) struct Tokens {
     pub(super) scalar: u64,
 }
 
-/// The bits of a mask, one by one from the lowest.
+/// Iterates over the bits of a mask, from the lowest.
 #[inline(always)]
 fn bits(mut mask: u64) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {

@@ -8,76 +8,77 @@
 //!
 //! The representation depends on the CPU:
 //!
-//! | | a group is | needs |
+//! | | representation | needs |
 //! |---|---|---|
 //! | [`Planes`](super::planes::Planes) | three words, each with a bit of every token | PEXT and PDEP |
-//! | `Register`, in the CPU-specific files | a register with the first byte of every token | AVX-512 VBMI2 as well |
+//! | `Register`, in the CPU-specific files | a register with the first byte of every token | also AVX-512 VBMI2 |
 
 use super::super::cpu::{Block, Gather};
 use super::super::grammar::{self, After, Claims};
 use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pairs;
 use super::super::pass::Rejected;
-use super::{Found, Group, Tokens, bits};
+use super::{BlockTokens, Group, Tokens, bits};
 
-/// The tokens that fit in a group: as many as a mask has bits.
+/// The capacity of a group: one token for each bit of a mask.
 pub(in super::super) const TOKENS: u32 = u64::BITS;
 
 /// How many tokens of the previous group each group begins with.
 ///
-/// The rules look back two tokens: a colon must come after a key, that is a string after a comma or an opening bracket. With
-/// these two at hand, nothing but the open brackets is carried from group to group.
-pub(in super::super) const JUDGED: u32 = 2;
+/// The rules look back two tokens: a colon must come after a key, that is, a string after a comma or an opening
+/// bracket. With these two tokens available, only the open brackets must be carried from group to group.
+pub(in super::super) const OVERLAP: u32 = 2;
 
-/// The blocks that the tokens of a group may come from.
+/// The most blocks that the tokens of a group may come from.
 const BLOCKS: usize = 8;
 
-/// Up to 64 tokens, and those of the last block that did not fit. The caller keeps count of them.
+/// Up to 64 tokens, and those of the last block that didn't fit. The caller counts them.
 pub(in super::super) trait Pack<C: Gather> {
     type Shapes: Copy;
 
     /// Tokens of one block.
     type Gathered: Copy;
 
-    /// Stand-ins for the [`JUDGED`] tokens before the first group: a number, and `previous`, which is as for
+    /// Stand-ins for the [`OVERLAP`] tokens before the first group: a number, and `previous`, which is as for
     /// [`Group::new`].
     fn new(cpu: C, previous: u8) -> Self;
 
     /// See [`Group::structure`].
     fn structure(cpu: C, block: &Block) -> (u64, Self::Shapes);
 
-    /// The bytes of `block` in `tokens`, moved together. `strings` are the opening quotes among them.
+    /// Gathers the tokens of `block`, side by side. `strings` are the opening quotes among them.
     fn gather(cpu: C, block: &Block, shapes: Self::Shapes, tokens: u64, strings: u64) -> Self::Gathered;
 
-    /// Appends tokens to the `count` already there, fewer than 64, as far as they fit.
+    /// Appends tokens after the first `count`, as far as they fit. `count` must be less than 64.
     fn append(&mut self, cpu: C, gathered: Self::Gathered, count: u32);
 
-    /// Sets aside those that did not fit: all but the first `room`, fewer than 64.
+    /// Sets aside the tokens that didn't fit: all but the first `room`, which must be less than 64.
     fn set_aside(&mut self, cpu: C, gathered: Self::Gathered, room: u32);
 
     /// The first `count` tokens.
     fn tokens(&self, cpu: C, count: u32) -> Tokens;
 
-    /// Keeps the last [`JUDGED`] of `count` tokens, followed by those that did not fit.
+    /// Keeps the last [`OVERLAP`] of `count` tokens, followed by those that didn't fit.
     fn restart(&mut self, cpu: C, count: u32);
 }
 
-/// Tokens of several blocks, packed side by side: 64, or those of eight blocks that have any, or what is left of the text.
+/// Tokens of several blocks, packed side by side. A group has 64 tokens, or those of eight blocks that have any, or the
+/// last ones of the text.
 pub(in super::super) struct Packed<P> {
     pack: P,
     count: u32,
     /// The first token of each block.
     firsts: u64,
-    /// The tokens of the last block that did not fit.
+    /// The tokens of the last block that didn't fit.
     rest: Origin,
 }
 
 /// The tokens of a group that came from one block.
 #[derive(Clone, Copy, Default)]
 pub(in super::super) struct Origin {
-    /// Where they are in the block.
+    /// Their positions in the block.
     tokens: u64,
-    /// Where the block is in the text.
+    /// The position of the block in the text.
     at: u32,
     /// How many tokens of the group come before them.
     before: u32,
@@ -89,7 +90,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 
     #[inline(always)]
     fn new(cpu: C, previous: u8) -> Self {
-        Self { pack: P::new(cpu, previous), count: JUDGED, firsts: 0, rest: Origin::default() }
+        Self { pack: P::new(cpu, previous), count: OVERLAP, firsts: 0, rest: Origin::default() }
     }
 
     #[inline(always)]
@@ -99,7 +100,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 
     #[inline(always)]
     fn is_empty(&self) -> bool {
-        self.count == JUDGED
+        self.count == OVERLAP
     }
 
     #[inline(always)]
@@ -108,13 +109,13 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     }
 
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "no text is longer than a span can say")]
+    #[allow(clippy::cast_possible_truncation, reason = "texts have at most 4 GiB")]
     fn append(
         &mut self,
         cpu: C,
         block: &Block,
         shapes: P::Shapes,
-        found: Found,
+        found: BlockTokens,
         at: usize,
         origins: &mut Self::Origins,
     ) -> bool {
@@ -151,7 +152,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     #[inline(always)]
     fn places(&self, cpu: C, tokens: u64, origins: &Self::Origins) -> impl Iterator<Item = usize> {
         bits(tokens).map(move |token| {
-            // As many blocks have begun as there are first tokens up to this one.
+            // The number of first tokens up to this token is the number of blocks that have begun.
             let begun = (self.firsts & (token | (token - 1))).count_ones() as usize;
             let Origin { tokens, at, before } = origins[begun.wrapping_sub(1) % BLOCKS];
             (at + cpu.scatter(token >> (before % TOKENS), tokens).trailing_zeros()) as usize
@@ -162,7 +163,7 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
     fn restart(&mut self, cpu: C, origins: &mut Self::Origins) {
         self.pack.restart(cpu, self.count);
         let Origin { tokens, at, .. } = self.rest;
-        (self.count, self.firsts, self.rest) = (JUDGED, 0, Origin::default());
+        (self.count, self.firsts, self.rest) = (OVERLAP, 0, Origin::default());
         if tokens != 0 {
             self.count_in(cpu, tokens, at, origins);
         }
@@ -175,14 +176,14 @@ impl<C: Gather, P: Pack<C>> Group<C> for Packed<P> {
 }
 
 impl<P> Packed<P> {
-    /// How many blocks the tokens come from. Blocks without tokens don't count.
+    /// The number of blocks that the tokens come from. Blocks without tokens don't count.
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.firsts.count_ones() as usize
     }
 
-    /// Records where the tokens just appended came from, and which of them did not fit. Returns whether there is no room for
-    /// more.
+    /// Records the origin of the tokens just appended, and which of them didn't fit. Returns whether the group has no
+    /// room for more tokens.
     #[inline(always)]
     fn count_in<C: Gather>(&mut self, cpu: C, tokens: u64, at: u32, origins: &mut [Origin; BLOCKS]) -> bool {
         origins[self.blocks() % BLOCKS] = Origin { tokens, at, before: self.count };
@@ -198,7 +199,7 @@ impl<P> Packed<P> {
     }
 }
 
-/// `count` ones, at most 64.
+/// Sets the lowest `count` bits, at most 64.
 #[inline(always)]
 pub(in super::super) fn ones(count: u32) -> u64 {
     if count >= u64::BITS { !0 } else { (1 << count) - 1 }
@@ -215,13 +216,13 @@ mod tests {
 
     const BLOCK: usize = super::super::super::cpu::BLOCK;
 
-    /// What the tokens of a group are, one by one.
+    /// Classifies the tokens of a group one by one.
     fn naive(tokens: &[(u8, usize)]) -> Tokens {
         let is = |class: fn(u8) -> bool| {
             tokens.iter().enumerate().fold(0, |mask, (i, &(byte, _))| mask | u64::from(class(byte)) << i)
         };
         Tokens {
-            new: is(|_| true) & !ones(JUDGED),
+            new: is(|_| true) & !ones(OVERLAP),
             open: is(|b| b"{[".contains(&b)),
             close: is(|b| b"}]".contains(&b)),
             curly: is(|b| b"{}".contains(&b)),
@@ -232,12 +233,12 @@ mod tests {
         }
     }
 
-    /// Collects the tokens at random places of random blocks, and compares each group with those of the model.
+    /// Collects the given tokens of each block, and compares each group with the model.
     fn check<C: Gather, P: Pack<C>>(cpu: C, blocks: &[(Block, u64)], previous: u8) {
         let mut group = Packed::<P>::new(cpu, previous);
         let mut origins = [Origin::default(); BLOCKS];
         let mut model = vec![(b'0', 0), (previous, 0)];
-        let mut judged = JUDGED as usize;
+        let mut checked = OVERLAP as usize;
         let mut blocks = blocks.iter().enumerate();
         let mut in_group = 0;
         loop {
@@ -245,7 +246,7 @@ mod tests {
                 && let Some((i, &(block, tokens))) = blocks.next()
             {
                 let is = |byte| (0..BLOCK).fold(0, |mask, i| mask | u64::from(block[i] == byte) << i) & tokens;
-                let found = Found { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
+                let found = BlockTokens { tokens, string: is(b'"'), scalar: 0, inside: 0, blank: 0 };
                 let (structural, shapes) = <Packed<P> as Group<C>>::structure(cpu, &block);
                 assert_eq!(structural & tokens, b"{}[]:,".iter().fold(0, |all, &mark| all | is(mark)));
                 let is_full = group.append(cpu, &block, shapes, found, i * BLOCK, &mut origins);
@@ -254,17 +255,17 @@ mod tests {
                 model.extend(places.map(|at| (block[at], i * BLOCK + at)));
                 in_group += usize::from(tokens != 0);
             }
-            let end = model.len().min(judged - JUDGED as usize + TOKENS as usize);
-            assert_eq!(group.is_empty(), end == judged);
-            if end == judged {
+            let end = model.len().min(checked - OVERLAP as usize + TOKENS as usize);
+            assert_eq!(group.is_empty(), end == checked);
+            if end == checked {
                 break;
             }
-            let expected = &model[judged - JUDGED as usize..end];
+            let expected = &model[checked - OVERLAP as usize..end];
             let tokens = group.tokens(cpu);
             let brackets = tokens.open | tokens.close;
             assert_eq!(Tokens { curly: tokens.curly & brackets, ..tokens }, naive(expected));
             assert_eq!(group.is_full(), expected.len() == TOKENS as usize || in_group == BLOCKS);
-            // Each on its own, every third, and all.
+            // Each token separately, every third one, and all.
             for which in (0..64).map(|i| 1 << i).chain([0x4924_9249_2492_4924, !0]) {
                 let which = which & tokens.new;
                 let found = group.places(cpu, which, &origins);
@@ -272,7 +273,7 @@ mod tests {
                 assert!(found.eq(places.map(|(_, &(_, at))| at)));
             }
             assert_eq!(group.all_fit(), end == model.len());
-            judged = end;
+            checked = end;
             group.restart(cpu, &mut origins);
             in_group = usize::from(end < model.len());
         }
@@ -293,7 +294,7 @@ mod tests {
         std::array::from_fn(|_| *g.choose(b"{}[]:,\"-10tfn").unwrap())
     }
 
-    /// However many tokens there are in a group already, and in a block.
+    /// Tries every number of tokens in a group and in the next block.
     #[test]
     fn groups_end_where_they_are_full() {
         let mut g = Gen::new(10);
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Also if they come from eight blocks, or from more that have none.
+    /// Includes blocks without tokens, which don't count.
     #[test]
     fn groups_end_after_eight_blocks() {
         let mut g = Gen::new(10);

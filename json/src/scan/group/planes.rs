@@ -11,7 +11,7 @@
 //! | string | 0 | 0 | 1 |
 //! | number or literal | 0 | 0 | 0 |
 //!
-//! To append a block, the bits of its tokens are gathered from each word, and shifted behind those already there:
+//! To append a block, the bits of its tokens are gathered from each word, and shifted to the end of the group:
 //!
 //! ```text
 //! block      "ab": [17, {
@@ -21,29 +21,29 @@
 
 use super::super::cpu::{Block, Gather};
 use super::Tokens;
-use super::packed::{JUDGED, Pack, TOKENS, ones};
+use super::packed::{OVERLAP, Pack, TOKENS, ones};
 
-/// The three bits that tell tokens apart.
+/// The three bits that distinguish tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct KindMasks {
     /// Brackets.
     pub(in super::super) bracket: u64,
-    /// Closing brackets, commas and colons: what comes after a value or a key.
+    /// Closing brackets, commas and colons, which come after a value or a key.
     pub(in super::super) after: u64,
     /// Curly brackets, colons and strings.
     pub(in super::super) kind: u64,
 }
 
-/// A CPU that can compute them for a block.
+/// A CPU that can compute these bits for a block.
 pub(in super::super) trait Kinds: Gather {
-    /// The bits of brackets, colons and commas. Those of control characters are arbitrary, all others zero.
+    /// The bits of brackets, colons and commas. The bits of control characters are arbitrary, and all others zero.
     fn kinds(self, block: &Block) -> KindMasks;
 }
 
 /// Packed tokens as three words.
 pub(in super::super) struct Planes {
     tokens: KindMasks,
-    /// The tokens of the last block that did not fit.
+    /// The tokens of the last block that didn't fit.
     rest: KindMasks,
 }
 
@@ -53,7 +53,7 @@ impl<C: Kinds> Pack<C> for Planes {
 
     #[inline(always)]
     fn new(_: C, previous: u8) -> Self {
-        let is = |yes: bool| u64::from(yes) << (JUDGED - 1);
+        let is = |yes: bool| u64::from(yes) << (OVERLAP - 1);
         let [open, comma] = [previous == b'{', previous == b','];
         Self { tokens: KindMasks { bracket: is(open), after: is(!open), kind: is(!comma) }, rest: KindMasks::default() }
     }
@@ -86,7 +86,7 @@ impl<C: Kinds> Pack<C> for Planes {
         let separator = after & !bracket;
         let value = all & !(bracket | after);
         Tokens {
-            new: all & !ones(JUDGED),
+            new: all & !ones(OVERLAP),
             open: bracket & !after,
             close: bracket & after,
             curly: kind,
@@ -99,9 +99,9 @@ impl<C: Kinds> Pack<C> for Planes {
 
     #[inline(always)]
     fn restart(&mut self, _: C, count: u32) {
-        let judged = self.tokens.each(|bits| bits >> ((count - JUDGED) % TOKENS));
-        self.tokens = judged.or(self.rest.each(|bits| bits << JUDGED));
-        self.rest = self.rest.each(|bits| bits >> (TOKENS - JUDGED));
+        let overlap = self.tokens.each(|bits| bits >> ((count - OVERLAP) % TOKENS));
+        self.tokens = overlap.or(self.rest.each(|bits| bits << OVERLAP));
+        self.rest = self.rest.each(|bits| bits >> (TOKENS - OVERLAP));
     }
 }
 

@@ -1,13 +1,13 @@
 //! The tokens of one block, in place.
 //!
-//! Shifting a mask moves every token to the byte after it. Adding that to a mask of blanks carries those tokens over the
-//! blanks that follow them:
+//! Shifting a mask moves every token to the byte after it. Adding that to a mask of blanks carries those tokens over
+//! the blanks that follow them:
 //!
 //! ```text
 //! text     { "a" : [ 1 , "b" ] , "c" : 2 }
 //! comma    ............^.......^..........
 //! steps    .............^.......^.........    comma << 1
-//! lands    ..............^.......^........    (blank + (steps & blank)) & !blank, or where it stepped on no blank
+//! lands    ..............^.......^........    (blank + (steps & blank)) & !blank, or in place if there is no blank
 //! ```
 //!
 //! A token carried past the end of the block enters the next one at its first byte.
@@ -17,18 +17,18 @@ use super::super::cpu::{Block, Masks, StructureMasks};
 use super::super::grammar::{self, After, Claims};
 use super::super::nesting::{Brackets, Levels, Nesting};
 use super::super::pass::Rejected;
-use super::{Found, Group, Tokens, bits};
+use super::{BlockTokens, Group, Tokens, bits};
 
 /// The tokens of one block, in place.
 pub(in super::super) struct Single {
     tokens: Tokens,
-    /// Whether they have been checked already.
+    /// Whether the tokens have been checked already.
     is_empty: bool,
-    /// Where the block is in the text.
+    /// The position of the block in the text.
     at: u32,
     inside: u64,
     blank: u64,
-    // Tokens of earlier blocks whose successor has not been seen yet.
+    // Tokens of earlier blocks whose successor hasn't been scanned yet.
     after_open: Carry,
     after_comma: Carry,
     after_colon: Carry,
@@ -74,9 +74,9 @@ impl<C: Masks> Group<C> for Single {
     }
 
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "no text is longer than a span can say")]
-    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: Found, at: usize, (): &mut ()) -> bool {
-        let Found { tokens, string, scalar, inside, blank } = found;
+    #[allow(clippy::cast_possible_truncation, reason = "texts have at most 4 GiB")]
+    fn append(&mut self, _: C, _: &Block, masks: StructureMasks, found: BlockTokens, at: usize, (): &mut ()) -> bool {
+        let BlockTokens { tokens, string, scalar, inside, blank } = found;
         let StructureMasks { open, close, curly, comma, colon } = masks;
         self.tokens = Tokens {
             new: tokens,
@@ -102,7 +102,7 @@ impl<C: Masks> Group<C> for Single {
         let Self { inside, blank, .. } = *self;
         let Tokens { open, comma, colon, string, .. } = tokens;
         let after = if blank == 0 {
-            // As in compact JSON, the next token is the next byte.
+            // The next token is the next byte, as in compact JSON.
             let open = self.after_open.step(open);
             let comma = self.after_comma.step(comma);
             let colon = self.after_colon.step(colon);

@@ -1,4 +1,4 @@
-//! Mutated lines of recorded traffic, through the same checks as all other texts.
+//! Checks mutated lines of recorded traffic in the same way as all other texts.
 //!
 //! ```console
 //! WIRELINE_TRAFFIC=folder WIRELINE_MUTANTS=10000000 cargo test --release --lib mutated_recordings -- --ignored --nocapture
@@ -9,13 +9,13 @@ use std::{env, fs};
 
 use super::check;
 
-/// How many lines are checked unless set.
+/// The default number of lines to check.
 const MUTANTS: u64 = 1_000_000;
 
-/// Lines up to this length are mutated. Longer ones are too, but seldom, since each takes as long as a hundred others.
+/// Longer lines are rarely mutated, because each takes as long as a hundred others.
 const SHORT: usize = 2048;
 
-/// Bytes that mean something in JSON, or nearly do.
+/// Bytes that are significant in JSON, or similar to such bytes.
 const BYTES: &[u8] =
     b"{}[]:,\"\\\"\\/bfnrtu0123456789+-.eE \t\n\r\x00\x0b\x0c\x1f\x7f\x80\xbf\xc3\xe2\xed\xf0\xfftruefalsn";
 
@@ -58,7 +58,7 @@ fn collect(folder: &Path, lines: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Changes a few bytes of `line`, or takes some from one of `others`.
+/// Changes a few bytes of `line`, or inserts some bytes of one of `others`.
 fn mutate(line: &mut Vec<u8>, random: &mut Random, others: &[&Vec<u8>]) {
     let at = random.below(line.len() + 1);
     let end = (at + 1 + random.below(12)).min(line.len());
@@ -68,7 +68,7 @@ fn mutate(line: &mut Vec<u8>, random: &mut Random, others: &[&Vec<u8>]) {
         4 | 5 => line.insert(at, BYTES[random.below(BYTES.len())]),
         6 => drop(line.drain(at..end)),
         7 => {
-            // Twice, so that numbers and strings grow and members repeat.
+            // Repeat a piece, which makes numbers and strings longer and duplicates members.
             let piece = line[at..end].to_vec();
             line.splice(at..at, piece);
         }
@@ -79,7 +79,7 @@ fn mutate(line: &mut Vec<u8>, random: &mut Random, others: &[&Vec<u8>]) {
             line.splice(at..end, piece.iter().copied());
         }
         _ => {
-            // Blanks move everything after them to other places in a block.
+            // Insert blanks, which move everything after them to other positions in a block.
             let blanks = vec![b' '; random.below(70)];
             line.splice(at..at, blanks);
         }

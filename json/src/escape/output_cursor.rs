@@ -6,7 +6,7 @@ use std::slice;
 
 use bytes::BytesMut;
 
-use super::{BLOCK, Blank, Escaper, room_for_some};
+use super::{BLOCK, Escaper, UninitByte, room_for_some};
 use crate::kernel;
 
 /// Writes after the contents of a buffer, up to a limit. [`commit`](Self::commit) makes the output part of the
@@ -17,9 +17,9 @@ use crate::kernel;
 ///          0          before   at     end   capacity
 /// ```
 ///
-/// Every method checks that there is room and makes more if there is not. The position is a pointer, so in the common
-/// case a write costs one comparison and a few stores.
-pub struct Cursor<'b> {
+/// Every method ensures that there is enough room. The position is a pointer, so in the common case a write costs one
+/// comparison and a few stores.
+pub struct OutputCursor<'b> {
     /// The next byte to write.
     ///
     /// Invariant: `at..end` lies within the spare capacity of `buffer`, and all bytes between the buffer's contents and
@@ -28,9 +28,9 @@ pub struct Cursor<'b> {
     end: *mut u8,
     escaper: &'static Escaper,
     buffer: &'b mut BytesMut,
-    /// How long the buffer may become, apart from a line feed.
+    /// The maximum length of the buffer, excluding a line feed.
     limit: usize,
-    /// What the buffer is truncated to when the cursor is dropped.
+    /// The length to which the buffer is truncated when the cursor is dropped.
     before: usize,
 }
 
@@ -40,16 +40,16 @@ pub struct Full;
 
 /// How far the room may extend past the limit.
 ///
-/// Methods ask for more room than they use, since whole vectors are written, but never for this much more. With that
-/// slack, a single comparison checks both room and limit; output that ends within it is refused by [`Cursor::commit`],
-/// unless it has been taken back by then.
+/// Methods reserve more room than they use, since they write whole vectors, but never this much more. With this slack,
+/// a single comparison checks both the room and the limit. [`OutputCursor::commit`] rejects output that ends beyond the
+/// limit, unless the excess has been [taken back](OutputCursor::take_back) by then.
 const SLACK: usize = 512;
 
-/// How much the buffer grows at least.
-const SOME: usize = 128;
+/// The least that the buffer grows by.
+const LEAST_GROWTH: usize = 128;
 
-impl<'b> Cursor<'b> {
-    /// Appends to `buffer`, which may become `limit` bytes long, and a line feed longer.
+impl<'b> OutputCursor<'b> {
+    /// Appends to `buffer`, which may grow to `limit` bytes plus a line feed.
     #[inline]
     pub fn new(buffer: &'b mut BytesMut, limit: usize) -> Self {
         let before = buffer.len();
@@ -65,13 +65,13 @@ impl<'b> Cursor<'b> {
         cursor
     }
 
-    /// The length of the buffer, output included.
+    /// The length of the buffer, including the output.
     #[inline(always)]
     pub fn position(&self) -> usize {
         self.at.addr() - self.buffer.as_ptr().addr()
     }
 
-    /// The output from `start` on, a position.
+    /// The output since [position](Self::position) `start`.
     #[inline(always)]
     pub fn since(&mut self, start: usize) -> &[u8] {
         self.advance_buffer();
@@ -87,23 +87,23 @@ impl<'b> Cursor<'b> {
         self.enter();
     }
 
-    /// Where in memory the output ends: the same as before as long as nothing is written.
+    /// The memory address of the end of the output, which only changes when something is written.
     #[inline(always)]
     pub fn address(&self) -> usize {
         self.at.addr()
     }
 
-    /// Makes the output part of the buffer's contents, unless it is too long. A line feed after it, if asked for,
+    /// Makes the output part of the buffer's contents, unless it is too long. Appends a line feed if requested, which
     /// doesn't count towards the limit.
     ///
-    /// By reference: moving a cursor that was just written to would have to wait for that.
+    /// Takes a reference, because moving a cursor right after its fields were written would stall.
     #[inline]
     pub fn commit(&mut self, line_feed: bool) -> Result<(), Full> {
         if self.position() > self.limit {
             return Err(Full);
         }
         self.reserve(1)?;
-        // SAFETY: there is room for a byte, and `at` passes it only if it is to stay.
+        // SAFETY: there is room for a byte, and `at` only advances past it after it has been written.
         unsafe {
             self.at.write(b'\n');
             self.at = self.at.add(usize::from(line_feed));
@@ -113,14 +113,14 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes `pieces`, one after the other.
+    /// Writes `pieces` in order.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Result<(), Full> {
         self.reserve(pieces.iter().fold(0, |len, piece| len.saturating_add(piece.len())))?;
-        // In a local variable: for all the compiler knows, a write through it might change `self.at`.
+        // A local variable, because the compiler must assume that a write through `self.at` might change `self.at`.
         let mut at = self.at;
         for piece in pieces {
-            // SAFETY: there is room for all the pieces. They cannot overlap it, since `self.buffer` is borrowed
+            // SAFETY: there is room for all pieces. They can't overlap the room, since `self.buffer` is borrowed
             // mutably.
             unsafe {
                 at.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
@@ -135,7 +135,7 @@ impl<'b> Cursor<'b> {
     #[inline(always)]
     pub fn put_word<const N: usize>(&mut self, comma: bool, word: [u8; N], len: usize) -> Result<(), Full> {
         self.reserve(1 + N)?;
-        // SAFETY: there is room for a comma and the word, all of it is written, and `at` advances no further.
+        // SAFETY: there is room for a comma and the word, the whole word is written, and `at` advances no further.
         unsafe {
             let at = self.after_comma(comma);
             at.cast::<[u8; N]>().write_unaligned(word);
@@ -144,7 +144,7 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes a comma if one is due, and `bytes`: fast for up to 32 of them.
+    /// Writes a comma if one is due, and `bytes`. Optimized for up to 32 bytes.
     #[inline(always)]
     pub fn put_few(&mut self, comma: bool, bytes: &[u8]) -> Result<(), Full> {
         self.reserve(1 + room_for_few(bytes))?;
@@ -156,7 +156,7 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes `before`, `middle` and `after`: fast for up to 32 bytes in the middle.
+    /// Writes `before`, `middle` and `after`. Optimized for up to 32 bytes in the middle.
     #[inline(always)]
     pub fn put_around<const B: usize, const A: usize>(
         &mut self,
@@ -165,7 +165,7 @@ impl<'b> Cursor<'b> {
         after: &[u8; A],
     ) -> Result<(), Full> {
         self.reserve(B + room_for_few(middle) + A)?;
-        // SAFETY: there is room for all three, and each starts where the one before it ends.
+        // SAFETY: there is room for all three parts, and each starts at the end of the previous one.
         unsafe {
             self.at.cast::<[u8; B]>().write_unaligned(*before);
             let at = put_few_at(self.at.add(B), middle);
@@ -186,7 +186,8 @@ impl<'b> Cursor<'b> {
         rest: [[u8; 8]; N],
     ) -> Result<(), Full> {
         self.reserve(2 + L + 8 * N)?;
-        // SAFETY: there is room for a comma, a sign and all the words, and `at` passes only bytes that have been written.
+        // SAFETY: there is room for a comma, a sign and all words, and `at` only advances past bytes that have been
+        // written.
         unsafe {
             let mut at = self.after_comma(comma);
             at.write(b'-');
@@ -210,14 +211,14 @@ impl<'b> Cursor<'b> {
     ) -> Result<(), Full> {
         // Enough for most strings.
         self.reserve(1 + B + BLOCK + A)?;
-        // SAFETY: there is room for a comma and for `before`. Nobody else has access to `at..end` while `self.buffer` is borrowed
-        // mutably. An escaper initializes as many bytes of its room as it reports, and `after` is written only if there
-        // is room left.
+        // SAFETY: there is room for a comma and for `before`. The access to `at..end` is exclusive, since `self.buffer`
+        // is borrowed mutably. An escaper initializes as many bytes of its room as it reports, and `after` is only
+        // written if there is enough room left.
         unsafe {
             let at = self.after_comma(comma);
             at.cast::<[u8; B]>().write_unaligned(*before);
             let at = at.add(B);
-            let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.end.addr() - at.addr());
+            let room = slice::from_raw_parts_mut(at.cast::<UninitByte>(), self.end.addr() - at.addr());
             let (consumed, written) = self.escaper.escape(text.as_bytes(), room);
             let left = room.len() - written;
             let at = at.add(written);
@@ -231,13 +232,13 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    /// Writes the escaped `text`, a part of a string.
+    /// Writes part of a string: the escaped `text`, without quotes.
     #[inline(always)]
     pub fn put_escaped(&mut self, text: &str) -> Result<(), Full> {
         self.put_string(false, b"", text, b"")
     }
 
-    /// Writes what [`put_string`](Self::put_string) had no room for.
+    /// Writes the rest of a string for which [`put_string`](Self::put_string) had no room.
     #[cold]
     #[inline(never)]
     fn put_rest(&mut self, mut text: &[u8], after: &[u8]) -> Result<(), Full> {
@@ -246,7 +247,7 @@ impl<'b> Cursor<'b> {
             let at = self.at;
             // SAFETY: as in `put_string`.
             unsafe {
-                let room = slice::from_raw_parts_mut(at.cast::<Blank>(), self.room());
+                let room = slice::from_raw_parts_mut(at.cast::<UninitByte>(), self.room());
                 let (consumed, written) = self.escaper.escape(text, room);
                 self.at = at.add(written);
                 text = &text[consumed..];
@@ -255,14 +256,14 @@ impl<'b> Cursor<'b> {
         self.put([after])
     }
 
-    /// Writes a comma, and returns the position after it, or before it if none is due.
+    /// Writes a comma. Returns the position after it if one is due, otherwise the position before it.
     ///
     /// # Safety
     ///
     /// There must be room for a byte.
     #[inline(always)]
     unsafe fn after_comma(&mut self, comma: bool) -> *mut u8 {
-        // SAFETY: the caller vouches for the room.
+        // SAFETY: the caller guarantees the room.
         unsafe {
             self.at.write(b',');
             self.at.add(usize::from(comma))
@@ -274,7 +275,7 @@ impl<'b> Cursor<'b> {
         self.end.addr() - self.at.addr()
     }
 
-    /// Makes room for `len` bytes, of which up to [`SLACK`] may stay unused.
+    /// Makes room for `len` bytes. The caller may leave up to [`SLACK`] of them unused.
     #[inline(always)]
     fn reserve(&mut self, len: usize) -> Result<(), Full> {
         if len <= self.room() { Ok(()) } else { self.grow(len) }
@@ -287,7 +288,7 @@ impl<'b> Cursor<'b> {
             return Err(Full);
         }
         self.advance_buffer();
-        self.buffer.reserve(len.max(SOME));
+        self.buffer.reserve(len.max(LEAST_GROWTH));
         self.enter();
         Ok(())
     }
@@ -312,50 +313,50 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// Appends `text` with `instead` in place of the bytes in `range`, and a line feed if asked for: fast if `instead` is
-/// short and close to the start.
+/// Appends `text` with `replacement` in place of the bytes in `range`, and a line feed if requested. Optimized for a short
+/// `replacement` that is close to the start.
 #[inline(always)]
-pub fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, instead: &[u8], line_feed: bool) {
+pub fn append_spliced(buffer: &mut BytesMut, text: &[u8], range: Range<usize>, replacement: &[u8], line_feed: bool) {
     let (before, after) = (&text[..range.start], &text[range.end..]);
-    let len = before.len() + instead.len() + after.len();
-    // The start is written as 32 bytes, whatever the length.
-    buffer.reserve((before.len() + room_for_few(instead) + after.len()).max(32));
+    let len = before.len() + replacement.len() + after.len();
+    // The start may be written as 32 bytes, even if it is shorter.
+    buffer.reserve((before.len() + room_for_few(replacement) + after.len()).max(32));
     let at = buffer.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-    // SAFETY: there is room for 32 bytes, and for all three and a few more. Each starts where the one before it ends, and the new
-    // length covers nothing else.
+    // SAFETY: there is room for 32 bytes, and for all three parts and a few more bytes. Each part starts at the end of
+    // the previous one, and the new length covers nothing else.
     unsafe {
         match text.first_chunk::<32>() {
             Some(start) if before.len() <= 32 => at.cast::<[u8; 32]>().write_unaligned(*start),
             _ => at.copy_from_nonoverlapping(before.as_ptr(), before.len()),
         }
-        let at = put_few_at(at.add(before.len()), instead);
+        let at = put_few_at(at.add(before.len()), replacement);
         at.copy_from_nonoverlapping(after.as_ptr(), after.len());
         at.add(after.len()).write(b'\n');
         buffer.set_len(buffer.len() + len + usize::from(line_feed));
     }
 }
 
-/// How much room [`put_few_at`] takes.
+/// The room that [`put_few_at`] requires.
 #[inline(always)]
 const fn room_for_few(bytes: &[u8]) -> usize {
     bytes.len() + 8
 }
 
-/// Writes `bytes`, and returns where they end: fast for up to 32 of them.
+/// Writes `bytes`, and returns the end of the output. Optimized for up to 32 bytes.
 ///
 /// # Safety
 ///
-/// There must be [`room_for_few`] bytes, which they don't overlap.
+/// At `at`, there must be [`room_for_few`] bytes, which must not overlap `bytes`.
 #[inline(always)]
 unsafe fn put_few_at(at: *mut u8, bytes: &[u8]) -> *mut u8 {
     /// Writes the first and the last `N` of `len` bytes, which may overlap.
     ///
     /// # Safety
     ///
-    /// There must be room for `len` bytes, `N` at least.
+    /// There must be room for `len` bytes, and `len` must be at least `N`.
     #[inline(always)]
     unsafe fn put_ends<const N: usize>(at: *mut u8, first: [u8; N], last: [u8; N], len: usize) {
-        // SAFETY: the caller vouches for the room.
+        // SAFETY: the caller guarantees the room.
         unsafe {
             at.cast::<[u8; N]>().write_unaligned(first);
             at.add(len - N).cast::<[u8; N]>().write_unaligned(last);
@@ -363,7 +364,7 @@ unsafe fn put_few_at(at: *mut u8, bytes: &[u8]) -> *mut u8 {
     }
 
     let len = bytes.len();
-    // SAFETY: the caller vouches for the room. Both ends, or the eight bytes, cover all bytes that are passed.
+    // SAFETY: the caller guarantees the room. In each case, the stores together cover all of `bytes`.
     unsafe {
         if let (Some(first), Some(last), ..=32) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>(), len) {
             put_ends(at, *first, *last, len);
@@ -380,7 +381,7 @@ unsafe fn put_few_at(at: *mut u8, bytes: &[u8]) -> *mut u8 {
     }
 }
 
-impl Drop for Cursor<'_> {
+impl Drop for OutputCursor<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.buffer.truncate(self.before);

@@ -1,23 +1,23 @@
-//! The text, block by block: where it ends, and what stands between its tokens.
+//! Reads the text block by block, finds its end, and checks the white space between tokens.
 
 use super::Input;
 use super::cpu::{BLOCK, Block, Masks};
 use super::pass::Rejected;
 
-/// A text being scanned, and what has been seen of it so far.
-pub(super) struct Text<'a> {
+/// The text being scanned, and facts about the part scanned so far.
+pub(super) struct BlockReader<'a> {
     /// The text, and possibly other bytes after it.
     buffer: &'a [u8],
     /// The whole buffer until the line feed that ends the text has been found, then the bytes before it.
     text: &'a [u8],
     ends_at_line_feed: bool,
-    /// Where the next block begins.
+    /// The start of the next block.
     at: usize,
-    /// From the first block with bytes beyond ASCII to the end of the last one; `(MAX, 0)` if there are none.
-    beyond_ascii: (usize, usize),
-    /// Nonzero once there was white space between tokens.
+    /// From the start of the first block with non-ASCII bytes to the end of the last one; `(MAX, 0)` if there are none.
+    non_ascii: (usize, usize),
+    /// Nonzero if there has been white space between tokens.
     blanks: u64,
-    /// Nonzero once some of it was not a space.
+    /// Nonzero if there has been white space other than spaces.
     controls: u64,
     /// The bytes of the next block that belong to the buffer.
     within: u64,
@@ -25,23 +25,23 @@ pub(super) struct Text<'a> {
 
 /// The masks of a block that concern strings. They have no bits after the end of the text.
 #[derive(Clone, Copy)]
-pub(super) struct TextMasks {
+pub(super) struct BlockMasks {
     /// The bytes that belong to the text.
     pub(super) within: u64,
     pub(super) quote: u64,
     pub(super) backslash: u64,
-    /// Control characters and bytes beyond ASCII.
-    pub(super) odd: u64,
+    /// Control characters and non-ASCII bytes.
+    pub(super) control_or_high: u64,
     /// Control characters.
     pub(super) control: u64,
 }
 
-impl<'a> Text<'a> {
-    /// A text whose first `at` bytes are known.
+impl<'a> BlockReader<'a> {
+    /// Starts a text whose first `at` bytes are known already.
     #[inline(always)]
     pub(super) fn new(Input { buffer, ends_at_line_feed, .. }: Input<'a>, at: usize) -> Self {
-        let beyond_ascii = (usize::MAX, 0);
-        Self { buffer, text: buffer, ends_at_line_feed, at, beyond_ascii, blanks: 0, controls: 0, within: !0 }
+        let non_ascii = (usize::MAX, 0);
+        Self { buffer, text: buffer, ends_at_line_feed, at, non_ascii, blanks: 0, controls: 0, within: !0 }
     }
 
     #[inline(always)]
@@ -70,8 +70,8 @@ impl<'a> Text<'a> {
         self.controls != 0
     }
 
-    /// The next block, if the text goes on. A last block of fewer than 64 bytes is copied to `padded` and filled up with
-    /// spaces, which don't count as blanks.
+    /// The next block, or `None` at the end of the text. A last block of fewer than 64 bytes is copied to `padded` and
+    /// padded with spaces, which don't count as blanks.
     #[inline(always)]
     pub(super) fn block<'b>(&mut self, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Moves on to the block after the next one, and returns where the next one begins.
+    /// Advances past the next block, and returns the start of that block.
     #[inline(always)]
     pub(super) fn step(&mut self) -> usize {
         let at = self.at;
@@ -92,73 +92,73 @@ impl<'a> Text<'a> {
         at
     }
 
-    /// The masks of the next block. Cuts the text at the first line feed, if that is where it ends.
+    /// Computes the masks of the next block. If the text is a line, truncates it at the first line feed.
     #[inline(always)]
-    pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> TextMasks {
+    pub(super) fn string_masks<C: Masks>(&mut self, cpu: C, block: &Block) -> BlockMasks {
         let masks = cpu.strings(block);
-        let mut masks = TextMasks {
+        let mut masks = BlockMasks {
             within: self.within,
             quote: masks.quote,
             backslash: masks.backslash,
-            odd: masks.odd,
+            control_or_high: masks.control_or_high,
             control: 0,
         };
-        if masks.odd != 0 {
+        if masks.control_or_high != 0 {
             let line_feed = cpu.line_feeds(block);
             if self.ends_at_line_feed && line_feed != 0 {
                 self.text = &self.buffer[..self.at + line_feed.trailing_zeros() as usize];
                 masks.within = (line_feed - 1) & !line_feed;
                 masks.quote &= masks.within;
                 masks.backslash &= masks.within;
-                masks.odd &= masks.within;
+                masks.control_or_high &= masks.within;
             }
             let high = cpu.high(block) & masks.within;
-            masks.control = masks.odd & !high;
+            masks.control = masks.control_or_high & !high;
             if high != 0 {
-                self.saw_high(self.at, self.at + BLOCK);
+                self.record_high(self.at, self.at + BLOCK);
             }
         }
         masks
     }
 
-    /// The bytes of the next block that are outside strings. Control characters and bytes beyond ASCII among them are white
-    /// space.
+    /// The bytes of the next block that are outside strings. Fails if these include control characters or non-ASCII
+    /// bytes that aren't white space, or if there are control characters inside strings.
     #[inline(always)]
     pub(super) fn outside<C: Masks>(
         &mut self,
         cpu: C,
         block: &Block,
-        masks: TextMasks,
+        masks: BlockMasks,
         inside: u64,
         quote: u64,
     ) -> Result<u64, Rejected> {
         let outside = !(inside | quote) & masks.within;
-        if masks.odd != 0 {
-            let odd = masks.odd & outside;
-            if (masks.control & inside) | (odd & !cpu.white(block)) != 0 {
+        if masks.control_or_high != 0 {
+            let control_or_high = masks.control_or_high & outside;
+            if (masks.control & inside) | (control_or_high & !cpu.white(block)) != 0 {
                 return Err(Rejected);
             }
-            self.controls |= odd;
+            self.controls |= control_or_high;
         }
         Ok(outside)
     }
 
-    /// Which of `others`, bytes outside strings, are white space.
+    /// The white space among `others`, which are bytes outside strings.
     #[inline(always)]
-    pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: TextMasks, others: u64) -> u64 {
-        let blank = (cpu.spaces(block) | masks.odd) & others;
+    pub(super) fn blanks<C: Masks>(&mut self, cpu: C, block: &Block, masks: BlockMasks, others: u64) -> u64 {
+        let blank = (cpu.spaces(block) | masks.control_or_high) & others;
         self.blanks |= blank;
         blank
     }
 
-    /// Continues at `to`. The bytes before it are inside a string; `high` tells whether some are beyond ASCII.
+    /// Continues at `to`. The bytes before `to` are inside a string; `high` is true if any of them may be non-ASCII.
     ///
-    /// If `to` is inside a character, the rest of that is beyond ASCII too. So the next block is added to the range that is
-    /// checked, or the text ends inside the string and is rejected.
+    /// If `to` is inside a character, the rest of that character is non-ASCII too. So either the next block is added to
+    /// the range whose UTF-8 is validated, or the text ends inside the string and is rejected.
     #[inline(always)]
     pub(super) fn skip_to(&mut self, to: usize, high: bool) {
         if high {
-            self.saw_high(self.at, to);
+            self.record_high(self.at, to);
         }
         self.at = to;
     }
@@ -169,18 +169,18 @@ impl<'a> Text<'a> {
     }
 
     #[inline(always)]
-    fn saw_high(&mut self, from: usize, to: usize) {
-        self.beyond_ascii = (self.beyond_ascii.0.min(from), to);
+    fn record_high(&mut self, from: usize, to: usize) {
+        self.non_ascii = (self.non_ascii.0.min(from), to);
     }
 
     #[inline(always)]
     pub(super) fn check_utf8<C: Masks>(&self, cpu: C) -> Result<(), Rejected> {
-        let (from, to) = self.beyond_ascii;
+        let (from, to) = self.non_ascii;
         if to == 0 || cpu.is_utf8(&self.text[from..to.min(self.text.len())]) { Ok(()) } else { Err(Rejected) }
     }
 }
 
-/// `rest`, filled up with spaces, if there is any.
+/// Copies `rest` to `padded`, padded with spaces. Returns `None` if `rest` is empty.
 #[cold]
 #[inline(never)]
 fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {

@@ -1,4 +1,4 @@
-//! What strings say.
+//! Decodes strings.
 
 use crate::scan::{BLOCK, Scanner};
 use crate::walk::Cursor;
@@ -6,38 +6,38 @@ use crate::{kernel, string};
 
 use super::Unread;
 
-/// The characters of a string.
-pub(super) enum Text<'de, 's> {
-    /// A part of the text.
+/// The decoded contents of a string.
+pub(super) enum DecodedStr<'de, 's> {
+    /// Borrowed from the JSON text, because there were no escapes.
     Borrowed(&'de str),
-    /// Decoded, since there were escapes.
+    /// Decoded in the scratch buffer.
     Decoded(&'s str),
 }
 
-/// Reads the string of which the opening quote has been read.
+/// Reads a string whose opening quote has been read.
 #[inline]
-pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) -> Result<Text<'de, 's>, Unread> {
+pub(super) fn read<'de, 's>(cursor: &mut Cursor<'de>, scratch: &'s mut Vec<u8>) -> Result<DecodedStr<'de, 's>, Unread> {
     let start = cursor.at;
     cursor.at += plain_len(&cursor.text.as_bytes()[start..]);
     if cursor.peek() == Some(b'"') {
         let text = &cursor.text[start..cursor.at];
         cursor.at += 1;
-        return Ok(Text::Borrowed(text));
+        return Ok(DecodedStr::Borrowed(text));
     }
-    decode(cursor, start, scratch).map(Text::Decoded)
+    decode(cursor, start, scratch).map(DecodedStr::Decoded)
 }
 
-/// Decodes a string from `start` on. The cursor is at its first escape.
+/// Decodes the string that starts at `start`. The cursor is at its first escape.
 fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -> Result<&'s str, Unread> {
     let mut decoding = Decoding::new(cursor.text, start, scratch);
     let end = decoding.run(kernel::current().scanner, cursor.at)?;
     cursor.at = end + 1;
     let len = decoding.to;
-    // It is UTF-8, since it consists of whole characters. This is for the compiler, and fast.
+    // It is valid UTF-8, since it consists of whole characters. Validating it again avoids `unsafe`, and is fast.
     simdutf8::basic::from_utf8(&scratch[..len]).map_err(|_| Unread)
 }
 
-/// A string that is being decoded, from one mark to the next: backslashes that begin an escape, and the closing quote.
+/// Decodes a string from one mark to the next. A mark is a backslash that begins an escape, or the closing quote.
 ///
 /// ```text
 ///           from        mark                          to
@@ -45,27 +45,27 @@ fn decode<'s>(cursor: &mut Cursor<'_>, start: usize, scratch: &'s mut Vec<u8>) -
 /// text  ... plain text\nmore plain text    out  ...
 /// ```
 struct Decoding<'a> {
-    /// All of the payload, which may go on long after the string.
+    /// The whole JSON text, which may continue long after the string.
     text: &'a str,
-    /// What comes before has been written.
+    /// The end of the text that has been decoded.
     from: usize,
     out: &'a mut Vec<u8>,
-    /// Where to write next.
+    /// The end of the output.
     to: usize,
 }
 
 impl<'a> Decoding<'a> {
-    /// So many marks are searched for one by one: most strings have few, for which blocks don't pay off.
+    /// How many marks are searched for one by one. Most strings have few marks, for which blocks don't pay off.
     const FEW: usize = 8;
 
-    /// How many blocks are looked at together at most.
+    /// The most blocks that are searched together.
     const BLOCKS: usize = 16;
 
     fn new(text: &'a str, start: usize, out: &'a mut Vec<u8>) -> Self {
         Self { text, from: start, out, to: 0 }
     }
 
-    /// Writes what the string says, and returns where its closing quote is. The first mark is at `mark`.
+    /// Decodes the string, whose first mark is at `mark`, and returns the position of its closing quote.
     fn run(&mut self, scanner: Scanner, mut mark: usize) -> Result<usize, Unread> {
         for _ in 0..Self::FEW {
             if self.take(mark)? {
@@ -76,11 +76,11 @@ impl<'a> Decoding<'a> {
         self.blocks(scanner, mark)
     }
 
-    /// The same block by block, from `start` on.
+    /// Like [`run`](Self::run), but searches for marks block by block, from `start` on.
     fn blocks(&mut self, scanner: Scanner, mut start: usize) -> Result<usize, Unread> {
         let bytes = self.text.as_bytes();
         let mut marks = [0; Self::BLOCKS];
-        // Not many at first, since the string may end soon.
+        // Begin with few blocks, since the string may end soon.
         let mut count = 2;
         loop {
             let (blocks, rest) = bytes.get(start..).ok_or(Unread)?.as_chunks();
@@ -102,12 +102,13 @@ impl<'a> Decoding<'a> {
         }
     }
 
-    /// Takes the marks of the block at `start`, given its quotes and backslashes. Returns where the string ends, if it does.
+    /// Decodes up to the last mark of the block at `start`, given its quotes and backslashes. Returns the position of
+    /// the closing quote, if it is in this block.
     #[inline]
     fn block(&mut self, start: usize, quotes_and_backslashes: u64) -> Result<Option<usize>, Unread> {
         let mut marks = quotes_and_backslashes;
         loop {
-            // The others belong to escapes that have been written.
+            // Clear the bits of escapes that have been decoded.
             let written = self.from.saturating_sub(start);
             marks &= if written < BLOCK { !0 << written } else { 0 };
             if marks == 0 {
@@ -120,7 +121,8 @@ impl<'a> Decoding<'a> {
         }
     }
 
-    /// Writes what comes before `mark`, and what the escape there says. True if it is the closing quote.
+    /// Copies the plain text before `mark`, and decodes the escape there. Returns true if it is the closing quote
+    /// instead.
     #[inline]
     fn take(&mut self, mark: usize) -> Result<bool, Unread> {
         self.copy(mark);
@@ -133,7 +135,7 @@ impl<'a> Decoding<'a> {
             self.out[self.to] = byte;
             (self.from, self.to) = (after, self.to + 1);
         } else {
-            // Half a character is left to serde_json, which refuses it.
+            // Lone surrogates are left to serde_json, which rejects them.
             let (character, len) = string::escape(&self.text[mark..]).ok_or(Unread)?;
             self.to += character.encode_utf8(&mut self.out[self.to..]).len();
             self.from = mark + len;
@@ -141,12 +143,12 @@ impl<'a> Decoding<'a> {
         Ok(false)
     }
 
-    /// Writes what comes before `mark`, and leaves room for a character after it.
+    /// Copies the plain text before `mark`, and makes room for a character after it.
     #[inline]
     fn copy(&mut self, mark: usize) {
         let bytes = self.text.as_bytes();
         let len = mark - self.from;
-        // A whole block is copied faster than just as many bytes as are wanted. What is too much is overwritten.
+        // Copying a whole block is faster than copying a variable number of bytes. Excess bytes are overwritten later.
         match (bytes[self.from..].first_chunk::<BLOCK>(), self.out.get_mut(self.to..self.to + BLOCK)) {
             (Some(block), Some(room)) if len <= BLOCK - LONGEST => room.copy_from_slice(block),
             _ => {
@@ -160,22 +162,22 @@ impl<'a> Decoding<'a> {
         self.to += len;
     }
 
-    /// Makes room for `len` bytes in all.
+    /// Grows the buffer to at least `len` bytes.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, len: usize) {
-        // The rest of the payload says no more than it has bytes. But the string may end long before, so up to 1 KB at
-        // first, for which allocators are fastest, and then four times as much.
+        // Decoding never makes text longer, so the rest of the JSON text bounds the size. But the string may end long
+        // before, so begin with 1 KB, for which allocators are fastest, and then quadruple it.
         let enough = self.to + self.text.len() - self.from + BLOCK;
         let more = self.out.len().saturating_mul(4).max(1000);
         self.out.resize(enough.min(more).max(len), 0);
     }
 }
 
-/// How many bytes a character has at most.
+/// The length of the longest character in UTF-8.
 const LONGEST: usize = 4;
 
-/// What a backslash with this byte after it says, if that is one byte.
+/// The byte that a backslash followed by this byte represents, or 0 for `\u` and invalid escapes.
 const ESCAPED: [u8; 256] = {
     let mut escaped = [0; 256];
     escaped[b'"' as usize] = b'"';
@@ -189,7 +191,7 @@ const ESCAPED: [u8; 256] = {
     escaped
 };
 
-/// How many bytes come before the next quote or backslash.
+/// The number of bytes before the next quote or backslash.
 #[inline]
 fn plain_len(bytes: &[u8]) -> usize {
     // Most strings are short.
@@ -205,7 +207,8 @@ fn plain_len(bytes: &[u8]) -> usize {
     rest + memchr::memchr2(b'"', b'\\', &bytes[rest..]).unwrap_or(bytes.len() - rest)
 }
 
-/// The highest bit of each byte that is a quote or a backslash. Above the first such byte there may be others set.
+/// Sets the highest bit of each byte that is a quote or a backslash. Bytes after the first match may be false
+/// positives.
 #[inline]
 fn specials(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -221,7 +224,8 @@ mod tests {
 
     use super::*;
 
-    /// What the string at the start of `text` says, on each CPU, must be what serde_json says. Lone surrogates say nothing.
+    /// Checks that the string at the start of `text` is decoded as by serde_json, with each kernel. Strings with lone
+    /// surrogates must fail.
     fn check(text: &str) {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<String>();
         let expected = values.next().unwrap().ok();
@@ -235,8 +239,8 @@ mod tests {
                 let len = decoding.to;
                 assert_eq!(found.is_ok(), expected.is_some(), "{scanner:?}: {text}");
                 if let Ok(quote) = found {
-                    let said = str::from_utf8(&out[..len]).unwrap();
-                    assert_eq!(said, expected.as_deref().unwrap(), "{scanner:?}: {text}");
+                    let decoded = str::from_utf8(&out[..len]).unwrap();
+                    assert_eq!(decoded, expected.as_deref().unwrap(), "{scanner:?}: {text}");
                     assert_eq!(quote + 1, end, "{scanner:?}: {text}");
                 }
             }
@@ -258,7 +262,7 @@ mod tests {
         }
     }
 
-    /// The longest character at the very end of the room, which is of 1000 bytes at first.
+    /// Writes the longest character at the very end of the buffer, which has 1000 bytes at first.
     #[test]
     fn room_for_a_character() {
         for escapes in 925..1000 {
@@ -269,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Longer than the room at the start: with many escapes, and with a single one.
+    /// Strings that are longer than the initial buffer, with many escapes and with a single one.
     #[test]
     fn long_strings() {
         for len in [900, 3000, 5000, 30_000, 70_000, 600_000] {
@@ -285,7 +289,7 @@ mod tests {
     impl Arbitrary for Piece {
         fn arbitrary(g: &mut Gen) -> Self {
             let plain = ["x", "plain", "é", "😀", "words, and more words between two escapes, more than in a block"];
-            // Not the last one: with a lone surrogate, the rest would not matter.
+            // Without the last one, a lone surrogate, after which the rest wouldn't matter.
             let escapes = &ESCAPES[..ESCAPES.len() - 1];
             Self((*if bool::arbitrary(g) { g.choose(&plain) } else { g.choose(escapes) }.unwrap()).to_owned())
         }
