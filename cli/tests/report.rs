@@ -81,6 +81,22 @@ fn sessions_are_kept_apart() {
 }
 
 #[test]
+fn sessions_that_are_cut_off_are_marked() {
+    let whole = format!("{}{{\"time\":3.0,\"event\":\"end\",\"code\":0}}\n", session());
+    // A `wireline tap` that was killed leaves no end, and perhaps half a record, before the next one appends.
+    let half = format!("{}{{\"time\":2.5,\"fr\n", session());
+    let made = run_with_input(&["report", "-"], [whole.as_str(), &half, &whole].concat());
+    let are_cut_off: Vec<bool> =
+        parts(&made.stdout, "session").iter().map(|session| session["isCutOff"].as_bool().unwrap()).collect();
+    assert_eq!(are_cut_off, [false, true, false]);
+    assert_eq!(parts(&made.stdout, "summary")[0]["unreadable"], "line 10 is not a record of a session");
+    assert_eq!((made.code, made.stderr.contains("line 10 is not a record")), (Some(2), true), "{}", made.stderr);
+
+    let made = run_with_input(&["report", "-"], whole);
+    assert_eq!((made.code, &parts(&made.stdout, "summary")[0]["unreadable"]), (Some(0), &Value::Null));
+}
+
+#[test]
 fn failures_name_the_file() {
     let plain = file("report-plain.ndjson", PING);
     let refused = run(&["report", plain.to_str().unwrap()]);

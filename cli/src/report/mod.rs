@@ -81,13 +81,13 @@ fn make(args: &Args, source: &Source, progress: &Progress) -> Result<LeftOut, Fa
     let mut rows = Rows::new(page, limits, args.rules.rules(), args.rules.protocols());
     let read = rows.add_recording(&mut Reader::new(input), |bytes| progress.advance(bytes));
     // What could be read is worth a page, even if the recording breaks off.
-    let (written, read) = match read {
-        Ok(written) => (written, Ok(())),
-        Err(error) => (Ok(()), Err(Failure::Read(error))),
+    let unreadable = match read {
+        Ok(written) => written.map(|()| None).map_err(Failure::Write)?,
+        Err(error) => Some(error),
     };
-    written.map_err(Failure::Write)?;
-    let left_out = rows.finish(&title(args, source)).map_err(Failure::Write)?;
-    read.map(|()| left_out)
+    let reason = unreadable.as_ref().map(ToString::to_string);
+    let left_out = rows.finish(&title(args, source), reason.as_deref()).map_err(Failure::Write)?;
+    unreadable.map_or(Ok(left_out), |error| Err(Failure::Read(error)))
 }
 
 fn title(args: &Args, source: &Source) -> String {
