@@ -4,14 +4,17 @@
 MEASURES = r"""
 const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length > 0 && !one.closest(".unseen");
 
-/** Headings whose text does not fit into their cell, or whose cell is not within the head. */
+/** Headings whose text does not fit into their cell, or is not within the head. */
 const cutHeadings = () => [...document.querySelectorAll(".grid-head > :not(.track), .stats thead button")].filter((one) => {
   if (!isSeen(one)) return false;
-  const head = one.closest(".grid-head, thead").getBoundingClientRect();
+  const head = one.closest(".grid-head, thead");
+  // Without the scroll bars, which may cover text.
+  const { top, left } = head.getBoundingClientRect();
+  const [bottom, right] = [top + head.clientTop + (head.clientHeight || Infinity), left + head.clientLeft + (head.clientWidth || Infinity)];
   const text = document.createRange();
   text.selectNodeContents(one);
   const box = text.getBoundingClientRect();
-  return one.scrollWidth > one.clientWidth || (box.width > 0 && (box.top < head.top || box.bottom > head.bottom || box.right > head.right));
+  return one.scrollWidth > one.clientWidth || (box.width > 0 && (box.top < top || box.bottom > bottom || box.right > right));
 }).map((one) => one.innerText);
 
 /** What can be scrolled sideways, although nothing is beyond its edge. */
