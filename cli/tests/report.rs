@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{PING, file, finish, new_file, run, run_with_input, wireline};
+use common::{PING, file, new_file, run, run_with_input};
 use serde_json::{Value, json};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><!--";
@@ -153,9 +153,9 @@ mod open {
 
     /// Runs `wireline report --open session.tap` in the folder, and returns the path that the opener got.
     fn report(folder: &Path, args: &[&str]) -> (common::Run, Option<PathBuf>) {
-        let mut command = wireline(&[&["report", "--open", "session.tap"], args].concat());
+        let mut command = common::wireline(&[&["report", "--open", "session.tap"], args].concat());
         command.current_dir(folder).env("PATH", folder).env("TMPDIR", folder);
-        let run = finish(command.spawn().unwrap());
+        let run = common::finish(command.spawn().unwrap());
         (run, std::fs::read_to_string(folder.join("opened")).ok().map(PathBuf::from))
     }
 
