@@ -81,6 +81,22 @@ fn sessions_are_kept_apart() {
 }
 
 #[test]
+fn sessions_that_are_cut_off_are_marked() {
+    let whole = format!("{}{{\"time\":3.0,\"event\":\"end\",\"code\":0}}\n", session());
+    // A `wireline tap` that was killed leaves no end, and perhaps half a record, before the next one appends.
+    let half = format!("{}{{\"time\":2.5,\"fr\n", session());
+    let made = run_with_input(&["report", "-"], [whole.as_str(), &half, &whole].concat());
+    let are_cut_off: Vec<bool> =
+        parts(&made.stdout, "session").iter().map(|session| session["isCutOff"].as_bool().unwrap()).collect();
+    assert_eq!(are_cut_off, [false, true, false]);
+    assert_eq!(parts(&made.stdout, "summary")[0]["unreadable"], "line 10 is not a record of a session");
+    assert_eq!((made.code, made.stderr.contains("line 10 is not a record")), (Some(2), true), "{}", made.stderr);
+
+    let made = run_with_input(&["report", "-"], whole);
+    assert_eq!((made.code, &parts(&made.stdout, "summary")[0]["unreadable"]), (Some(0), &Value::Null));
+}
+
+#[test]
 fn failures_name_the_file() {
     let plain = file("report-plain.ndjson", PING);
     let refused = run(&["report", plain.to_str().unwrap()]);
@@ -102,4 +118,93 @@ fn failures_name_the_file() {
     assert!(made.stderr.contains("line 5 is not a record"), "{}", made.stderr);
     let page = std::fs::read_to_string(output).unwrap();
     assert_eq!(parts(&page, "payloads")[0].as_array().unwrap().len(), 3);
+}
+
+/// What happens on `--open` where the program that opens files is a script, and its folder all of `PATH`.
+#[cfg(unix)]
+mod open {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    use super::*;
+
+    const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+    /// A new folder with a recording, and with an opener that exits with this code, if any.
+    fn folder(name: &str, opener_code: Option<i32>) -> PathBuf {
+        let folder = new_file(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let end = "{\"time\":3.0,\"event\":\"end\",\"code\":0}\n";
+        std::fs::write(folder.join("session.tap"), session() + end).unwrap();
+        if let Some(code) = opener_code {
+            // A shell writes the script: one that another test's child has inherited open could not be started.
+            let script = format!("#!/bin/sh\nprintf %s \"$1\" > opened\nexit {code}\n");
+            let write = format!("cat > {OPENER} && chmod +x {OPENER}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &write]).current_dir(&folder).stdin(std::process::Stdio::piped());
+            let mut shell = shell.spawn().unwrap();
+            std::io::Write::write_all(&mut shell.stdin.take().unwrap(), script.as_bytes()).unwrap();
+            assert!(shell.wait().unwrap().success());
+        }
+        folder
+    }
+
+    /// Runs `wireline report --open session.tap` in the folder, and returns the path that the opener got.
+    fn report(folder: &Path, args: &[&str]) -> (common::Run, Option<PathBuf>) {
+        let mut command = common::wireline(&[&["report", "--open", "session.tap"], args].concat());
+        command.current_dir(folder).env("PATH", folder).env("TMPDIR", folder);
+        let run = common::finish(command.spawn().unwrap());
+        (run, std::fs::read_to_string(folder.join("opened")).ok().map(PathBuf::from))
+    }
+
+    #[test]
+    fn opens_a_temporary_file() {
+        let folder = folder("temporary", Some(0));
+        let (run, opened) = report(&folder, &[]);
+        let page = opened.unwrap();
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+        assert_eq!(run.stderr, format!("wireline: the page is {}\n", page.display()));
+        assert_eq!(page.parent(), Some(&*folder));
+        assert_eq!(std::fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(parts(&std::fs::read_to_string(page).unwrap(), "summary")[0]["title"], "session.tap");
+    }
+
+    #[test]
+    fn opens_the_output() {
+        let folder = folder("output", Some(0));
+        let (run, opened) = report(&folder, &["--output=-page.html"]);
+        assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
+        let opened = opened.unwrap();
+        assert!(opened.is_absolute(), "{}", opened.display());
+        assert_eq!(opened.canonicalize().unwrap(), folder.join("-page.html").canonicalize().unwrap());
+
+        // What could be read of a broken recording is worth a look.
+        std::fs::write(folder.join("session.tap"), session() + "garbage\n").unwrap();
+        std::fs::remove_file(folder.join("opened")).unwrap();
+        let (run, opened) = report(&folder, &["--output", "page.html"]);
+        assert_eq!((run.code, opened.unwrap().file_name().unwrap()), (Some(2), "page.html".as_ref()));
+        assert!(run.stderr.contains("line 5 is not a record"), "{}", run.stderr);
+    }
+
+    #[test]
+    fn says_why_it_cannot_open_the_page() {
+        let failing = folder("failing", Some(3));
+        let (run, page) = report(&failing, &[]);
+        let message = format!(
+            "wireline: cannot open a browser: `{OPENER}` failed (exit status: 3); the page is {}\n",
+            page.unwrap().display()
+        );
+        assert_eq!((run.code, run.stderr), (Some(2), message));
+
+        let (run, page) = report(&folder("nothing", None), &["--output", "page.html"]);
+        assert_eq!((run.code, page), (Some(2), None));
+        let message = format!("wireline: cannot open a browser: found no `{OPENER}`");
+        assert!(
+            run.stderr.starts_with(&message) && run.stderr.ends_with("; the page is page.html\n"),
+            "{}",
+            run.stderr
+        );
+    }
 }

@@ -17,6 +17,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
+    /// Open the page in the browser; without --output, from a temporary file
+    #[arg(long)]
+    pub(super) open: bool,
+
     /// Title of the page [default: the file name of the recording]
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,
@@ -52,13 +56,21 @@ Limits:
   Suffixes K, M and G multiply by a power of 1024. A page of 100,000 messages opens in about a second. The page and \
 standard error say what was cut or left out.
 
+The browser:
+  --open starts `xdg-open`, `gio open` or `wslview`, on macOS `open`, and on Windows `start`. Its temporary file is \
+readable to you alone, and stays until the system clears the folder. A browser in a sandbox may not see that folder: name \
+another file with --output.
+
 Exit codes:
   0  the page is complete within its limits
-  2  usage error, or something could not be read or written
+  2  usage error, or something could not be read, written or opened
 
 Examples:
   Record a session and look at it:
     wireline tap --quiet --record session.tap -- my-server
+    wireline report --open session.tap
+
+  Write a page to keep or to send:
     wireline report session.tap > report.html
 
   In PowerShell, whose > changes the encoding:

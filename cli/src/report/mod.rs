@@ -2,11 +2,14 @@
 
 mod args;
 mod embed;
+mod open;
 mod page;
 mod rows;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{self, Path, PathBuf};
+use std::time::SystemTime;
 
 pub(crate) use args::Args;
 
@@ -23,55 +26,126 @@ use rows::{LeftOut, Limits, Rows};
 pub(crate) fn run(args: &Args) -> u8 {
     let source = &Source::one(&args.recording);
     let output = Output::new(std::slice::from_ref(source), false);
-    let made = make(args, source, &output.progress());
+    let destination = &Destination::new(args);
+    let made = make(args, source, destination, &output.progress());
     output.end_progress();
-    match made {
-        Ok(left_out) => {
-            note_limits(args, left_out, &output);
-            exit::SUCCESS
-        }
-        Err(Failure::Write(error)) if args.output.is_none() => output.write_failed(&error),
+    let Made { left_out, unreadable } = match made {
+        Ok(made) => made,
+        Err(Failure::Write(error)) if matches!(destination, Destination::Stdout) => return output.write_failed(&error),
         Err(failure) => {
-            output.report_error(&failure.message(args, source));
-            exit::FAILURE
+            output.report_error(&failure.message(source, destination));
+            return exit::FAILURE;
         }
+    };
+    note_limits(args, left_out, &output);
+    let mut problems: Vec<String> =
+        unreadable.iter().map(|error| format!("cannot read {}: {error}", source.escaped_name())).collect();
+    if let (true, Some(path)) = (args.open, destination.path()) {
+        problems.extend(show(path, destination, &output));
+    }
+    for problem in &problems {
+        output.report_error(problem);
+    }
+    if problems.is_empty() { exit::SUCCESS } else { exit::FAILURE }
+}
+
+/// Opens the page in a browser. Returns what has kept it from that.
+fn show(path: &Path, destination: &Destination, output: &Output) -> Option<String> {
+    let name = escaped(path);
+    match open::open(&path::absolute(path).unwrap_or_else(|_| path.to_owned())) {
+        Ok(()) => {
+            if let Destination::Temporary(_) = destination {
+                output.report_error(&format!("the page is {name}"));
+            }
+            None
+        }
+        Err(error) => Some(format!("cannot open a browser: {error}; the page is {name}")),
     }
 }
 
+/// Where the page goes.
+enum Destination {
+    Stdout,
+    File(PathBuf),
+    /// A file to look at right away.
+    Temporary(PathBuf),
+}
+
+impl Destination {
+    fn new(args: &Args) -> Self {
+        match &args.output {
+            Some(path) => Self::File(path.clone()),
+            None if args.open => {
+                let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+                Self::Temporary(std::env::temp_dir().join(format!("wireline-report-{now}.html")))
+            }
+            None => Self::Stdout,
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdout => None,
+            Self::File(path) | Self::Temporary(path) => Some(path),
+        }
+    }
+
+    fn create(&self) -> Result<Box<dyn Write>, Failure> {
+        let file = match self {
+            Self::Stdout if io::stdout().is_terminal() => return Err(Failure::Terminal),
+            Self::Stdout => return Ok(Box::new(io::stdout())),
+            Self::File(path) => File::create(path),
+            Self::Temporary(path) => create_private(path),
+        };
+        Ok(Box::new(file.map_err(Failure::Write)?))
+    }
+}
+
+/// Creates a file that only its owner can read, as it may contain secrets, and others may look into its folder.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Why there is no page.
 enum Failure {
-    /// There is a page, but it lacks what could not be read.
-    Read(io::Error),
+    Open(io::Error),
     Write(io::Error),
     NotARecording,
     Terminal,
 }
 
 impl Failure {
-    fn message(&self, args: &Args, source: &Source) -> String {
+    fn message(&self, source: &Source, destination: &Destination) -> String {
         let name = source.escaped_name();
         match self {
-            Self::Read(error) => format!("cannot read {name}: {error}"),
+            Self::Open(error) => format!("cannot read {name}: {error}"),
             Self::Write(error) => {
-                let output = args.output.as_deref().map(|path| escape(path.as_os_str().as_encoded_bytes()));
-                format!("cannot write {}: {error}", output.unwrap_or_default())
+                format!("cannot write {}: {error}", destination.path().map(escaped).unwrap_or_default())
             }
             Self::NotARecording => {
                 format!("{name} is not a recording: `wireline tap --record FILE` writes one")
             }
-            Self::Terminal => {
-                "the report is a web page: send it to a file with `> report.html` or `--output report.html`".to_owned()
-            }
+            Self::Terminal => "the report is a web page: look at it with `--open`, or send it to a file with \
+                               `> report.html` or `--output report.html`"
+                .to_owned(),
         }
     }
 }
 
-fn make(args: &Args, source: &Source, progress: &Progress) -> Result<LeftOut, Failure> {
-    let Input::Recording(input) = source.open().map_err(Failure::Read)? else { return Err(Failure::NotARecording) };
-    let output: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create(path).map_err(Failure::Write)?),
-        None if io::stdout().is_terminal() => return Err(Failure::Terminal),
-        None => Box::new(io::stdout()),
-    };
+/// A page, and what it lacks.
+struct Made {
+    left_out: LeftOut,
+    /// Why not all of the recording could be read.
+    unreadable: Option<io::Error>,
+}
+
+fn make(args: &Args, source: &Source, destination: &Destination, progress: &Progress) -> Result<Made, Failure> {
+    let Input::Recording(input) = source.open().map_err(Failure::Open)? else { return Err(Failure::NotARecording) };
+    let output = destination.create()?;
     let page = Page::new(BufWriter::with_capacity(1 << 16, output)).map_err(Failure::Write)?;
     let limits = Limits {
         payload_len: usize::try_from(args.max_payload).unwrap_or(usize::MAX),
@@ -81,13 +155,17 @@ fn make(args: &Args, source: &Source, progress: &Progress) -> Result<LeftOut, Fa
     let mut rows = Rows::new(page, limits, args.rules.rules(), args.rules.protocols());
     let read = rows.add_recording(&mut Reader::new(input), |bytes| progress.advance(bytes));
     // What could be read is worth a page, even if the recording breaks off.
-    let (written, read) = match read {
-        Ok(written) => (written, Ok(())),
-        Err(error) => (Ok(()), Err(Failure::Read(error))),
+    let unreadable = match read {
+        Ok(written) => written.map(|()| None).map_err(Failure::Write)?,
+        Err(error) => Some(error),
     };
-    written.map_err(Failure::Write)?;
-    let left_out = rows.finish(&title(args, source)).map_err(Failure::Write)?;
-    read.map(|()| left_out)
+    let reason = unreadable.as_ref().map(ToString::to_string);
+    let left_out = rows.finish(&title(args, source), reason.as_deref()).map_err(Failure::Write)?;
+    Ok(Made { left_out, unreadable })
+}
+
+fn escaped(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
 }
 
 fn title(args: &Args, source: &Source) -> String {

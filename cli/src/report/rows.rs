@@ -267,8 +267,8 @@ impl<W: Write> Rows<W> {
         }
     }
 
-    /// Ends the page with a summary.
-    pub(super) fn finish(self, title: &str) -> io::Result<LeftOut> {
+    /// Ends the page with a summary. `unreadable` says which part of the recording could not be read.
+    pub(super) fn finish(self, title: &str, unreadable: Option<&str>) -> io::Result<LeftOut> {
         let Self { page, limits, left_out, labels, .. } = self;
         let summary = json!({
             "title": title,
@@ -276,6 +276,7 @@ impl<W: Write> Rows<W> {
             "maxPayload": limits.payload_len,
             "cutPayloads": left_out.cut_payloads,
             "leftOut": left_out.rows,
+            "unreadable": unreadable,
             "labels": labels.labels,
         });
         page.finish(&escaped(&summary))?;
@@ -328,6 +329,8 @@ impl SessionInfo {
             "start": self.start,
             "duration": micros(self.at),
             "exit": self.end,
+            // `wireline tap` writes the end of every session, unless it is killed.
+            "isCutOff": self.end.is_none(),
             "hasReturns": self.has_returns,
             "isUnterminated": self.is_unterminated,
             "hellos": Side::BOTH.map(hello),

@@ -134,15 +134,15 @@ class Recording {
     return response < 0 ? -1 : Math.max(0, this.time[response] - this.time[call]);
   }
 
-  /** What became of an entry of the timeline. */
+  /** What became of an entry of the timeline. A call has failed if its answer is an error, says so, or is faulty. */
   status(row) {
     const bits = this.bits[row];
     if (!(bits & IS_CALL)) return kindOf(bits) === FAULT ? "fault" : "unmatched";
     const response = this.response[row];
-    if (response < 0) return this.isCancelled(row) ? "cancelled" : kindOf(bits) === FAULT ? "fault" : "unanswered";
-    if (this.kind(response) === FAULT || kindOf(bits) === FAULT) return "fault";
-    if (this.kind(response) === ERROR) return "error";
-    return this.bits[response] & IS_FAILURE ? "failed" : "ok";
+    if (response >= 0 && this.isBad(response)) return "failed";
+    if (response < 0 && this.isCancelled(row)) return "cancelled";
+    if (kindOf(bits) === FAULT) return "fault";
+    return response < 0 ? "unanswered" : "ok";
   }
 
   isCancelled(call) {

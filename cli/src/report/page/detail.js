@@ -4,12 +4,19 @@
 /** How many of the messages between a request and its response are shown. */
 const MAX_BETWEEN = 50;
 
+/** How payloads are shown: the one that was chosen last, wherever there is text in the payload. */
+const LAYOUTS = [
+  ["text", "Text"],
+  ["indented", "Indented"],
+  ["sent", "As sent"],
+];
+
 class Detail {
   constructor(recording, onClose) {
     this.recording = recording;
     this.onClose = onClose;
     this.panel = byId("detail");
-    this.isIndented = true;
+    this.layout = "indented";
     this.marked = [];
   }
 
@@ -40,7 +47,7 @@ class Detail {
     this.panel.replaceChildren(element("div", "detail-head", title, close), this.facts(row, call));
     if (call >= 0 && response < 0) {
       const isCancelled = recording.status(call) === "cancelled";
-      this.panel.append(element("p", "remark", isCancelled ? "This request was cancelled, and not answered." : "This request was never answered."));
+      this.panel.append(element("p", "remark", isCancelled ? "This request was cancelled, and not answered." : this.unanswered(call)));
     }
     for (const part of parts) {
       this.panel.append(this.part(part, part === row && parts.length > 1));
@@ -52,6 +59,12 @@ class Detail {
     this.panel.scrollTop = 0;
     const chosen = this.panel.querySelector(".part.chosen");
     if (chosen && row !== call) chosen.scrollIntoView({ block: "nearest" });
+  }
+
+  unanswered(call) {
+    const { sessions } = this.recording;
+    const isCutOff = sessions.some(({ first, end, isCutOff }) => isCutOff && first <= call && call < end);
+    return isCutOff ? "The recording ends before its answer." : "This request was never answered.";
   }
 
   facts(row, call) {
@@ -87,26 +100,42 @@ class Detail {
       if (kind !== FAULT || recording.size[row] > 0) part.append(element("p", "remark", "The payload is not in this page."));
       return part;
     }
-    const pre = element("pre");
-    pre.tabIndex = 0;
-    pre.setAttribute("aria-label", `${KINDS[kind]} payload`);
-    const show = () => showPayload(pre, text, { isIndented: this.isIndented, marked: this.marked });
-    const layout = element("button", "", this.isIndented ? "As sent" : "Indented");
-    const copy = element("button", "", "Copy");
-    for (const button of [layout, copy]) button.type = "button";
-    layout.addEventListener("click", () => {
-      this.isIndented = !this.isIndented;
-      layout.textContent = this.isIndented ? "As sent" : "Indented";
-      show();
+    const payload = element("div", "payload");
+    const texts = looksLikeJson(text) ? textsIn(text) : [];
+    const layouts = LAYOUTS.filter(([layout]) => layout !== "text" || texts.length > 0);
+    const buttons = layouts.map(([layout, title]) => {
+      const button = element("button", "", title);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        this.layout = layout;
+        show();
+      });
+      return button;
     });
+    const isText = () => this.layout === "text" && texts.length > 0;
+    const show = () => {
+      const shown = this.layout === "text" && !isText() ? "indented" : this.layout;
+      buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(layouts[at][0] === shown)));
+      if (isText()) {
+        showTexts(payload, texts, this.marked);
+        return;
+      }
+      const pre = element("pre");
+      pre.tabIndex = 0;
+      pre.setAttribute("aria-label", `${KINDS[kind]} payload`);
+      showPayload(pre, text, { isIndented: shown === "indented", marked: this.marked });
+      payload.replaceChildren(pre);
+    };
+    const copy = element("button", "", "Copy");
+    copy.type = "button";
     copy.addEventListener("click", () => {
-      const isCopied = copyText(text);
+      const isCopied = copyText(isText() ? texts.map((one) => one.text).join("\n") : text);
       copy.textContent = isCopied ? "Copied" : "Not copied";
       setTimeout(() => (copy.textContent = "Copy"), 1500);
     });
-    part.firstChild.append(layout, copy);
+    part.firstChild.append(element("span", "layouts", ...buttons), copy);
     show();
-    part.append(pre);
+    part.append(payload);
     if (bits & IS_CUT) {
       part.append(element("p", "remark", `Cut to ${formatBytes(recording.summary.maxPayload)} of ${formatBytes(recording.size[row])}: wireline report --max-payload keeps more.`));
     }

@@ -4,7 +4,8 @@
 const DURATION_UNITS = { "µs": 1, us: 1, ms: 1e3, s: 1e6, "": 1e3, min: 60e6 };
 const SIZE_UNITS = { b: 1, "": 1, k: 1e3, kb: 1e3, m: 1e6, mb: 1e6, g: 1e9, gb: 1e9 };
 
-const IS = [...new Set(["error", "fault", "unanswered", "cancelled", "unmatched", "failed", "ok", ...KINDS])];
+/** What `is:` finds. `is:error` is the same as `is:failed`. */
+const IS = [...new Set(["failed", "fault", "unanswered", "cancelled", "unmatched", "ok", ...KINDS])];
 
 function parseQuantity(text, units, example) {
   const [, number, unit] = /^([\d.]+)\s*([a-zµ]*)$/i.exec(text) ?? [];
@@ -43,7 +44,7 @@ function namedTerm(recording, name, value) {
       return (row) => recording.isFromServer(row) === (wanted === "server");
     case "is":
       if (!IS.includes(wanted)) throw new Error(`expected is: and one of ${IS.join(", ")}`);
-      return (row, isExchange) => (isExchange ? isExchangeA : isMessageA)(recording, row, wanted);
+      return (row, isExchange) => (isExchange ? isExchangeA : isMessageA)(recording, row, wanted === "error" ? "failed" : wanted);
     case "slower":
     case "faster": {
       const limit = parseQuantity(value, DURATION_UNITS, `${name}:100ms`);
@@ -73,14 +74,13 @@ function namedTerm(recording, name, value) {
 function isMessageA(recording, row, what) {
   const call = recording.call[row];
   switch (what) {
-    case "error":
-      return recording.isBad(row);
     case "unmatched":
       return (recording.bits[row] & IS_UNMATCHED) !== 0;
     case "unanswered":
     case "cancelled":
       return call === row && recording.status(row) === what;
     case "failed":
+      return recording.isBad(row) && (recording.kind(row) !== FAULT || (call >= 0 && recording.response[call] === row));
     case "ok":
       return call >= 0 && recording.response[call] === row && recording.status(call) === what;
     default:
@@ -90,7 +90,6 @@ function isMessageA(recording, row, what) {
 
 function isExchangeA(recording, row, what) {
   const status = recording.status(row);
-  if (what === "error") return ["error", "failed", "fault"].includes(status);
   const response = recording.response[row];
   return status === what || KINDS[recording.kind(row)] === what || (response >= 0 && KINDS[recording.kind(response)] === what);
 }

@@ -64,7 +64,7 @@ function oddName(character) {
 /** Untrusted text for places without markup. */
 const plain = (text) => text.replace(ODD_ALL, (character) => `⟨${oddName(character)}⟩`);
 
-/** Appends untrusted text with its odd characters marked; line feeds remain if `keepLines` is set. */
+/** Appends untrusted text with its odd characters marked; line feeds and tabs remain if `keepLines` is set. */
 function appendText(parent, text, keepLines = false) {
   if (!ODD.test(text)) {
     parent.append(text);
@@ -72,7 +72,7 @@ function appendText(parent, text, keepLines = false) {
   }
   let from = 0;
   for (const { 0: character, index } of text.matchAll(ODD_ALL)) {
-    if (keepLines && character === "\n") continue;
+    if (keepLines && (character === "\n" || character === "\t")) continue;
     parent.append(text.slice(from, index), element("span", "odd", oddName(character)));
     from = index + character.length;
   }

@@ -1,8 +1,6 @@
 
 // A list of any length: only the rows in sight are in the page. It is one stop of the Tab key, and arrow keys move in it.
 
-const ROW_HEIGHT = 26;
-
 /** Browsers cannot lay out more than some 16 million pixels; beyond this the scroll bar moves through rows faster. */
 const MAX_HEIGHT = 8000000;
 
@@ -41,7 +39,7 @@ class Grid {
       const row = event.target.closest(".grid-row");
       if (row) this.open(Number(row.dataset.index));
     });
-    new ResizeObserver(() => this.draw()).observe(this.body);
+    new ResizeObserver(() => this.layOut()).observe(this.body);
   }
 
   show(items, emptyText) {
@@ -52,32 +50,38 @@ class Grid {
     this.empty.hidden = items.length > 0;
     this.empty.textContent = emptyText;
     this.grid.setAttribute("aria-rowcount", String(items.length + 1));
-    this.space.style.height = `${Math.min(items.length * ROW_HEIGHT, MAX_HEIGHT)}px`;
+    if (this.current < 0) this.body.scrollTop = 0;
+    this.layOut();
+  }
+
+  /** Adapts to the size of the view, whose style says how high a row is. */
+  layOut() {
+    this.rowHeight = parseFloat(getComputedStyle(this.body).getPropertyValue("--row-height"));
+    this.space.style.height = `${Math.min(this.items.length * this.rowHeight, MAX_HEIGHT)}px`;
     if (this.current >= 0) this.reveal(this.current);
-    else this.body.scrollTop = 0;
     this.draw();
   }
 
   get visibleRows() {
-    return Math.max(1, Math.floor(this.body.clientHeight / ROW_HEIGHT));
+    return Math.max(1, Math.floor(this.body.clientHeight / this.rowHeight));
   }
 
   /** The first item in sight, with a fraction if it is only partly in sight. */
   get top() {
     const scrollable = this.space.offsetHeight - this.body.clientHeight;
-    const hidden = this.items.length - this.body.clientHeight / ROW_HEIGHT;
+    const hidden = this.items.length - this.body.clientHeight / this.rowHeight;
     if (scrollable <= 0 || hidden <= 0) return 0;
     return (this.body.scrollTop / scrollable) * hidden;
   }
 
   scrollToTop(item) {
     const scrollable = this.space.offsetHeight - this.body.clientHeight;
-    const hidden = this.items.length - this.body.clientHeight / ROW_HEIGHT;
+    const hidden = this.items.length - this.body.clientHeight / this.rowHeight;
     this.body.scrollTop = hidden <= 0 ? 0 : (item / hidden) * scrollable;
   }
 
   reveal(index) {
-    const visible = this.body.clientHeight / ROW_HEIGHT;
+    const visible = this.body.clientHeight / this.rowHeight;
     if (index < this.top) this.scrollToTop(index);
     else if (index + 1 > this.top + visible) this.scrollToTop(index + 1 - visible);
   }
@@ -86,18 +90,18 @@ class Grid {
     if (this.body.clientHeight === 0) return;
     const top = this.top;
     const first = Math.floor(top);
-    const count = Math.min(this.items.length - first, Math.ceil(this.body.clientHeight / ROW_HEIGHT) + 1);
+    const count = Math.min(this.items.length - first, Math.ceil(this.body.clientHeight / this.rowHeight) + 1);
     this.onScroll(this.items.slice(first, first + count));
     while (this.pool.length < count) this.pool.push(this.makeRow());
     this.pool.forEach((row, at) => {
       row.hidden = at >= count;
       if (row.hidden) return;
       const index = first + at;
-      row.style.top = `${(at - (top - first)) * ROW_HEIGHT}px`;
+      row.style.top = `${(at - (top - first)) * this.rowHeight}px`;
       row.dataset.index = String(index);
       row.id = `${this.grid.parentElement.id}-row-${at}`;
       row.setAttribute("aria-rowindex", String(index + 2));
-      row.className = index === this.current ? "grid-row current" : "grid-row";
+      row.className = `grid-row${index % 2 === 1 ? " odd-row" : ""}${index === this.current ? " current" : ""}`;
       row.setAttribute("aria-selected", String(index === this.current));
       if (index === this.current) this.body.setAttribute("aria-activedescendant", row.id);
       this.fill(row, row.children, this.items[index]);

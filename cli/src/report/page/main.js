@@ -15,7 +15,7 @@ const MESSAGE_COLUMNS = [
 ];
 
 const CHIPS = [
-  ["Errors", "is:error"],
+  ["Failed", "is:failed"],
   ["Faults", "is:fault"],
   ["Unanswered", "is:unanswered"],
   ["From server", "from:server"],
@@ -30,7 +30,7 @@ const PREVIEW_LENGTH = 160;
 class App {
   constructor(recording) {
     this.recording = recording;
-    this.session = recording.sessions[0] ?? { start: 0, duration: 0, first: 0, end: 0 };
+    this.session = largest(recording.sessions) ?? { start: 0, duration: 0, first: 0, end: 0 };
     this.found = { messages: [], timeline: [] };
     this.searches = 0;
     this.tab = "timeline";
@@ -76,8 +76,8 @@ class App {
       this.showTab(TABS[(TABS.indexOf(this.tab) + step + TABS.length) % TABS.length]);
       byId(`tab-${this.tab}`).focus();
     });
-    byId("whole-scale").addEventListener("change", ({ target }) => {
-      this.timeline.isWhole = target.checked;
+    byId("scale-choice").addEventListener("change", ({ target }) => {
+      this.timeline.scaleName = target.value;
       this.timeline.grid.draw();
     });
     byId("help-button").addEventListener("click", () => byId("help").showModal());
@@ -94,8 +94,8 @@ class App {
     }
     if (isTyping) {
       // From the filter straight into the list.
+      if (event.target !== byId("filter") || !this.grid) return;
       if (event.key !== "Enter" && event.key !== "ArrowDown") return;
-      if (!this.grid) return;
       this.grid.body.focus();
       if (this.grid.current < 0) this.grid.select(0);
     } else if (event.key === "/") {
@@ -132,12 +132,22 @@ class App {
     if (summary.maxPayload === 0) this.notices.push("Payloads were left out of this page.");
     else if (summary.cutPayloads > 0) this.notices.push(`${counted(summary.cutPayloads, "payload")} cut to ${formatBytes(summary.maxPayload)}.`);
     if (summary.leftOut > 0) this.notices.push(`${counted(summary.leftOut, "message")} left out because the page is full.`);
+    if (summary.unreadable) this.notices.push(`Not all of the recording could be read: ${plain(summary.unreadable)}.`);
+    byId("scale-choice").append(
+      ...SCALES.map(([value, name, title]) => {
+        const option = element("option", "", name);
+        Object.assign(option, { value, title });
+        return option;
+      }),
+    );
     if (sessions.length > 1) {
       byId("session-choice").hidden = false;
       byId("session").append(
         ...sessions.map((session, at) => {
-          const option = element("option", "", `${at + 1}: ${formatStart(session)}, ${counted(session.end - session.first, "message")}`);
+          const cut = session.isCutOff ? ", cut off" : "";
+          const option = element("option", "", `${at + 1}: ${formatStart(session)}, ${counted(session.end - session.first, "message")}${cut}`);
           option.value = String(at);
+          option.selected = session === this.session;
           return option;
         }),
       );
@@ -148,7 +158,7 @@ class App {
   showSession() {
     const { recording, session } = this;
     const sides = [0, 1].map(() => ({ messages: 0, bytes: 0 }));
-    const counts = { calls: 0, failed: 0, errors: 0, faults: 0, unanswered: 0, cancelled: 0, server: 0 };
+    const counts = { calls: 0, failed: 0, faults: 0, unanswered: 0, cancelled: 0, server: 0 };
     const latencies = [];
     for (let row = session.first; row < session.end; row++) {
       const side = sides[recording.isFromServer(row) ? 1 : 0];
@@ -159,9 +169,7 @@ class App {
       if (!isOnTimeline(recording, row)) continue;
       if (recording.isFromServer(row)) counts.server++;
       const status = recording.status(row);
-      if (["error", "failed", "fault"].includes(status)) counts.errors++;
-      if (status === "error" || status === "failed") counts.failed++;
-      if (status === "unanswered" || status === "cancelled") counts[status]++;
+      if (["failed", "unanswered", "cancelled"].includes(status)) counts[status]++;
       if (!(recording.bits[row] & IS_CALL)) continue;
       counts.calls++;
       if (recording.response[row] >= 0) latencies.push(recording.latency(row));
@@ -173,7 +181,7 @@ class App {
     const traffic = (name, { messages, bytes }) => entry(name, formatCount(messages), formatBytes(bytes));
     byId("totals").replaceChildren(
       entry("started", formatStart(session)),
-      entry("duration", formatDuration(session.duration)),
+      entry("duration", formatDuration(session.duration), session.isCutOff ? "cut off" : "", session.isCutOff ? "warn" : ""),
       traffic("→ from client", sides[0]),
       traffic("← from server", sides[1]),
       entry("calls", formatCount(counts.calls)),
@@ -184,7 +192,7 @@ class App {
       entry("p50 latency", latencies.length > 0 ? formatDuration(quantile(latencies, 0.5)) : "–"),
       entry("p99 latency", latencies.length > 0 ? formatDuration(quantile(latencies, 0.99)) : "–"),
     );
-    const numbers = [counts.errors, counts.faults, counts.unanswered, counts.server];
+    const numbers = [counts.failed, counts.faults, counts.unanswered, counts.server];
     byId("chips").replaceChildren(
       ...CHIPS.map(([title, term], at) => {
         const chip = element("button", "", title, element("span", "number", formatCount(numbers[at])));
@@ -199,7 +207,7 @@ class App {
 
   /** Shows what client and server said of themselves, and what is odd about the session as a whole. */
   showNegotiated() {
-    const { hellos = [], exit, hasReturns = [], isUnterminated = [] } = this.session;
+    const { hellos = [], exit, isCutOff, hasReturns = [], isUnterminated = [] } = this.session;
     const parts = ["client", "server"].flatMap((side, at) => {
       const hello = hellos[at];
       if (!hello) return [];
@@ -216,13 +224,16 @@ class App {
     byId("negotiated").hidden = parts.length === 0;
 
     const notices = [...this.notices];
+    if (isCutOff) notices.unshift("This recording is cut off: it lacks the end of this session. Calls without an answer may have been answered later.");
     ["client", "server"].forEach((side, at) => {
       if (hasReturns[at]) notices.push(`Lines of the ${side} end in CRLF, which strict readers refuse.`);
-      if (isUnterminated[at]) notices.push(`The last line of the ${side} has no line end, so its reader is still waiting for it.`);
+      if (isUnterminated[at] && !isCutOff) notices.push(`The last line of the ${side} has no line end, so its reader is still waiting for it.`);
     });
-    notices.push(...this.failures());
-    byId("notice").textContent = notices.join(" ");
-    byId("notice").hidden = notices.length === 0;
+    byId("notice").replaceChildren(
+      ...notices.map((notice) => element("p", "", notice)),
+      ...this.failures().map((failure) => element("p", "reason", failure)),
+    );
+    byId("notice").hidden = byId("notice").children.length === 0;
   }
 
   /** The most frequent reason why calls of the session failed. */
@@ -230,9 +241,10 @@ class App {
     const { recording, session } = this;
     const counts = new Map();
     for (let row = session.first; row < session.end; row++) {
-      if (!(recording.bits[row] & IS_CALL) || !["error", "failed"].includes(recording.status(row))) continue;
+      if (!(recording.bits[row] & IS_CALL) || recording.status(row) !== "failed") continue;
       const [method, tool] = recording.labels(row);
-      const text = `${[method, tool].filter(Boolean).join(" ")}: ${recording.reason(row)}`;
+      const name = [method, tool].filter(Boolean).join(" ");
+      const text = ["Failed", name, recording.reason(row)].filter(Boolean).join(": ");
       counts.set(text, (counts.get(text) ?? 0) + 1);
     }
     const groups = [...counts].sort(([, a], [, b]) => b - a);
@@ -325,8 +337,9 @@ class App {
     const isFailure = (recording.bits[row] & IS_FAILURE) !== 0;
     time.textContent = formatTime(recording.time[row]);
     showDirection(direction, recording.isFromServer(row));
-    kindCell.textContent = isFailure ? "failed" : KINDS[kind];
-    kindCell.className = `kind kind-${isFailure ? "error" : KINDS[kind]}`;
+    const kindName = isFailure || kind === ERROR ? "failed" : KINDS[kind];
+    kindCell.textContent = kindName;
+    kindCell.className = `kind kind-${kindName}`;
     showName(name, recording, row);
     id.textContent = plain(recording.ids[row] ?? "");
     size.textContent = formatBytes(recording.size[row]);
@@ -346,6 +359,12 @@ function previewOf(kind, payload) {
     if (at >= 0) return payload.slice(at + member.length, at + member.length + PREVIEW_LENGTH);
   }
   return payload.slice(0, PREVIEW_LENGTH);
+}
+
+/** The session with the most messages, the first of several. */
+function largest(sessions) {
+  const size = ({ first, end }) => end - first;
+  return sessions.reduce((most, session) => (most && size(most) >= size(session) ? most : session), undefined);
 }
 
 /** A value as part of a query. */

@@ -17,7 +17,7 @@ function groupByMethod(recording, rows) {
     const key = `${recording.isFromServer(row)}\n${method}\n${tool}`;
     let group = groups.get(key);
     if (!group) {
-      group = { method: method || "(unreadable)", tool, isFromServer: recording.isFromServer(row), count: 0, calls: 0, errors: 0, open: 0, bytes: 0, latencies: [] };
+      group = { method: method || "(unreadable)", tool, isFromServer: recording.isFromServer(row), count: 0, calls: 0, failed: 0, open: 0, bytes: 0, latencies: [] };
       groups.set(key, group);
     }
     group.count++;
@@ -25,7 +25,7 @@ function groupByMethod(recording, rows) {
     if (!isCall) continue;
     group.calls++;
     const status = recording.status(row);
-    if (["error", "failed", "fault"].includes(status)) group.errors++;
+    if (status === "failed") group.failed++;
     if (status === "unanswered") group.open++;
     const response = recording.response[row];
     if (response >= 0) {
@@ -42,13 +42,14 @@ const latencyColumn = (title, fraction) => [
   title,
   ({ latencies }) => (latencies.length === 0 ? -1 : quantile(latencies, fraction)),
   (value) => noneIf(value < 0, () => formatDuration(value)),
+  "quantile",
 ];
 
-/** Title, value to sort by, text. */
+/** Title, value to sort by, text, class. */
 const METHOD_COLUMNS = [
   ["method", ({ isFromServer, method, tool }) => `${isFromServer} ${method} ${tool}`],
   ["messages", ({ count }) => count, formatCount],
-  ["errors", ({ errors, calls }) => (calls === 0 ? -1 : errors), (value) => noneIf(value < 0, () => formatCount(value))],
+  ["failed", ({ failed, calls }) => (calls === 0 ? -1 : failed), (value) => noneIf(value < 0, () => formatCount(value))],
   ["unanswered", ({ open, calls }) => (calls === 0 ? -1 : open), (value) => noneIf(value < 0, () => formatCount(value))],
   latencyColumn("p50", 0.5),
   latencyColumn("p90", 0.9),
@@ -79,7 +80,7 @@ class MethodTable {
       this.view.replaceChildren(element("p", "empty", "No call or notification matches the filter."));
       return;
     }
-    const heads = METHOD_COLUMNS.map(([title], at) => {
+    const heads = METHOD_COLUMNS.map(([title, , , className], at) => {
       const button = element("button", "", title, at === column ? (isDescending ? " ↓" : " ↑") : "");
       button.type = "button";
       button.addEventListener("click", () => {
@@ -87,15 +88,15 @@ class MethodTable {
         this.draw();
         this.view.querySelectorAll("thead button")[at].focus();
       });
-      const head = element("th", "", button);
+      const head = element("th", className, button);
       head.scope = "col";
       if (at === column) head.ariaSort = isDescending ? "descending" : "ascending";
       return head;
     });
     const body = this.groups.map((group) => {
-      const cells = METHOD_COLUMNS.slice(1).map(([title, number, text]) => {
-        const cell = element("td", "", text(number(group)));
-        if ((title === "errors" || title === "unanswered") && number(group) > 0) cell.className = "bad";
+      const cells = METHOD_COLUMNS.slice(1).map(([title, number, text, className]) => {
+        const cell = element("td", className, text(number(group)));
+        if ((title === "failed" || title === "unanswered") && number(group) > 0) cell.className = "bad";
         return cell;
       });
       const arrow = element("span", group.isFromServer ? "server" : "client", group.isFromServer ? "← " : "→ ");
@@ -137,7 +138,7 @@ class Histograms {
     const calls = timeline.filter((row) => recording.bits[row] & IS_CALL && recording.response[row] >= 0);
     const latencies = calls.map((row) => ({
       value: recording.latency(row),
-      isBad: ["error", "failed", "fault"].includes(recording.status(row)),
+      isBad: recording.status(row) === "failed",
     }));
     const sizes = messages.filter((row) => !(recording.bits[row] & IS_ENTRY)).map((row) => ({ value: recording.size[row], isBad: recording.isBad(row) }));
     this.view.replaceChildren(
@@ -174,13 +175,13 @@ class Histograms {
       const amount = element("span", "amount", count > 0 ? formatCount(count) : "");
       const button = element("button", "", element("span", "stack", amount, wrong, good), element("span", "bound", format(from)));
       button.type = "button";
-      const text = `${format(from)} to ${format(to)}: ${counted(count, noun)}${bad > 0 ? `, ${formatCount(bad)} with errors` : ""}`;
+      const text = `${format(from)} to ${format(to)}: ${counted(count, noun)}${bad > 0 ? `, ${formatCount(bad)} failed or faulty` : ""}`;
       button.title = text;
       button.ariaLabel = text;
       button.addEventListener("click", () => this.onChoose(query(from, to)));
       return button;
     });
-    section.append(element("div", "bars", ...bars));
+    section.append(element("div", bars.length > 6 ? "bars many" : "bars", ...bars));
     return section;
   }
 }

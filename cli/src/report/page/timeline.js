@@ -3,7 +3,6 @@
 
 const STATUS_TEXT = {
   ok: "ok",
-  error: "error",
   failed: "failed",
   fault: "fault",
   unanswered: "unanswered",
@@ -22,7 +21,7 @@ const TIMELINE_COLUMNS = [
 ];
 
 /** How many pixels the label of a tick may take. */
-const TICK_LABEL_WIDTH = 52;
+const TICK_LABEL_WIDTH = 60;
 
 /** Whether a row is an entry of the timeline. */
 function isOnTimeline(recording, row) {
@@ -33,8 +32,7 @@ function isOnTimeline(recording, row) {
 class Timeline {
   constructor(recording, view, onOpen) {
     this.recording = recording;
-    this.range = [0, 1];
-    this.isWhole = false;
+    this.scaleName = SCALES[0][0];
     this.grid = new Grid(view, "Timeline of calls", TIMELINE_COLUMNS, (row, cells, item) => this.fill(cells, item), {
       onOpen,
       onScroll: (items) => this.fit(items),
@@ -54,34 +52,31 @@ class Timeline {
     return latency < 0 ? this.session.duration : recording.time[row] + latency;
   }
 
-  /** Chooses the range of time that the bars are drawn in, and draws its axis. */
+  /** Chooses the scale of the bars, and draws its axis. */
   fit(items) {
-    let [from, to] = [0, this.session.duration];
-    if (!this.isWhole && items.length > 0) {
-      from = Math.min(...items.map((row) => this.recording.time[row]));
-      // A call that was never answered must not hide the others.
-      const ends = items.filter((row) => this.recording.status(row) !== "unanswered").map((row) => this.end(row));
-      to = Math.max(from, ...ends, ...items.map((row) => this.recording.time[row]));
-    }
-    const margin = Math.max((to - from) * 0.02, 1);
-    this.range = [Math.max(0, from - margin), to + margin];
+    this.scale = this.makeScale(items);
     const axis = this.grid.head.lastElementChild;
-    this.ticks = ticks(...this.range, Math.max(1, Math.min(8, Math.floor(axis.clientWidth / 90))));
+    const { times, step } = this.scale.ticks(Math.max(1, Math.min(8, Math.floor(axis.clientWidth / 90))));
+    this.ticks = times;
     // A label that would be cut at the right is left out.
-    const fits = (at) => (this.position(at) / 100) * axis.clientWidth < axis.clientWidth - TICK_LABEL_WIDTH;
-    axis.replaceChildren(
-      ...this.ticks.values.map((at) => this.tick(at, fits(at) ? `${formatTime(at, this.ticks.step)} s` : "")),
-    );
+    const fits = (at) => (this.scale.position(at) / 100) * axis.clientWidth < axis.clientWidth - TICK_LABEL_WIDTH;
+    axis.replaceChildren(...times.map((at) => this.tick(at, fits(at) ? `${formatTime(at, step)} s` : "")));
   }
 
-  position(at) {
-    const [from, to] = this.range;
-    return ((at - from) / (to - from)) * 100;
+  makeScale(items) {
+    if (this.scaleName === "session" || items.length === 0) return new LinearScale(0, this.session.duration);
+    // A call that was never answered must not hide the others.
+    const spans = items.map((row) => {
+      const start = this.recording.time[row];
+      return [start, this.recording.status(row) === "unanswered" ? start : this.end(row)];
+    });
+    if (this.scaleName === "compressed") return new CompressedScale(spans);
+    return new LinearScale(Math.min(...spans.map(([start]) => start)), Math.max(...spans.map(([, end]) => end)));
   }
 
   tick(at, text) {
     const tick = element("span", "tick", text);
-    tick.style.left = `${this.position(at)}%`;
+    tick.style.left = `${this.scale.position(at)}%`;
     return tick;
   }
 
@@ -98,12 +93,12 @@ class Timeline {
     statusCell.className = `status status-${status}`;
     const reason = plain(recording.reason(row));
     statusCell.title = reason;
-    if (reason) name.append(" ", element("small", "status-error", reason));
+    if (reason) name.append(" ", element("small", "status-failed", reason));
     const latency = recording.bits[row] & IS_CALL ? recording.latency(row) : -1;
     latencyCell.textContent = latency < 0 ? "" : formatDuration(latency);
 
-    track.replaceChildren(...this.ticks.values.map((at) => this.tick(at, "")));
-    const left = this.position(recording.time[row]);
+    track.replaceChildren(...this.ticks.map((at) => this.tick(at, "")));
+    const left = this.scale.position(recording.time[row]);
     if (!(recording.bits[row] & IS_CALL)) {
       const mark = element("span", "mark");
       mark.style.left = `${left}%`;
@@ -111,30 +106,20 @@ class Timeline {
       return;
     }
     const bar = element("span", "bar");
-    const isBad = ["error", "failed", "fault"].includes(status);
+    const isBad = status === "failed" || status === "fault";
     bar.classList.toggle("from-server", isFromServer);
     bar.classList.toggle("bad", isBad && latency >= 0);
     bar.classList.toggle("open", latency < 0);
-    const right = Math.min(this.position(this.end(row)), 101);
+    const right = Math.min(this.scale.position(this.end(row)), 101);
     bar.style.left = `${left}%`;
     bar.style.width = `${Math.max(0, right - left)}%`;
     track.append(bar);
     for (const between of recording.between.get(row) ?? []) {
       const dot = element("span", "dot");
-      dot.style.left = `${this.position(recording.time[between])}%`;
+      dot.style.left = `${this.scale.position(recording.time[between])}%`;
       track.append(dot);
     }
   }
-}
-
-/** Round values from `from` to `to`, about `count` of them, and the step between them. */
-function ticks(from, to, count) {
-  const rough = Math.max((to - from) / count, 1);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
-  const values = [];
-  for (let at = Math.ceil(from / step) * step; at < to && values.length < 2 * count; at += step) values.push(at);
-  return { values, step };
 }
 
 function showDirection(cell, isFromServer) {
