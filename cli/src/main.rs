@@ -16,6 +16,8 @@
 
 mod check;
 mod completions;
+#[allow(dead_code, unused_imports, reason = "not a command yet")]
+mod conform;
 mod filter;
 mod findings;
 mod input;

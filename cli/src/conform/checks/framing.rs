@@ -1,0 +1,178 @@
+//! Messages are found however their bytes arrive.
+
+use super::super::check::Check;
+use super::super::check::Level::{Must, Should};
+use super::super::check::Property::Framing;
+
+const DELIMITED: &str = "messages are delimited by newlines alone (MCP, Transports / stdio)";
+const ONE_ANSWER: &str = "one response";
+const ONE_EACH: &str = "one response for each request";
+const LOSES: &str = "the server loses the request, and the client waits for ever";
+const ANY_LENGTH: &str = "exactly one response; no length is excluded (JSON-RPC 2.0, section 5)";
+const LINE_ENDINGS_IN_STRINGS: &str =
+    "JSON strings may contain them as they are (RFC 8259, section 7), and only a newline ends a message";
+
+pub(super) static CHECKS: &[Check] = &[
+    Check {
+        name: "one-write",
+        property: Framing,
+        level: Must,
+        sends: "a request in one write",
+        accepts: ONE_ANSWER,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "byte-by-byte",
+        property: Framing,
+        level: Must,
+        sends: "a request, each byte in a write of its own",
+        accepts: ONE_ANSWER,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "split-in-character",
+        property: Framing,
+        level: Must,
+        sends: "requests whose writes end within a character of two, three or four bytes",
+        accepts: ONE_EACH,
+        asks: "messages are UTF-8 (MCP, Transports; RFC 8259, section 8.1), and the pipe splits them anywhere",
+        effect: "text is corrupted or lost, depending on how the pipe splits it",
+    },
+    Check {
+        name: "split-in-escape",
+        property: Framing,
+        level: Must,
+        sends: "requests whose writes end within an escape sequence",
+        accepts: ONE_EACH,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "split-in-line-ending",
+        property: Framing,
+        level: Must,
+        sends: "requests whose writes end between carriage return and newline, and before the newline",
+        accepts: ONE_EACH,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "two-in-one-write",
+        property: Framing,
+        level: Must,
+        sends: "two requests in one write",
+        accepts: ONE_EACH,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "many-in-one-write",
+        property: Framing,
+        level: Must,
+        sends: "100 requests in one write",
+        accepts: ONE_EACH,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "one-and-a-half",
+        property: Framing,
+        level: Must,
+        sends: "writes that end in the middle of the next request",
+        accepts: ONE_EACH,
+        asks: DELIMITED,
+        effect: LOSES,
+    },
+    Check {
+        name: "blank-lines",
+        property: Framing,
+        level: Must,
+        sends: "empty lines and lines of spaces between requests",
+        accepts: "one response for each request; for a blank line nothing, or an error without an id",
+        asks: DELIMITED,
+        effect: "a blank line ends the session, and the client waits for ever",
+    },
+    Check {
+        name: "crlf",
+        property: Framing,
+        level: Must,
+        sends: "requests that end in carriage return and newline",
+        accepts: ONE_EACH,
+        asks: "a carriage return is whitespace after a JSON text (RFC 8259, section 2)",
+        effect: "the server refuses every message of a client on Windows",
+    },
+    Check {
+        name: "unterminated-last-line",
+        property: Framing,
+        level: Should,
+        sends: "a request without a line ending, and the end of input",
+        accepts: "one response or none, and an exit with code 0",
+        asks: "an end of input that isn't an error (MCP, Lifecycle / Shutdown)",
+        effect: "the server crashes instead of exiting",
+    },
+    Check {
+        name: "line-of-64k-minus-1",
+        property: Framing,
+        level: Must,
+        sends: "a request of 65,535 bytes with its newline",
+        accepts: "one response: a result or an error",
+        asks: ANY_LENGTH,
+        effect: LOSES,
+    },
+    Check {
+        name: "line-of-64k",
+        property: Framing,
+        level: Must,
+        sends: "a request of 65,536 bytes with its newline, which is how much a pipe holds on Linux",
+        accepts: "one response: a result or an error",
+        asks: ANY_LENGTH,
+        effect: LOSES,
+    },
+    Check {
+        name: "line-of-1m",
+        property: Framing,
+        level: Must,
+        sends: "a request of 1 MiB",
+        accepts: "one response: a result or an error",
+        asks: ANY_LENGTH,
+        effect: LOSES,
+    },
+    Check {
+        name: "line-of-16m",
+        property: Framing,
+        level: Must,
+        sends: "a request of 16 MiB, and then a short one",
+        accepts: "one response for each request: a result or an error, which may have no id for the long one",
+        asks: ANY_LENGTH,
+        effect: LOSES,
+    },
+    Check {
+        name: "line-separator",
+        property: Framing,
+        level: Must,
+        sends: "a request with U+2028 and U+2029 in a string, unescaped",
+        accepts: ONE_ANSWER,
+        asks: LINE_ENDINGS_IN_STRINGS,
+        effect: LOSES,
+    },
+    Check {
+        name: "next-line",
+        property: Framing,
+        level: Must,
+        sends: "a request with U+0085 in a string, unescaped",
+        accepts: ONE_ANSWER,
+        asks: LINE_ENDINGS_IN_STRINGS,
+        effect: LOSES,
+    },
+    Check {
+        name: "byte-order-mark",
+        property: Framing,
+        level: Must,
+        sends: "a byte order mark before the very first request, and then the first request again",
+        accepts: "an answer to the second one; to the first one an answer, an error or nothing",
+        asks: "parsers may ignore a byte order mark or refuse the text (RFC 8259, section 8.1), but go on",
+        effect: "the server crashes or never answers, because of three invisible bytes",
+    },
+];
