@@ -14,11 +14,16 @@ use crate::units::parse_duration;
 /// Test whether a server follows its protocol, and reduce each failure to the smallest input
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
-#[command(override_usage = "wireline conform [OPTIONS] -- SERVER...\n       wireline conform --list [OPTIONS]")]
+#[command(override_usage = "wireline conform [OPTIONS] -- SERVER...\n       \
+    wireline conform --client [OPTIONS] -- CLIENT... {server}\n       wireline conform --list [OPTIONS]")]
 pub(crate) struct Args {
     /// Protocol of the server
     #[arg(long, value_parser = DialectParser, default_value_t = Dialect::Mcp)]
     pub(super) rules: Dialect,
+
+    /// Test a client instead: play servers that misbehave to it. `{server}` in its arguments stands for the server's command
+    #[arg(long, conflicts_with_all = ["call", "probe"])]
+    pub(super) client: bool,
 
     /// Tool that may be called, and its arguments as a JSON object (MCP)
     ///
@@ -49,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
 
-    /// How long a server may take to answer, or to exit
+    /// How long a server may take to answer, or to exit; or how much longer a client may take than with a good server
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) timeout: Duration,
 
@@ -146,7 +151,8 @@ const NOTES: &str = "\
 Exit codes:
   0  all checks passed, or were skipped for a reason that the report names
   1  at least one check failed
-  2  usage error, or the server could not be started, or the report could not be written
+  2  usage error, or the server could not be started, or the report could not be written; or a client failed although its \
+server behaved
 
 What is called:
   Under MCP, no tool is called except those of --call and those that the server annotates with readOnlyHint. Other \
@@ -156,6 +162,20 @@ requests are `ping`, `tools/list`, `server/discover`, and methods that don't exi
 What is random:
   Requests and mutations depend on --seed alone. A server that answers the same requests in the same way gets the same \
 report.
+
+Testing a client:
+  With --client, the program to test is a client that runs a session of its own and exits. It is run with a server that \
+behaves, and then once for each misbehaviour: noise on stdout, bad lines, answers under wrong ids, twice or never, a server \
+that dies, and others; `wireline conform --client --list` describes them. A client must not hang, crash, or take wrong data \
+for an answer. It should go on where the specification lets it.
+
+  An argument {server} is replaced by the server's command and its arguments, several arguments, because many clients take \
+those as the rest of their own. In an argument that contains more, such as '--server={server}', {server} becomes one \
+command line, quoted for a shell. For a client that wants something else, write a script that makes it from \"$@\".
+
+  The client gets no input. Whether it used a wrong answer is seen from its output, so let it print what it gets. A client \
+has twice the time that it takes with a good server, and --timeout, and 3 s. A client that gives up on an answer only after \
+a minute needs --timeout 70s.
 
 Examples:
   Test an MCP server:
@@ -171,7 +191,14 @@ Examples:
     wireline conform --only framing --only long-id -- my-server
 
   Run only the checks whose failure makes a client hang or lose messages:
-    wireline conform --only must -- my-server";
+    wireline conform --only must -- my-server
+
+  Test a client in Python or TypeScript, which starts the server with the rest of its arguments:
+    wireline conform --client -- python client.py {server}
+    wireline conform --client --timeout 70s -- npx tsx client.ts {server}
+
+  Test a client that takes its server as one command line, with JSON-RPC, and only where it hangs or crashes:
+    wireline conform --client --rules json-rpc --only must -- my-client '--server={server}'";
 
 #[cfg(test)]
 mod tests {

@@ -28,9 +28,8 @@ use crate::output::{print, report_error};
 use crate::rules_args::RulesArgs;
 use crate::terminal::escape;
 
-#[allow(unused_imports, reason = "for `conform --client`")]
 pub(crate) use self::log::{Observed, read_log};
-pub(crate) use self::table::{Misbehaviour, find};
+pub(crate) use self::table::find;
 
 /// Serve on standard input and output, and misbehave in one way
 #[derive(Debug, clap::Args)]
