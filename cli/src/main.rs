@@ -24,6 +24,7 @@ mod json;
 mod line_ends;
 mod man;
 mod message_kind;
+mod misbehave;
 mod output;
 mod protocol;
 mod recording;
@@ -81,6 +82,7 @@ enum Command {
     Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Misbehave(misbehave::Args),
 }
 
 const STYLES: Styles = Styles::styled()
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Misbehave(args) => misbehave::run(&args),
     };
     ExitCode::from(code)
 }

@@ -30,6 +30,11 @@ impl RulesArgs {
         self.rules.rules().max_line_len(self.max_len).max_depth(self.max_depth.into())
     }
 
+    /// The protocol that the rules are for.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.rules
+    }
+
     /// The protocols whose messages are understood beyond their envelope.
     pub(crate) fn protocols(&self) -> Protocols {
         match self.rules {
