@@ -16,7 +16,6 @@
 
 mod check;
 mod completions;
-#[allow(dead_code, unused_imports, reason = "not a command yet")]
 mod conform;
 mod filter;
 mod findings;
@@ -54,6 +53,8 @@ mod exit {
     pub(crate) const FAULTS_FOUND: u8 = 1;
     /// `replay` found a difference.
     pub(crate) const DIFFERENCES_FOUND: u8 = 1;
+    /// `conform` found a check that failed.
+    pub(crate) const CHECKS_FAILED: u8 = 1;
     /// Something could not be read or written. Clap exits with the same code after a usage error.
     pub(crate) const FAILURE: u8 = 2;
 }
@@ -77,8 +78,8 @@ enum Command {
     Show(show::Args),
     Stats(stats::Args),
     Replay(replay::Args),
-    Report(report::Args),
     Conform(conform::Args),
+    Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
     Misbehave(misbehave::Args),
@@ -100,8 +101,8 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Replay(args) => replay::run(&args),
-        Command::Report(args) => report::run(&args),
         Command::Conform(args) => conform::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Misbehave(args) => misbehave::run(&args),

@@ -19,10 +19,24 @@ use windows::spawn;
 
 /// Starts the server that a command line names.
 pub(crate) fn start(command: &[OsString]) -> io::Result<Child> {
+    spawn(&mut server(command)?)
+}
+
+/// Starts the server that a command line names, as the leader of a process group where there are any.
+pub(crate) fn start_in_group(command: &[OsString], stderr: Stdio) -> io::Result<Child> {
+    let mut command = server(command)?;
+    command.stderr(stderr);
+    #[cfg(unix)]
+    return std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn();
+    #[cfg(not(unix))]
+    spawn(&mut command)
+}
+
+fn server(command: &[OsString]) -> io::Result<Command> {
     let [program, arguments @ ..] = command else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-    spawn(&mut command)
+    Ok(command)
 }
 
 /// Says that a server could not be started, and what the likely mistake is.

@@ -16,7 +16,7 @@
 mod args;
 mod files;
 mod log;
-mod recorder;
+pub(crate) mod recorder;
 mod relay;
 #[cfg(target_os = "linux")]
 mod splice;

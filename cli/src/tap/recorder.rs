@@ -8,7 +8,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use crate::recording::{MAX_PART_LEN, Record, SessionEvent};
 use crate::session::Side;
 
-pub(super) struct Recorder<W> {
+pub(crate) struct Recorder<W> {
     output: W,
     /// When the session started, since 1970.
     epoch: Duration,
@@ -17,14 +17,14 @@ pub(super) struct Recorder<W> {
 }
 
 impl<W: Write> Recorder<W> {
-    pub(super) fn new(output: W, epoch: Duration) -> io::Result<Self> {
+    pub(crate) fn new(output: W, epoch: Duration) -> io::Result<Self> {
         let mut recorder = Self { output, epoch, unterminated: [Vec::new(), Vec::new()] };
         recorder.write(Duration::ZERO, Record::header())?;
         Ok(recorder)
     }
 
     /// Records bytes that `from` sent.
-    pub(super) fn bytes(&mut self, from: Side, mut bytes: &[u8], at: Duration) -> io::Result<()> {
+    pub(crate) fn bytes(&mut self, from: Side, mut bytes: &[u8], at: Duration) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.unterminated[from as usize]);
         while !bytes.is_empty() {
             let room = MAX_PART_LEN - line.len();
@@ -53,7 +53,7 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Records that `from` will send no more.
-    pub(super) fn end_of_stream(&mut self, from: Side, at: Duration) -> io::Result<()> {
+    pub(crate) fn end_of_stream(&mut self, from: Side, at: Duration) -> io::Result<()> {
         let line = std::mem::take(&mut self.unterminated[from as usize]);
         if line.is_empty() {
             return Ok(());
@@ -62,12 +62,12 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Records that the server has exited, with a code or by a signal.
-    pub(super) fn end_of_session(&mut self, code: Option<i32>, signal: Option<i32>, at: Duration) -> io::Result<()> {
+    pub(crate) fn end_of_session(&mut self, code: Option<i32>, signal: Option<i32>, at: Duration) -> io::Result<()> {
         self.write(at, Record { event: Some(SessionEvent::End), code, signal, ..Record::default() })?;
         self.flush()
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 

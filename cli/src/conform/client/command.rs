@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::conform::command::words;
 use crate::rules_args::Dialect;
 use crate::spawn::cannot_run;
-use crate::terminal::escape;
 
 /// What stands for the server's command.
 const PLACEHOLDER: &str = "{server}";
@@ -45,8 +45,7 @@ impl ClientCommand {
 
     /// The same command for people, who can paste it into a shell.
     pub(super) fn displayed(&self, misbehaviour: &str) -> String {
-        let words: Vec<String> = self.expanded(misbehaviour, None).iter().map(|word| quoted(word)).collect();
-        words.join(" ")
+        words(&self.expanded(misbehaviour, None))
     }
 
     pub(super) fn cannot_run(&self, error: &io::Error) -> String {
@@ -75,13 +74,13 @@ impl ClientCommand {
     }
 }
 
-/// A word for a shell.
+/// A word for a shell, byte for byte.
 fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_plain) {
         true => text.into_owned(),
-        false => format!("'{}'", escape(text.replace('\'', r"'\''").as_bytes())),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 

@@ -11,7 +11,6 @@ mod table;
 mod verdict;
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use self::command::ClientCommand;
@@ -20,14 +19,16 @@ use self::table::ClientCheck;
 use self::verdict::{Baseline, judge};
 use super::args::{Args, Format};
 use super::check::Check;
+use super::layout;
 use super::outcome::Finding;
+use super::progress::Progress;
 use super::report::{Report, list};
 use super::selection::select;
 use crate::exit;
 use crate::misbehave::{Observed, find};
 use crate::output::{print, report_error};
 use crate::rules_args::Dialect;
-use crate::terminal::{Styles, escape, terminal_columns};
+use crate::terminal::escape;
 
 /// How often the client is run with the server that behaves: to learn whether it always prints the same.
 const BASELINE_RUNS: usize = 2;
@@ -48,12 +49,12 @@ pub(super) fn run(args: &Args) -> u8 {
 
 fn test(args: &Args) -> Result<u8, String> {
     let selected = select(table::checks().map(|check| &check.check), &args.only)?;
-    let stdout = std::io::stdout();
-    let is_text = stdout.is_terminal() && args.format == Format::Human;
-    let styles = Styles::detect(stdout.is_terminal());
-    let columns = if is_text { terminal_columns(&stdout) } else { usize::MAX };
+    let (styles, columns) = layout();
     if args.list {
         return Ok(print(list(&selected, args.format, PAGE, styles, columns).as_bytes()));
+    }
+    if args.format == Format::Markdown {
+        return Err("--format markdown is for --list".to_owned());
     }
     let client = ClientCommand::new(&args.command, args.rules)?;
     let scratch = Scratch::new().map_err(|error| format!("cannot create a directory for logs: {error}"))?;
@@ -62,9 +63,11 @@ fn test(args: &Args) -> Result<u8, String> {
     let is_selected = |check: &Check| selected.iter().any(|selected| selected.name == check.name);
     let mut sessions: BTreeMap<&str, Session> = BTreeMap::new();
     let mut findings = Vec::new();
+    let progress = Progress::new(selected.len());
     for ClientCheck { check, misbehaviour, demand, is_first } in
         table::checks().filter(|check| is_selected(&check.check))
     {
+        progress.start(check.name);
         if !sessions.contains_key(misbehaviour) {
             let session =
                 Session::run(&client, misbehaviour, &scratch, limit).map_err(|error| client.cannot_run(&error))?;
@@ -76,6 +79,7 @@ fn test(args: &Args) -> Result<u8, String> {
         let outcome = judge((*demand, *is_first), session, &baseline, sent, repeat);
         findings.push(Finding { check, outcome, elapsed: session.elapsed });
     }
+    progress.end();
     let report = Report {
         subject: "client",
         protocol: protocol(args.rules).to_owned(),
@@ -85,7 +89,7 @@ fn test(args: &Args) -> Result<u8, String> {
     };
     let printed = print(report.render(args.format, styles, columns).as_bytes());
     Ok(match report.has_failures() {
-        true if printed == exit::SUCCESS => exit::FAULTS_FOUND,
+        true if printed == exit::SUCCESS => exit::CHECKS_FAILED,
         _ => printed,
     })
 }

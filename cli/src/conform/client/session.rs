@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::command::ClientCommand;
+use crate::conform::group::Group;
 use crate::misbehave::{Observed, read_log};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -97,10 +98,14 @@ impl Session {
         command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
         let started = Instant::now();
         let mut child = start(&mut command)?;
+        let group = Group::new(&child);
         let ending = wait(&mut child, started + limit)?;
         let elapsed = started.elapsed();
         let is_server_left = ending != Ending::Hung && has_server_left(&log);
-        kill_group(&mut child);
+        group.kill();
+        // Does nothing to a process that has exited.
+        let _ = child.kill();
+        child.wait()?;
         kill_servers(&log);
         Ok(Self {
             ending,
@@ -153,15 +158,6 @@ fn ending(status: ExitStatus) -> Ending {
         return Ending::Killed(signal);
     }
     Ending::Exited(status.code().unwrap_or(-1))
-}
-
-/// Kills what is left of the client and of the processes that it has started.
-fn kill_group(child: &mut Child) {
-    #[cfg(unix)]
-    let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(child), rustix::process::Signal::KILL);
-    // Does nothing to a process that has exited.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// Whether a server of this log still runs, after some time.

@@ -89,8 +89,11 @@ pub(super) fn example() -> Report {
         "batch" => Outcome::Skipped("the server \"x\" has no batches".into()),
         _ => Outcome::Passed,
     };
-    let findings =
-        checks::all().map(|check| Finding { check, outcome: outcome(check.name), elapsed: Duration::from_millis(12) });
+    let findings = checks::descriptions().map(|check| Finding {
+        check,
+        outcome: outcome(check.name),
+        elapsed: Duration::from_millis(12),
+    });
     Report {
         subject: "server",
         protocol: "MCP 2025-11-25".to_owned(),

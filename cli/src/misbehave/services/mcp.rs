@@ -105,7 +105,10 @@ fn call(params: Option<&RawJson<'_>>) -> Answer {
             let number = |pointer| expected(at::<f64>(params, pointer), "add: expected a and b, two numbers");
             number("/arguments/a").and_then(|a| Ok(text((a + number("/arguments/b")?).to_string())))
         }
-        Some("slow") => return slowly(at(params, "/arguments/ms"), text("done".to_owned())),
+        Some("slow") => match at(params, "/arguments/ms") {
+            Some(ms) => return slowly(Some(ms), text("done".to_owned())),
+            None => Err(RpcError::invalid_params("slow: expected ms, an integer")),
+        },
         Some(_) => Err(RpcError::invalid_params("unknown tool: expected echo, add or slow")),
         None => Err(RpcError::invalid_params("expected name, a string")),
     })
