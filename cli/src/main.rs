@@ -16,6 +16,7 @@
 
 mod check;
 mod completions;
+mod conform;
 mod filter;
 mod findings;
 mod guard;
@@ -24,6 +25,7 @@ mod json;
 mod line_ends;
 mod man;
 mod message_kind;
+mod misbehave;
 mod output;
 mod protocol;
 mod recording;
@@ -52,6 +54,8 @@ mod exit {
     pub(crate) const FAULTS_FOUND: u8 = 1;
     /// `replay` found a difference.
     pub(crate) const DIFFERENCES_FOUND: u8 = 1;
+    /// `conform` found a check that failed.
+    pub(crate) const CHECKS_FAILED: u8 = 1;
     /// Something could not be read or written. Clap exits with the same code after a usage error.
     pub(crate) const FAILURE: u8 = 2;
 }
@@ -76,9 +80,11 @@ enum Command {
     Show(show::Args),
     Stats(stats::Args),
     Replay(replay::Args),
+    Conform(conform::Args),
     Report(report::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Misbehave(misbehave::Args),
 }
 
 const STYLES: Styles = Styles::styled()
@@ -98,9 +104,11 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Conform(args) => conform::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Misbehave(args) => misbehave::run(&args),
     };
     ExitCode::from(code)
 }

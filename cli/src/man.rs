@@ -55,7 +55,11 @@ pub(crate) fn run(args: &Args) -> u8 {
         Some((_, Err(error))) => failure(&format!("cannot generate the manual page: {error}")),
         None => {
             let name = escape(args.command.as_deref().unwrap_or_default().as_bytes());
-            let names: Vec<&str> = wireline.get_subcommands().map(clap::Command::get_name).collect();
+            let names: Vec<&str> = wireline
+                .get_subcommands()
+                .filter(|command| !command.is_hide_set())
+                .map(clap::Command::get_name)
+                .collect();
             failure(&format!("no manual page for `{name}`: expected one of {}", names.join(", ")))
         }
     }
@@ -63,7 +67,8 @@ pub(crate) fn run(args: &Args) -> u8 {
 
 fn write_pages(wireline: &clap::Command, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    for command in wireline.get_subcommands().chain([wireline]) {
+    let commands = wireline.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in commands.chain([wireline]) {
         let (file_name, text) = page(command);
         fs::write(directory.join(file_name), text?)?;
     }

@@ -27,12 +27,12 @@ pub(crate) struct RulesArgs {
 
 impl RulesArgs {
     pub(crate) fn rules(&self) -> Rules {
-        let rules = match self.rules {
-            Dialect::JsonRpc => Rules::json_rpc(),
-            Dialect::Mcp => Rules::mcp(),
-            Dialect::Acp => Rules::acp(),
-        };
-        rules.max_line_len(self.max_len).max_depth(self.max_depth.into())
+        self.rules.rules().max_line_len(self.max_len).max_depth(self.max_depth.into())
+    }
+
+    /// The protocol that the rules are for.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.rules
     }
 
     /// The protocols whose messages are understood beyond their envelope.
@@ -45,14 +45,24 @@ impl RulesArgs {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Dialect {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
     /// JSON-RPC 2.0 as specified
     JsonRpc,
     /// Model Context Protocol: string or integer ids, objects as params and results, no batches
     Mcp,
     /// Agent Client Protocol: string, integer or null ids, no batches
     Acp,
+}
+
+impl Dialect {
+    pub(crate) fn rules(self) -> Rules {
+        match self {
+            Self::JsonRpc => Rules::json_rpc(),
+            Self::Mcp => Rules::mcp(),
+            Self::Acp => Rules::acp(),
+        }
+    }
 }
 
 impl std::fmt::Display for Dialect {
@@ -63,7 +73,7 @@ impl std::fmt::Display for Dialect {
 
 /// Parses a [`Dialect`], and tells the right spelling of one in capitals.
 #[derive(Clone)]
-struct DialectParser;
+pub(crate) struct DialectParser;
 
 impl TypedValueParser for DialectParser {
     type Value = Dialect;

@@ -5,6 +5,7 @@ mod check_inputs;
 mod check_terminal;
 mod common;
 mod completions_and_man;
+mod conform_client;
 #[cfg(unix)]
 mod guard;
 #[cfg(target_os = "linux")]
@@ -12,6 +13,7 @@ mod guard_orphans;
 #[cfg(unix)]
 mod guarding;
 mod line_ends;
+mod misbehave;
 mod readme;
 mod reasons;
 mod replay;
