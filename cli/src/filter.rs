@@ -71,6 +71,7 @@ impl Filter {
 
     /// Whether to show what a side sent.
     pub(crate) fn shows(&self, session: &Session, from: Side, seen: &Seen<'_>) -> bool {
+        let from = if let Seen::Finding(finding) = seen { finding.place.from } else { from };
         if self.direction.is_some_and(|direction| direction.side() != from) {
             return false;
         }
@@ -81,15 +82,15 @@ impl Filter {
             // Its entries are shown one by one.
             Seen::Batch { .. } => return false,
             Seen::Fault { fault, .. } => Facts { id: displayed_id(fault.id()), is_problem: true, ..Facts::default() },
-            Seen::CarriageReturn | Seen::Unterminated { .. } => Facts { is_problem: true, ..Facts::default() },
-            Seen::Message { message, role, .. } => {
+            Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => Facts { is_problem: true, ..Facts::default() },
+            Seen::Message { message, role, findings, .. } => {
                 let id = displayed_id(message.id());
-                match role {
-                    Role::Call { subject, reuses_id } => Facts {
+                let facts = match role {
+                    Role::Call { subject, .. } => Facts {
                         method: message.method().map(|method| escape(method.as_bytes())),
                         subject: subject.as_ref().map(|subject| escape(subject.as_bytes())),
                         id,
-                        is_problem: *reuses_id,
+                        is_problem: false,
                         latency: None,
                     },
                     Role::Progress { method, id, .. } | Role::Cancellation { method, id, .. } => {
@@ -101,7 +102,8 @@ impl Filter {
                     Role::ResponseToFault | Role::UnmatchedResponse { .. } => {
                         Facts { id, is_problem: true, ..Facts::default() }
                     }
-                }
+                };
+                Facts { is_problem: facts.is_problem || !findings.is_empty(), ..facts }
             }
         })
     }

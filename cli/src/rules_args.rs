@@ -7,14 +7,15 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, ValueEnum};
 use wireline::Rules;
 
+use crate::judge;
 use crate::protocol::Protocols;
 use crate::units::parse_len;
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RulesArgs {
-    /// Protocol whose rules apply
-    #[arg(long, value_parser = DialectParser, default_value_t = Dialect::JsonRpc)]
-    rules: Dialect,
+    /// Protocol whose rules apply [default: what a recorded session says it speaks, otherwise json-rpc]
+    #[arg(long, value_parser = DialectParser)]
+    rules: Option<Dialect>,
 
     /// Longest accepted line in bytes; a suffix K, M or G multiplies by a power of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse_max_len, default_value = "16M")]
@@ -27,7 +28,20 @@ pub(crate) struct RulesArgs {
 
 impl RulesArgs {
     pub(crate) fn rules(&self) -> Rules {
-        let rules = match self.rules {
+        self.limited(self.rules.unwrap_or(Dialect::JsonRpc))
+    }
+
+    /// The rules that were asked for, or those of what a session speaks.
+    pub(crate) fn rules_of(&self, spoken: judge::Dialect) -> Rules {
+        self.limited(self.rules.unwrap_or(match spoken {
+            judge::Dialect::JsonRpc => Dialect::JsonRpc,
+            judge::Dialect::Mcp(_) => Dialect::Mcp,
+            judge::Dialect::Acp => Dialect::Acp,
+        }))
+    }
+
+    fn limited(&self, dialect: Dialect) -> Rules {
+        let rules = match dialect {
             Dialect::JsonRpc => Rules::json_rpc(),
             Dialect::Mcp => Rules::mcp(),
             Dialect::Acp => Rules::acp(),
@@ -38,9 +52,17 @@ impl RulesArgs {
     /// The protocols whose messages are understood beyond their envelope.
     pub(crate) fn protocols(&self) -> Protocols {
         match self.rules {
-            Dialect::JsonRpc => Protocols::ANY,
-            Dialect::Mcp => Protocols::MCP,
-            Dialect::Acp => Protocols::ACP,
+            None | Some(Dialect::JsonRpc) => Protocols::ANY,
+            Some(Dialect::Mcp) => Protocols::MCP,
+            Some(Dialect::Acp) => Protocols::ACP,
+        }
+    }
+
+    /// The protocols whose rules sessions are judged by, beyond those of JSON-RPC.
+    pub(crate) fn judged_protocols(&self) -> Protocols {
+        match self.rules {
+            Some(Dialect::JsonRpc) => Protocols::NONE,
+            _ => self.protocols(),
         }
     }
 }

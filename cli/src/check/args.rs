@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use crate::input::CAN_READ_AT;
+use crate::judge::Severity;
 use crate::rules_args::RulesArgs;
 
 /// Check that every line is one JSON-RPC 2.0 message
@@ -45,6 +46,14 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) allow_unterminated: bool,
 
+    /// What makes the check fail, besides faulty lines: rules of severity `error`, or any broken rule
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Severity::Error)]
+    pub(crate) fail_on: Severity,
+
+    /// Print the table of rules that sessions are judged by, and exit
+    #[arg(long, exclusive = true)]
+    pub(crate) list_rules: bool,
+
     /// Print no report; only set the exit code
     ///
     /// Files that cannot be read are still reported on standard error.
@@ -62,6 +71,8 @@ pub(crate) enum Format {
     Json,
     /// JUnit XML for CI: a test suite per file, with a failure per faulty line
     Junit,
+    /// SARIF 2.1.0, which code hosts and editors read
+    Sarif,
 }
 
 impl Args {

@@ -4,6 +4,7 @@ mod args;
 mod assembly;
 mod counts;
 mod folding;
+mod judging;
 mod line_reporter;
 mod parallel;
 mod report;
@@ -17,35 +18,53 @@ use wireline::{Decoder, Rules};
 pub(crate) use args::Args;
 
 use crate::exit;
+use crate::judge::{self, Finding, Severity};
 use crate::input::{BINARY, Input, READ_LEN, Source, read_at, read_retrying};
 use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
 use crate::output::Output;
 use crate::recording::{Content, Entry, Reader};
+use crate::rules_args::RulesArgs;
 use crate::session::Side;
 use crate::units::counted;
 use args::Format;
 use assembly::Assembly;
 use counts::Counts;
 use folding::Text;
+use judging::Judging;
 use line_reporter::{Ends, LineReporter, SendText};
 use parallel::{ParallelCheck, SEGMENT_LEN};
-use report::{Human, Json, Junit, Ndjson, Quiet, Report};
+use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
 use summary::Summary;
 
 /// Checks the sources that `args` name, and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
+    if args.list_rules {
+        return list_rules();
+    }
     let sources = Source::all(&args.files);
     match args.format {
         _ if args.quiet => Checker::new(args, &sources, Quiet).run(&sources),
         Format::Human => Checker::new(args, &sources, Human::new(args.show, args.all)).run(&sources),
         Format::Ndjson => Checker::new(args, &sources, Ndjson::new(sources.len() > 1)).run(&sources),
         Format::Json => Checker::new(args, &sources, Json::default()).run(&sources),
-        Format::Junit => Checker::new(args, &sources, Junit::default()).run(&sources),
+        Format::Junit => Checker::new(args, &sources, Junit::new(args.fail_on)).run(&sources),
+        Format::Sarif => Checker::new(args, &sources, Sarif::default()).run(&sources),
     }
 }
 
-struct Checker<R> {
+/// Prints the table of rules.
+fn list_rules() -> u8 {
+    let mut output = Output::new(&[], false);
+    match output.send(&mut judge::list().into_bytes()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) => output.write_failed(&error),
+    }
+}
+
+struct Checker<'a, R> {
+    args: &'a RulesArgs,
     rules: Rules,
+    fail_on: Severity,
     ends: Ends,
     jobs: usize,
     output: Output,
@@ -62,10 +81,12 @@ enum Failure {
     Write(io::Error),
 }
 
-impl<R: Report> Checker<R> {
-    fn new(args: &Args, sources: &[Source], report: R) -> Self {
+impl<'a, R: Report> Checker<'a, R> {
+    fn new(args: &'a Args, sources: &[Source], report: R) -> Self {
         Self {
+            args: &args.rules,
             rules: args.rules.rules(),
+            fail_on: args.fail_on,
             ends: if args.allow_unterminated { Ends::Optional } else { Ends::Required },
             jobs: args.jobs(),
             output: Output::new(sources, args.quiet),
@@ -105,7 +126,7 @@ impl<R: Report> Checker<R> {
         match written {
             Err(error) => self.output.write_failed(&error),
             Ok(()) if summary.incomplete() > 0 => exit::FAILURE,
-            Ok(()) if summary.total().findings() > 0 => exit::FAULTS_FOUND,
+            Ok(()) if summary.total().failures(self.fail_on) > 0 => exit::FAULTS_FOUND,
             Ok(()) => exit::SUCCESS,
         }
     }
@@ -118,9 +139,9 @@ impl<R: Report> Checker<R> {
         }
         let mut text = Text::default();
         self.report.end_source(counts, unread, &mut text.bytes)?;
-        let Self { output, assembly, .. } = self;
+        let Self { output, assembly, fail_on, .. } = self;
         send(output, assembly, &mut text)?;
-        send_if_any(output, assembly.end_source(counts, unread.is_some()))
+        send_if_any(output, assembly.end_source(counts, *fail_on, unread.is_some()))
     }
 
     fn check(&mut self, source: &Source, counts: &mut Counts) -> Result<(), Failure> {
@@ -149,7 +170,7 @@ impl<R: Report> Checker<R> {
     }
 
     fn check_in_parallel(&mut self, file: &File, len: u64, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, assembly, rules, ends, jobs } = self;
+        let Self { output, report, assembly, rules, ends, jobs, .. } = self;
         let progress = output.progress();
         let segments = usize::try_from(len.div_ceil(SEGMENT_LEN as u64)).unwrap_or(usize::MAX);
         let check = ParallelCheck {
@@ -170,32 +191,40 @@ impl<R: Report> Checker<R> {
         // For each side: how many bytes it has sent, and the decoder that holds an incomplete line.
         let mut offsets = [0, 0];
         let mut incomplete: [Option<Decoder>; 2] = [None, None];
+        let mut judging = Judging::new(self.args);
         loop {
             let before = reader.offset;
             let entry = reader.next();
             progress.advance(reader.offset - before);
+            if let Ok(Some(entry)) = &entry
+                && entry.content != Content::Start
+            {
+                judging.set_time(entry.at);
+            }
             let Ok(Some(Entry { content: Content::Bytes { from, bytes, is_last }, .. })) = entry else {
                 // A session starts or ends here, so incomplete lines stay incomplete.
                 for (decoder, from) in incomplete.iter_mut().zip(Side::BOTH) {
                     if let Some(mut decoder) = decoder.take() {
-                        self.report_recorded_lines(from, &mut decoder, true, counts)?;
+                        self.report_recorded_lines(from, &mut decoder, true, None, &mut judging, counts)?;
                     }
                 }
+                self.end_recorded_session(&mut judging, counts)?;
                 offsets = [0, 0];
                 match entry {
                     Ok(Some(_)) => continue,
-                    Ok(None) => return Ok(()),
+                    Ok(None) => return self.report_unreported(&judging),
                     Err(error) => return Err(Failure::Read(error)),
                 }
             };
+            let start = judging.start_stream(from, reader.line_number, &bytes).filter(|_| offsets[from as usize] == 0);
             let (offset, incomplete) = (&mut offsets[from as usize], &mut incomplete[from as usize]);
             let mut decoder =
-                incomplete.take().unwrap_or_else(|| Decoder::new(self.rules).starting_at(reader.line_number, *offset));
+                incomplete.take().unwrap_or_else(|| Decoder::new(judging.rules()).starting_at(reader.line_number, *offset));
             decoder.feed(&bytes);
             *offset += bytes.len() as u64;
             counts.bytes += bytes.len() as u64;
             counts.add_returns(Some(from), count_returns(&bytes));
-            self.report_recorded_lines(from, &mut decoder, is_last, counts)?;
+            self.report_recorded_lines(from, &mut decoder, is_last, start, &mut judging, counts)?;
             if !is_last && !bytes.ends_with(b"\n") {
                 *incomplete = Some(decoder);
             }
@@ -207,12 +236,15 @@ impl<R: Report> Checker<R> {
         sender: Side,
         decoder: &mut Decoder,
         is_last: bool,
+        start: Option<Finding>,
+        judging: &mut Judging<'_>,
         counts: &mut Counts,
     ) -> Result<(), Failure> {
         let Self { output, report, assembly, ends, .. } = self;
         report.set_sender(Some(sender));
         let mut send = |text: &mut Text| send(output, assembly, text);
-        let mut reporter = LineReporter::new(&*report, counts, &mut send);
+        let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, sender);
+        reporter.add_findings(start).map_err(Failure::Write)?;
         let reported = match is_last {
             true => reporter.finish(decoder, *ends),
             false => reporter.report_lines(decoder),
@@ -220,6 +252,25 @@ impl<R: Report> Checker<R> {
         let reported = reported.and_then(|()| reporter.send()).map_err(Failure::Write);
         report.set_sender(None);
         reported
+    }
+
+    /// Reports what is wrong with a session as a whole.
+    fn end_recorded_session(&mut self, judging: &mut Judging<'_>, counts: &mut Counts) -> Result<(), Failure> {
+        let Self { output, report, assembly, .. } = self;
+        let findings = judging.end_session();
+        let mut send = |text: &mut Text| send(output, assembly, text);
+        let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, Side::Client);
+        reporter.add_findings(findings).and_then(|()| reporter.send()).map_err(Failure::Write)
+    }
+
+    /// Reports how many findings were only counted.
+    fn report_unreported(&mut self, judging: &Judging<'_>) -> Result<(), Failure> {
+        let Self { output, report, assembly, .. } = self;
+        let mut text = Text::default();
+        for (rule, more) in judging.unreported(report.max_equal_findings()) {
+            report.more_findings(rule, more, &mut text.bytes).map_err(Failure::Write)?;
+        }
+        send(output, assembly, &mut text).map_err(Failure::Write)
     }
 }
 

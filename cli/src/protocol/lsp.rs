@@ -9,4 +9,5 @@ pub(super) const LSP: Protocol = Protocol {
     cancellations: &[("$/cancelRequest", "/id")],
     progress: None,
     handshake: None,
+    introduction: None,
 };

@@ -75,7 +75,7 @@ fn make(args: &Args, source: &Source, progress: &Progress) -> Result<LeftOut, Fa
     let page = Page::new(BufWriter::with_capacity(1 << 16, output)).map_err(Failure::Write)?;
     let limits =
         Limits { payload_len: usize::try_from(args.max_payload).unwrap_or(usize::MAX), page_len: args.max_page };
-    let mut rows = Rows::new(page, limits, args.rules.rules(), args.rules.protocols());
+    let mut rows = Rows::new(page, limits, args.rules.clone());
     let read = rows.add_recording(&mut Reader::new(input), |bytes| progress.advance(bytes));
     // What could be read is worth a page, even if the recording breaks off.
     let (written, read) = match read {

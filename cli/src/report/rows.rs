@@ -5,13 +5,15 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use serde_json::json;
-use wireline::{Fault, Id, Message, Rules};
+use wireline::{Fault, Id, Message};
 
 use super::embed;
 use super::page::{Page, Row};
+use crate::judge::Finding;
 use crate::message_kind::MessageKind;
-use crate::protocol::{Hello, Protocols};
+use crate::protocol::Hello;
 use crate::recording::{Content, Entry, Reader};
+use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Role, Seen, Session, Side};
 
 /// A row's bits: who sent it, the kind in the next three, and flags.
@@ -56,8 +58,7 @@ pub(super) struct LeftOut {
 
 pub(super) struct Rows<W> {
     page: Page<W>,
-    rules: Rules,
-    protocols: Protocols,
+    rules: RulesArgs,
     limits: Limits,
     left_out: LeftOut,
     labels: Labels,
@@ -94,16 +95,17 @@ struct SessionInfo {
     end: Option<(Option<i32>, Option<i32>)>,
     /// For each side, whether some of its lines end in a carriage return and a line feed.
     has_returns: [bool; 2],
+    /// What is wrong with the session, apart from single messages.
+    findings: Vec<serde_json::Value>,
     /// For each side, whether its last line has no line end.
     is_unterminated: [bool; 2],
 }
 
 impl<W: Write> Rows<W> {
-    pub(super) fn new(page: Page<W>, limits: Limits, rules: Rules, protocols: Protocols) -> Self {
+    pub(super) fn new(page: Page<W>, limits: Limits, rules: RulesArgs) -> Self {
         Self {
             page,
             rules,
-            protocols,
             limits,
             left_out: LeftOut::default(),
             labels: Labels::default(),
@@ -119,7 +121,7 @@ impl<W: Write> Rows<W> {
         reader: &mut Reader<impl BufRead>,
         mut on_progress: impl FnMut(u64),
     ) -> io::Result<io::Result<()>> {
-        let mut follower = Follower::new(self.rules, self.protocols);
+        let mut follower = Follower::new(&self.rules);
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -169,7 +171,8 @@ impl<W: Write> Rows<W> {
         for from in Side::BOTH {
             follower.end_stream(from, at, |session, seen| self.add_seen(session, from, &seen));
         }
-        let follower = std::mem::replace(follower, Follower::new(self.rules, self.protocols));
+        follower.end_session(at, |session, seen| self.add_seen(session, Side::Client, &seen));
+        let follower = std::mem::replace(follower, Follower::new(&self.rules));
         self.lines = Default::default();
         let session = std::mem::take(&mut self.session);
         if session.start.is_some() {
@@ -180,6 +183,7 @@ impl<W: Write> Rows<W> {
 
     fn add_seen(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
         match seen {
+            Seen::Finding(finding) => self.session.findings.push(finding_json(finding)),
             Seen::CarriageReturn => self.session.has_returns[from as usize] = true,
             Seen::Unterminated { .. } => self.session.is_unterminated[from as usize] = true,
             _ => self.add_row(session, from, seen),
@@ -203,7 +207,7 @@ impl<W: Write> Rows<W> {
         };
         let mut payload = &line.start[..];
         match seen {
-            Seen::CarriageReturn | Seen::Unterminated { .. } => return,
+            Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => return,
             Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
             Seen::Message { message, role, is_entry, .. } => {
                 if *is_entry {
@@ -326,9 +330,18 @@ impl SessionInfo {
             "exit": self.end,
             "hasReturns": self.has_returns,
             "isUnterminated": self.is_unterminated,
+            "findings": self.findings,
             "hellos": Side::BOTH.map(hello),
         })
     }
+}
+
+/// A finding for the page: who, when, severity, rule, evidence, dialect and section.
+fn finding_json(finding: &Finding) -> serde_json::Value {
+    let Finding { rule, dialect, place, evidence, .. } = finding;
+    let section = rule.section(*dialect).unwrap_or_default();
+    let at = place.at.map(micros);
+    json!([place.from.name(), at, rule.severity().name(), rule.name(), evidence, dialect.to_string(), section])
 }
 
 fn kind_bits(kind: MessageKind) -> u32 {

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
     let mut reading = Reading {
-        follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+        follower: Follower::new(&args.rules),
         elapsed: Duration::ZERO,
         progress: output.progress(),
     };
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> u8 {
             unread += 1;
         }
     }
-    reading.follower.end_session(None);
+    reading.follower.end_session(None, |_, _| {});
     output.end_progress();
     if unread == sources.len() && reading.follower.session.is_empty() {
         return code;
@@ -126,7 +126,7 @@ impl Reading {
         let is_recording = matches!(input, Input::Recording(_));
         if is_recording {
             // A recording does not answer the requests of plain files before it.
-            self.follower.end_session(None);
+            self.follower.end_session(None, |_, _| {});
         }
         self.follower.session.set_one_stream(!is_recording);
         match input {
@@ -180,7 +180,7 @@ impl Reading {
         for from in Side::BOTH {
             self.follower.end_stream(from, Some(at), |_, _| {});
         }
-        self.follower.end_session(Some(at));
+        self.follower.end_session(Some(at), |_, _| {});
         self.elapsed = self.elapsed.saturating_add(at);
     }
 }

@@ -80,7 +80,7 @@ impl Watcher {
         };
         let mut watcher = Self {
             started,
-            follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+            follower: Follower::new(&args.rules),
             transcript,
             recorder: None,
             recording_name: args.record.as_deref().map(escaped_path).unwrap_or_default(),
@@ -236,8 +236,9 @@ impl Watcher {
         for from in Side::BOTH {
             self.process(Event { from, at: Instant::now(), kind: EventKind::EndOfStream });
         }
-        self.follower.end_session(Some(elapsed));
         self.transcript.end_faults(elapsed);
+        let Self { follower, transcript, .. } = &mut self;
+        follower.end_session(Some(elapsed), |session, seen| transcript.add(session, Side::Client, &seen, elapsed));
         let recorder = self.recorder.as_mut();
         let recorded = recorder.map(|recorder| recorder.end_of_session(status.code(), sys::signal(status), elapsed));
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));

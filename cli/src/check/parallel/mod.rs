@@ -179,7 +179,7 @@ impl ParallelCheck<'_> {
         segment: &Segment,
         buffer: &mut [u8],
         decoder: &mut Decoder,
-        mut reporter: LineReporter<'_, impl Report>,
+        mut reporter: LineReporter<'_, '_, impl Report>,
         is_cancelled: &AtomicBool,
     ) -> Option<End> {
         // A line starts after a newline, so the newlines to look at begin one byte before the segment.
