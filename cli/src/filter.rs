@@ -82,7 +82,9 @@ impl Filter {
             // Its entries are shown one by one.
             Seen::Batch { .. } => return false,
             Seen::Fault { fault, .. } => Facts { id: displayed_id(fault.id()), is_problem: true, ..Facts::default() },
-            Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => Facts { is_problem: true, ..Facts::default() },
+            Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => {
+                Facts { is_problem: true, ..Facts::default() }
+            }
             Seen::Message { message, role, findings, .. } => {
                 let id = displayed_id(message.id());
                 let facts = match role {

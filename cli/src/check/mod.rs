@@ -18,8 +18,8 @@ use wireline::{Decoder, Rules};
 pub(crate) use args::Args;
 
 use crate::exit;
-use crate::judge::{self, Finding, Severity};
 use crate::input::{BINARY, Input, READ_LEN, Source, read_at, read_retrying};
+use crate::judge::{self, Finding, Severity};
 use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
 use crate::output::Output;
 use crate::recording::{Content, Entry, Reader};
@@ -218,8 +218,9 @@ impl<'a, R: Report> Checker<'a, R> {
             };
             let start = judging.start_stream(from, reader.line_number, &bytes).filter(|_| offsets[from as usize] == 0);
             let (offset, incomplete) = (&mut offsets[from as usize], &mut incomplete[from as usize]);
-            let mut decoder =
-                incomplete.take().unwrap_or_else(|| Decoder::new(judging.rules()).starting_at(reader.line_number, *offset));
+            let mut decoder = incomplete
+                .take()
+                .unwrap_or_else(|| Decoder::new(judging.rules()).starting_at(reader.line_number, *offset));
             decoder.feed(&bytes);
             *offset += bytes.len() as u64;
             counts.bytes += bytes.len() as u64;

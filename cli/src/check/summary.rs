@@ -109,7 +109,8 @@ impl<'a> Summary<'a> {
         if incomplete > 0 {
             verdict.push_str(&format!("; {} could not be read to the end", counted(incomplete, "file", "files")));
         }
-        let style = if self.total.failures(Severity::Warning) == 0 && incomplete == 0 { styles.good } else { styles.bad };
+        let style =
+            if self.total.failures(Severity::Warning) == 0 && incomplete == 0 { styles.good } else { styles.bad };
         wrap(&verdict, columns.saturating_sub(1)).try_for_each(|line| writeln!(text, "{style}{line}{style:#}"))
     }
 

@@ -134,13 +134,7 @@ impl Case {
         self.find_with(rule, place, evidence, None);
     }
 
-    pub(super) fn find_with(
-        &mut self,
-        rule: Rule,
-        place: Place,
-        evidence: impl Into<String>,
-        detail: Option<String>,
-    ) {
+    pub(super) fn find_with(&mut self, rule: Rule, place: Place, evidence: impl Into<String>, detail: Option<String>) {
         let dialect = self.dialect;
         if rule.section(dialect).is_some() {
             self.findings.push(Finding { rule, dialect, place, evidence: evidence.into(), detail });

@@ -34,7 +34,11 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
     let mut separators = memchr::memmem::find_iter(line, SEPARATOR);
     let separator = separators.find(|at| matches!(line.get(at + SEPARATOR.len()), Some(0xA8 | 0xA9)));
     if let Some(at) = separator {
-        find(Rule::LineSeparator, format!("U+202{} in byte {}", if line[at + 2] == 0xA8 { 8 } else { 9 }, at + 1), None);
+        find(
+            Rule::LineSeparator,
+            format!("U+202{} in byte {}", if line[at + 2] == 0xA8 { 8 } else { 9 }, at + 1),
+            None,
+        );
     }
     if let Some(id) = id.filter(|id| id.is_number()) {
         let spelling = id.as_json();
@@ -47,7 +51,11 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
     let Ok(json) = std::str::from_utf8(line) else { return findings };
     let Scan { lone_surrogate, unsafe_integer, duplicate } = Scan::new(json);
     if let Some(at) = lone_surrogate {
-        find(Rule::LoneSurrogate, format!("a surrogate without the other half in byte {}", at + 1), json.get(at..at + 6));
+        find(
+            Rule::LoneSurrogate,
+            format!("a surrogate without the other half in byte {}", at + 1),
+            json.get(at..at + 6),
+        );
     }
     // The id has a rule of its own.
     if let Some(integer) = unsafe_integer.filter(|integer| id.is_none_or(|id| id.as_json() != &json[integer.clone()])) {

@@ -31,7 +31,10 @@ pub(super) struct Scan {
 enum Level {
     Array,
     /// The names so far.
-    Object { names: Names, expects_name: bool },
+    Object {
+        names: Names,
+        expects_name: bool,
+    },
 }
 
 /// The names of an object, as ranges of the text, and as hashes if there are many.
@@ -69,7 +72,9 @@ impl Scan {
                     continue;
                 }
                 b'-' | b'0'..=b'9' => {
-                    let len = bytes[at..].iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'));
+                    let len = bytes[at..]
+                        .iter()
+                        .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'));
                     let end = len.map_or(bytes.len(), |len| at + len);
                     if scan.unsafe_integer.is_none() && is_unsafe_integer(&json[at..end]) {
                         scan.unsafe_integer = Some(at..end);

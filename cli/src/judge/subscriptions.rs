@@ -68,8 +68,9 @@ impl Subscriptions {
             return;
         }
         let value = |pointer| call.params.and_then(|params| params.pointer(pointer));
-        let requested = KINDS
-            .map(|(_, pointer)| value(pointer).is_some_and(|value| !matches!(value.as_json(), "false" | "null" | "[]")));
+        let requested = KINDS.map(|(_, pointer)| {
+            value(pointer).is_some_and(|value| !matches!(value.as_json(), "false" | "null" | "[]"))
+        });
         self.open.insert(id.clone().into_owned(), Subscription { requested, is_acknowledged: false });
     }
 

@@ -140,8 +140,8 @@ impl Tools {
 
     fn judge_result(&self, asked: &Asked, result: &RawJson<'_>, place: Place, case: &mut Case) {
         let is_true = |pointer| result.pointer(pointer).is_some_and(|value| value.as_json() == "true");
-        let is_interim =
-            result.pointer("/task").is_some() || result.pointer("/resultType").is_some_and(|it| it.as_json() != "\"complete\"");
+        let is_interim = result.pointer("/task").is_some()
+            || result.pointer("/resultType").is_some_and(|it| it.as_json() != "\"complete\"");
         if is_true("/isError") || is_interim {
             return;
         }

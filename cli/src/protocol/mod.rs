@@ -196,7 +196,12 @@ impl Protocols {
             let version = scalar(params, introduction.version).filter(|version| Some(&**version) != known)?;
             let (capabilities, program) = introduction.offer;
             let capabilities = params.pointer(capabilities).map(|object| names(&object));
-            Some(Hello { protocol: name, version: bounded(&version), program: described(params, program), capabilities })
+            Some(Hello {
+                protocol: name,
+                version: bounded(&version),
+                program: described(params, program),
+                capabilities,
+            })
         })
     }
 
@@ -216,8 +221,10 @@ impl Protocols {
                 false if is_known => return None,
                 false => None,
             };
-            memchr::memmem::find(result.as_bytes(), introduction.prefix.as_bytes()).or(capabilities.as_ref().map(|_| 0))?;
-            let supported: Vec<String> = result.pointer(versions).and_then(|it| it.deserialize().ok()).unwrap_or_default();
+            memchr::memmem::find(result.as_bytes(), introduction.prefix.as_bytes())
+                .or(capabilities.as_ref().map(|_| 0))?;
+            let supported: Vec<String> =
+                result.pointer(versions).and_then(|it| it.deserialize().ok()).unwrap_or_default();
             let is_supported = supported.is_empty() || supported.contains(&client.version);
             let version = if is_supported { client.version.clone() } else { bounded(&supported[0]) };
             Some(Hello { protocol, version, program: described(result, introduction.server), capabilities })

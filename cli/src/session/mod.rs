@@ -18,8 +18,8 @@ use wireline::{Fault, FaultKind, Id, Message, RawJson};
 pub(crate) use follower::{Follower, Seen};
 pub(crate) use log2_histogram::Log2Histogram;
 pub(crate) use methods::{Method, MethodIndex};
-pub(crate) use pending::MAX_PENDING;
 pub(crate) use overview::overview;
+pub(crate) use pending::MAX_PENDING;
 pub(crate) use side::Side;
 
 use crate::judge::{Finding, Rule};

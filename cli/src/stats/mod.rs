@@ -65,11 +65,8 @@ Examples:
 pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
-    let mut reading = Reading {
-        follower: Follower::new(&args.rules),
-        elapsed: Duration::ZERO,
-        progress: output.progress(),
-    };
+    let mut reading =
+        Reading { follower: Follower::new(&args.rules), elapsed: Duration::ZERO, progress: output.progress() };
     let (mut code, mut unread) = (exit::SUCCESS, 0);
     for source in &sources {
         let read = source.open().and_then(|input| {

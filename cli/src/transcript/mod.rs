@@ -138,7 +138,12 @@ impl Transcript {
 
     /// Says which rule is broken by something else than the last message.
     fn add_finding(&mut self, finding: &Finding, now: Duration) {
-        self.start_line(finding.place.from.arrow(), finding.rule.severity().name(), false, finding.place.at.unwrap_or(now));
+        self.start_line(
+            finding.place.from.arrow(),
+            finding.rule.severity().name(),
+            false,
+            finding.place.at.unwrap_or(now),
+        );
         self.add_wrapped_after(&self.described(finding), self.style_of(finding));
     }
 

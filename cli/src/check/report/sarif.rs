@@ -114,7 +114,8 @@ impl Report for Sarif {
         let unterminated = Some(json!({ "id": UNTERMINATED })).filter(|_| summary.total().unterminated > 0);
         let rules: Vec<Value> = faults.chain(unterminated).chain(findings).collect();
         let driver = json!({ "name": "wireline", "version": env!("CARGO_PKG_VERSION"), "rules": rules });
-        let invocation = json!({ "executionSuccessful": self.unread.is_empty(), "toolExecutionNotifications": self.unread });
+        let invocation =
+            json!({ "executionSuccessful": self.unread.is_empty(), "toolExecutionNotifications": self.unread });
         let end = format!("\n],\"tool\":{},\"invocations\":[{invocation}]}}]}}", json!({ "driver": driver }));
         writeln!(text, "{}", printable_json(&end))
     }
