@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use wireline::Id;
 
+use crate::judge::{Finding, Severity};
 use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, displayed_id};
 use crate::terminal::escape;
 use crate::units::parse_duration;
@@ -82,9 +83,8 @@ impl Filter {
             // Its entries are shown one by one.
             Seen::Batch { .. } => return false,
             Seen::Fault { fault, .. } => Facts { id: displayed_id(fault.id()), is_problem: true, ..Facts::default() },
-            Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => {
-                Facts { is_problem: true, ..Facts::default() }
-            }
+            Seen::Finding(finding) => Facts { is_problem: is_error(finding), ..Facts::default() },
+            Seen::CarriageReturn | Seen::Unterminated { .. } => Facts { is_problem: true, ..Facts::default() },
             Seen::Message { message, role, findings, .. } => {
                 let id = displayed_id(message.id());
                 let facts = match role {
@@ -105,7 +105,7 @@ impl Filter {
                         Facts { id, is_problem: true, ..Facts::default() }
                     }
                 };
-                Facts { is_problem: facts.is_problem || !findings.is_empty(), ..facts }
+                Facts { is_problem: facts.is_problem || findings.iter().any(is_error), ..facts }
             }
         })
     }
@@ -134,6 +134,10 @@ impl Filter {
             && (!self.errors || facts.is_problem)
             && self.slower_than.is_none_or(|limit| facts.latency.is_some_and(|latency| latency > limit))
     }
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.rule.severity() == Severity::Error
 }
 
 impl Facts {

@@ -31,6 +31,11 @@ impl RulesArgs {
         self.limited(self.rules.unwrap_or(Dialect::JsonRpc))
     }
 
+    /// Whether a protocol was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.rules.is_some()
+    }
+
     /// The rules that were asked for, or those of what a session speaks.
     pub(crate) fn rules_of(&self, spoken: judge::Dialect) -> Rules {
         self.limited(self.rules.unwrap_or(match spoken {

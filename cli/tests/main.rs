@@ -5,6 +5,7 @@ mod check_inputs;
 mod check_terminal;
 mod common;
 mod completions_and_man;
+mod judge;
 mod line_ends;
 mod readme;
 mod replay;

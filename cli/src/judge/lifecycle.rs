@@ -43,7 +43,8 @@ impl Group for Lifecycle {
         if method == INITIALIZE && call.is_request() && case.is_dialect_certain {
             return self.initialize(call, case);
         }
-        if case.dialect.is_stateless() || ALWAYS.contains(&method) {
+        let is_cancellation = Protocols::ANY.cancelled_id(method, call.params).is_some();
+        if case.dialect.is_stateless() || ALWAYS.contains(&method) || is_cancellation {
             return;
         }
         match (self.stage, place.from) {

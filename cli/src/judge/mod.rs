@@ -97,6 +97,11 @@ impl Judge {
         self.case.dialect
     }
 
+    /// Whether the session has said itself what it speaks.
+    pub(crate) fn is_dialect_certain(&self) -> bool {
+        self.case.is_dialect_certain
+    }
+
     /// Judges a message that the session has just [added](Session::add_message), and returns what was found.
     pub(crate) fn add(&mut self, session: &Session, place: Place, message: &Message<'_>, role: &Role) -> Vec<Finding> {
         let Self { case, groups } = self;

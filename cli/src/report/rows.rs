@@ -9,7 +9,7 @@ use wireline::{Fault, Id, Message};
 
 use super::embed;
 use super::page::{Page, Row};
-use crate::judge::Finding;
+use crate::judge::{Finding, Severity};
 use crate::message_kind::MessageKind;
 use crate::protocol::Hello;
 use crate::recording::{Content, Entry, Reader};
@@ -29,6 +29,8 @@ const IS_UNMATCHED: u32 = 1 << 8;
 const IS_FAILURE: u32 = 1 << 9;
 /// A notification that cancels a request.
 const IS_CANCELLATION: u32 = 1 << 10;
+/// It breaks a rule whose severity is `error`.
+const BREAKS_RULE: u32 = 1 << 11;
 
 /// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
 const FAULT: u32 = MessageKind::ALL.len() as u32;
@@ -38,6 +40,9 @@ const MAX_LABELS: usize = 4096;
 const MAX_NAME_LEN: usize = 256;
 const MAX_ID_LEN: usize = 128;
 const MAX_MESSAGE_LEN: usize = 256;
+
+/// How many findings about a session as a whole are listed.
+const MAX_FINDINGS: usize = 20;
 
 /// Stands in for all methods beyond the limit.
 const OTHERS: &str = "(others)";
@@ -183,7 +188,11 @@ impl<W: Write> Rows<W> {
 
     fn add_seen(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
         match seen {
-            Seen::Finding(finding) => self.session.findings.push(finding_json(finding)),
+            Seen::Finding(finding) => {
+                if self.session.findings.len() < MAX_FINDINGS {
+                    self.session.findings.push(finding_json(finding));
+                }
+            }
             Seen::CarriageReturn => self.session.has_returns[from as usize] = true,
             Seen::Unterminated { .. } => self.session.is_unterminated[from as usize] = true,
             _ => self.add_row(session, from, seen),
@@ -204,12 +213,14 @@ impl<W: Write> Rows<W> {
             id: b"0".to_vec(),
             request: None,
             note: b"0".to_vec(),
+            findings: Vec::new(),
         };
         let mut payload = &line.start[..];
         match seen {
             Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => return,
             Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
-            Seen::Message { message, role, is_entry, .. } => {
+            Seen::Message { message, role, is_entry, findings, .. } => {
+                describe_findings(&mut row, findings);
                 if *is_entry {
                     row.bits |= IS_ENTRY;
                     row.len = message.as_bytes().len() as u64;
@@ -336,12 +347,19 @@ impl SessionInfo {
     }
 }
 
-/// A finding for the page: who, when, severity, rule, evidence, dialect and section.
+fn describe_findings(row: &mut Row, findings: &[Finding]) {
+    if findings.iter().any(|finding| finding.rule.severity() == Severity::Error) {
+        row.bits |= BREAKS_RULE;
+    }
+    if !findings.is_empty() {
+        row.findings = escaped(&findings.iter().map(finding_json).collect());
+    }
+}
+
+/// A finding for the page: who, severity, rule, evidence, and the section of the specification.
 fn finding_json(finding: &Finding) -> serde_json::Value {
     let Finding { rule, dialect, place, evidence, .. } = finding;
-    let section = rule.section(*dialect).unwrap_or_default();
-    let at = place.at.map(micros);
-    json!([place.from.name(), at, rule.severity().name(), rule.name(), evidence, dialect.to_string(), section])
+    json!([place.from.name(), rule.severity().name(), rule.name(), evidence, rule.reference(*dialect)])
 }
 
 fn kind_bits(kind: MessageKind) -> u32 {

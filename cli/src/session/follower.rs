@@ -87,6 +87,26 @@ impl Follower {
         at: Option<Duration>,
         mut see: impl FnMut(&Session, Seen<'_>),
     ) {
+        // The rules may change after each line until the session has said what it speaks.
+        let mut rest = bytes;
+        while self.may_change_rules(from)
+            && let Some(line) = memchr::memchr(b'\n', rest)
+        {
+            self.add_part(from, &rest[..=line], at, &mut see);
+            rest = &rest[line + 1..];
+        }
+        if !rest.is_empty() {
+            self.add_part(from, rest, at, &mut see);
+        }
+    }
+
+    fn may_change_rules(&self, from: Side) -> bool {
+        let is_open = !self.args.is_given() && !self.judge.is_dialect_certain() && !self.session.has_unknown_senders();
+        is_open || self.streams[from as usize].rules_changed
+    }
+
+    /// Adds bytes that belong to one line, or for which the rules are certain.
+    fn add_part(&mut self, from: Side, bytes: &[u8], at: Option<Duration>, see: &mut impl FnMut(&Session, Seen<'_>)) {
         self.session.add_bytes(from, bytes.len());
         let stream = &mut self.streams[from as usize];
         let is_start = stream.len == 0;
@@ -103,7 +123,7 @@ impl Follower {
             self.session.add_finding(&finding);
             see(&self.session, Seen::Finding(&finding));
         }
-        self.decode(from, at, &mut see);
+        self.decode(from, at, see);
         let ends = &mut self.streams[from as usize].line_ends;
         let before = ends.with_return;
         ends.add(bytes);

@@ -18,7 +18,7 @@ use wireline::{Fault, FaultKind, Id, Message, RawJson};
 pub(crate) use follower::{Follower, Seen};
 pub(crate) use log2_histogram::Log2Histogram;
 pub(crate) use methods::{Method, MethodIndex};
-pub(crate) use overview::overview;
+pub(crate) use overview::{overview, tells};
 pub(crate) use pending::MAX_PENDING;
 pub(crate) use side::Side;
 

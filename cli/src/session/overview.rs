@@ -7,7 +7,7 @@ use clap::builder::styling::Style;
 
 use super::pending::{MAX_ID_LEN, MAX_PENDING};
 use super::{MethodIndex, Sample, SentId, Session, Side, method_table};
-use crate::judge::Severity;
+use crate::judge::{Rule, Severity};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::terminal::{Styles, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Count, Seconds, counted};
@@ -152,14 +152,28 @@ fn write_problems(text: &mut String, session: &Session, width: usize, styles: St
     write_findings(text, session, styles)
 }
 
-/// Writes which rules were broken, and how often.
+/// Whether the overview says in its own words how often a rule was broken.
+pub(crate) fn tells(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::UnansweredRequest
+            | Rule::UnansweredAtEnd
+            | Rule::SecondAnswer
+            | Rule::UnknownAnswer
+            | Rule::AnswerIdType
+            | Rule::ReusedId
+    )
+}
+
+/// Writes which other rules were broken, and how often.
 fn write_findings(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
     let Styles { bad, accent, .. } = styles;
     for (severity, style, singular, plural) in [
         (Severity::Error, bad, "rule is broken", "rules are broken"),
-        (Severity::Warning, accent, "suspicion", "suspicions"),
+        (Severity::Warning, accent, "warning", "warnings"),
     ] {
-        let findings: Vec<_> = session.findings.iter().filter(|((rule, _), _)| rule.severity() == severity).collect();
+        let findings = session.findings.iter().filter(|((rule, _), _)| rule.severity() == severity && !tells(*rule));
+        let findings: Vec<_> = findings.collect();
         if !findings.is_empty() {
             writeln!(text, "{style}{}{style:#}", counted(findings.len() as u64, singular, plural))?;
         }

@@ -18,7 +18,7 @@ use super::log::Log;
 use super::recorder::Recorder;
 use super::relay::{Event, EventKind};
 use super::sys;
-use crate::session::{Follower, Side, overview};
+use crate::session::{Follower, Seen, Side, overview, tells};
 use crate::terminal::Styles;
 use crate::transcript::{Faults, Payloads, Transcript};
 
@@ -238,7 +238,11 @@ impl Watcher {
         }
         self.transcript.end_faults(elapsed);
         let Self { follower, transcript, .. } = &mut self;
-        follower.end_session(Some(elapsed), |session, seen| transcript.add(session, Side::Client, &seen, elapsed));
+        follower.end_session(Some(elapsed), |session, seen| match seen {
+            // The overview comes next.
+            Seen::Finding(finding) if tells(finding.rule) => {}
+            _ => transcript.add(session, Side::Client, &seen, elapsed),
+        });
         let recorder = self.recorder.as_mut();
         let recorded = recorder.map(|recorder| recorder.end_of_session(status.code(), sys::signal(status), elapsed));
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));

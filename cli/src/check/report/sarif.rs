@@ -116,7 +116,8 @@ impl Report for Sarif {
         let driver = json!({ "name": "wireline", "version": env!("CARGO_PKG_VERSION"), "rules": rules });
         let invocation =
             json!({ "executionSuccessful": self.unread.is_empty(), "toolExecutionNotifications": self.unread });
-        let end = format!("\n],\"tool\":{},\"invocations\":[{invocation}]}}]}}", json!({ "driver": driver }));
+        text.write_all(b"\n],")?;
+        let end = format!("\"tool\":{},\"invocations\":[{invocation}]}}]}}", json!({ "driver": driver }));
         writeln!(text, "{}", printable_json(&end))
     }
 
