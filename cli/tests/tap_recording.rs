@@ -92,7 +92,10 @@ fn recordings_are_complete_and_readable() {
     let shown = wireline(&["check", "--rules", "json-rpc", "--show", name]).output().unwrap();
     let noise = ": server: not JSON: expected an object or an array [invalid-literal]\n    | noise\n    | ^\n";
     assert!(text(&shown.stdout).contains(noise), "{}", text(&shown.stdout));
-    let piped = wireline(&["check", "--format", "ndjson"]).stdin(File::open(&recording).unwrap()).output().unwrap();
+    let piped = wireline(&["check", "--rules", "json-rpc", "--format", "ndjson"])
+        .stdin(File::open(&recording).unwrap())
+        .output()
+        .unwrap();
     assert_eq!(text(&piped.stdout).lines().count(), in_recording.len());
 }
 

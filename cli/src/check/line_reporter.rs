@@ -69,7 +69,7 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
                         let entries = batch.iter().inspect(|entry| counts.add_batch_entry(entry));
                         report.batch(&frame, entries, &mut text.bytes)?;
                         if let Some((judging, sender)) = judging {
-                            for entry in batch.iter() {
+                            for entry in batch {
                                 match entry {
                                     Ok(entry) => findings.extend(judging.add_message(*sender, frame.line(), &entry)),
                                     Err(fault) => judging.add_fault(*sender, &fault),

@@ -62,12 +62,13 @@ impl Group for Sessions {
         let (Some(cancelled), place) = (asked.session_cancelled, answer.place) else { return };
         let when = after(cancelled, place.at);
         match (&*asked.method, place.from) {
-            ("session/prompt", Side::Server) if named("/stopReason").as_deref() != Some("cancelled") => {
-                // The turn may have ended before the agent knew.
-                if elapsed(cancelled, place.at).is_some_and(|elapsed| elapsed >= CROSSING) {
-                    let what = format!("{} was answered otherwise {when} `session/cancel`", asked.name);
-                    case.find(Rule::PromptNotCancelled, place, what);
-                }
+            // The turn may have ended before the agent knew.
+            ("session/prompt", Side::Server)
+                if named("/stopReason").as_deref() != Some("cancelled")
+                    && elapsed(cancelled, place.at).is_some_and(|elapsed| elapsed >= CROSSING) =>
+            {
+                let what = format!("{} was answered otherwise {when} `session/cancel`", asked.name);
+                case.find(Rule::PromptNotCancelled, place, what);
             }
             ("session/request_permission", Side::Client)
                 if named("/outcome/outcome").as_deref() != Some("cancelled") =>

@@ -134,7 +134,7 @@ impl Names {
             self.ranges.iter().any(|other| decode(&json[other.clone()]) == decoded)
         } else {
             if self.hashes.is_empty() {
-                self.hashes = self.ranges.iter().map(|other| hasher.hash_one(&decode(&json[other.clone()]))).collect();
+                self.hashes = self.ranges.iter().map(|other| hasher.hash_one(decode(&json[other.clone()]))).collect();
             }
             // Equal hashes of 64 bits are equal names for practical purposes, but a finding should be true.
             let is_known = !self.hashes.insert(hasher.hash_one(&decoded));
