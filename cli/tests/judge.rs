@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::PathBuf;
 
-use common::{Run, file, run, run_with_input};
+use common::{PING, Run, file, run, run_with_input};
 use serde_json::{Value, json};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -273,9 +273,29 @@ fn equal_findings_are_counted() {
     let name = recording("equal.tap", &lines);
     let short = run(&["check", &name]).stdout;
     assert_eq!(short.matches("no pending request has this id [unknown-answer]").count(), 20, "{short}");
-    assert!(short.contains("10 more findings like these (--all shows all) [unknown-answer]\n"), "{short}");
+    assert!(short.contains("10 more findings like that [unknown-answer]\n"), "{short}");
     let all = run(&["check", "--all", &name]).stdout;
     assert_eq!(all.matches("no pending request has this id [unknown-answer]").count(), 30, "{all}");
+}
+
+/// A plain file doesn't say who sent what, but what clients refuse can be seen in its lines.
+#[test]
+fn lines_of_plain_files() {
+    let line = r#"{"jsonrpc":"2.0","id":9007199254740993,"result":{"a":1,"a":"\ud83d"}}"#;
+    let found = named(&[("byte-order-mark", 1), ("unsafe-id", 1), ("lone-surrogate", 1), ("duplicate-member", 1)]);
+    // The second one is long enough to be checked by several threads.
+    for (name, rest) in [("short.ndjson", String::new()), ("long.ndjson", format!("{PING}\n").repeat(60_000))] {
+        let name = path(file(name, format!("\u{FEFF}{line}\n{rest}")));
+        let judged = run(&["check", "--judge-lines", "--format", "ndjson", &name]);
+        assert_eq!((judged.code, rules(&judged)), (Some(1), found.clone()));
+        assert!(judged.objects().iter().all(|object| object.get("from").is_none()));
+        let unjudged = run(&["check", &name]);
+        assert_eq!(unjudged.code, Some(0), "{unjudged:?}");
+        assert!(unjudged.stdout.contains("starts with a byte order mark, which the check accepts"), "{unjudged:?}");
+    }
+    let many = path(file("many.ndjson", format!("{line}\n").repeat(50)));
+    let folded = run(&["check", "--judge-lines", "--jobs", "2", &many]).stdout;
+    assert_eq!(folded.matches("[lone-surrogate]").count(), 21, "{folded}");
 }
 
 /// MCP 2026-07-28 has no handshake.

@@ -50,6 +50,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Severity::Error)]
     pub(crate) fail_on: Severity,
 
+    /// Judge the messages in plain files as well, each on its own, by the rules about what official clients refuse
+    ///
+    /// Recordings are always judged, and by all rules. A plain file doesn't tell who sent what, and judging its lines takes
+    /// longer than checking them.
+    #[arg(long)]
+    pub(crate) judge_lines: bool,
+
     /// Print the table of rules that sessions are judged by, and exit
     #[arg(long, exclusive = true)]
     pub(crate) list_rules: bool,

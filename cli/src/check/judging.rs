@@ -1,11 +1,10 @@
 //! Judges the sessions of a recording while their lines are checked.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wireline::{Message, Rules};
 
-use crate::judge::{BYTE_ORDER_MARK, Finding, Judge, Place, Rule};
+use crate::judge::{BYTE_ORDER_MARK, Finding, Judge, Place};
 use crate::rules_args::RulesArgs;
 use crate::session::{Session, Side};
 
@@ -15,8 +14,6 @@ pub(super) struct Judging<'a> {
     judge: Judge,
     /// When the current record was sent.
     at: Duration,
-    /// How many findings of each rule have been reported.
-    reported: BTreeMap<Rule, u64>,
 }
 
 impl<'a> Judging<'a> {
@@ -26,7 +23,6 @@ impl<'a> Judging<'a> {
             session: Session::new(args.protocols()),
             judge: Judge::new(args.judged_protocols()),
             at: Duration::ZERO,
-            reported: BTreeMap::new(),
         }
     }
 
@@ -47,6 +43,9 @@ impl<'a> Judging<'a> {
 
     pub(super) fn add_fault(&mut self, from: Side, fault: &wireline::Fault) {
         self.session.add_fault(from, fault, Some(self.at));
+        if fault.is_response() {
+            self.judge.add_faulty_response(self.session.last_request());
+        }
     }
 
     /// Judges how the stream of a side starts.
@@ -62,18 +61,5 @@ impl<'a> Judging<'a> {
         self.judge = Judge::new(self.args.judged_protocols());
         self.at = Duration::ZERO;
         findings
-    }
-
-    /// Whether to report a finding, of which there may be many.
-    pub(super) fn is_reported(&mut self, rule: Rule, max_equal: u64) -> bool {
-        let count = self.reported.entry(rule).or_default();
-        *count += 1;
-        *count <= max_equal
-    }
-
-    /// How many findings of each rule were not reported.
-    pub(super) fn unreported(&self, max_equal: u64) -> impl Iterator<Item = (Rule, u64)> {
-        let counts = self.reported.iter().map(move |(rule, count)| (*rule, count.saturating_sub(max_equal)));
-        counts.filter(|(_, more)| *more > 0)
     }
 }

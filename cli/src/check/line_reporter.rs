@@ -8,7 +8,7 @@ use super::counts::Counts;
 use super::folding::{ReportedFault, Text};
 use super::judging::Judging;
 use super::report::Report;
-use crate::judge::Finding;
+use crate::judge::{self, Finding};
 use crate::message_kind::MessageKind;
 use crate::session::Side;
 
@@ -32,13 +32,20 @@ pub(crate) struct LineReporter<'a, 'b, R> {
     text: Text,
     send: &'a mut SendText<'a>,
     judging: Option<(&'a mut Judging<'b>, Side)>,
+    judges_lines: bool,
     /// What to report after the current line.
     findings: Vec<Finding>,
 }
 
 impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
     pub(crate) fn new(report: &'a R, counts: &'a mut Counts, send: &'a mut SendText<'a>) -> Self {
-        Self { report, counts, text: Text::default(), send, judging: None, findings: Vec::new() }
+        Self { report, counts, text: Text::default(), send, judging: None, judges_lines: false, findings: Vec::new() }
+    }
+
+    /// Judges each line on its own, whoever has sent it.
+    pub(crate) fn judging_lines(mut self, judges_lines: bool) -> Self {
+        self.judges_lines = judges_lines;
+        self
     }
 
     /// Judges the lines as messages of a session that `sender` sends.
@@ -53,13 +60,16 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
             let Some(frame) = decoder.next_frame() else { return Ok(()) };
             // Not right after their line: a missing line end is reported before them.
             self.report_findings()?;
-            let Self { report, counts, text, judging, findings, .. } = self;
+            let Self { report, counts, text, judging, judges_lines, findings, .. } = self;
             let (faults_before, start) = (counts.faults(), text.bytes.len());
             match frame {
                 Ok(frame) => match &frame {
                     Frame::Message(message) => {
                         if let Some((judging, sender)) = judging {
                             *findings = judging.add_message(*sender, frame.line(), message);
+                        }
+                        if *judges_lines {
+                            *findings = judge::judge_line(frame.line(), message);
                         }
                         counts.add_message(MessageKind::of(message));
                         report.message(&frame, message, &mut text.bytes)?;
@@ -114,12 +124,13 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
 
     /// Counts and reports which rules are broken.
     fn report_findings(&mut self) -> io::Result<()> {
-        let Self { report, counts, text, judging, findings, .. } = self;
-        let Some((judging, _)) = judging else { return Ok(()) };
+        let Self { report, counts, text, findings, .. } = self;
         for finding in findings.drain(..) {
             counts.add_broken(finding.rule);
-            if judging.is_reported(finding.rule, report.max_equal_findings()) {
-                report.finding(&finding, &mut text.bytes)?;
+            let start = text.bytes.len();
+            report.finding(&finding, &mut text.bytes)?;
+            if R::MAY_BE_FOLDED {
+                text.faults.push(ReportedFault::of_finding(finding.rule, start..text.bytes.len()));
             }
         }
         Ok(())

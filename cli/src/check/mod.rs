@@ -31,7 +31,7 @@ use assembly::Assembly;
 use counts::Counts;
 use folding::Text;
 use judging::Judging;
-use line_reporter::{Ends, LineReporter, SendText};
+use line_reporter::{Ends, LineReporter};
 use parallel::{ParallelCheck, SEGMENT_LEN};
 use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
 use summary::Summary;
@@ -66,6 +66,7 @@ struct Checker<'a, R> {
     rules: Rules,
     fail_on: Severity,
     ends: Ends,
+    judges_lines: bool,
     jobs: usize,
     output: Output,
     report: R,
@@ -88,6 +89,7 @@ impl<'a, R: Report> Checker<'a, R> {
             rules: args.rules.rules(),
             fail_on: args.fail_on,
             ends: if args.allow_unterminated { Ends::Optional } else { Ends::Required },
+            judges_lines: args.judge_lines,
             jobs: args.jobs(),
             output: Output::new(sources, args.quiet),
             assembly: report.assembly(),
@@ -152,6 +154,9 @@ impl<'a, R: Report> Checker<'a, R> {
             let note = self.report.note(BINARY);
             send_if_any(&mut self.output, note.into()).map_err(Failure::Write)?;
         }
+        if input.has_byte_order_mark() {
+            self.report_byte_order_mark(counts)?;
+        }
         match input {
             Input::File { file, len, .. } if self.jobs > 1 && len > SEGMENT_LEN as u64 => {
                 self.check_in_parallel(&file, len, counts)
@@ -162,20 +167,36 @@ impl<'a, R: Report> Checker<'a, R> {
         }
     }
 
+    /// Reports that a plain file starts with a byte order mark, which is accepted.
+    fn report_byte_order_mark(&mut self, counts: &mut Counts) -> Result<(), Failure> {
+        let Self { output, report, assembly, judges_lines, .. } = self;
+        let finding = judge::byte_order_mark();
+        if !*judges_lines {
+            let note = report.note(&format!("{}, which the check accepts: {}", finding.evidence, finding.rule.text()));
+            return send_if_any(output, note.into()).map_err(Failure::Write);
+        }
+        let mut send = |text: &mut Text| send(output, assembly, text);
+        let mut reporter = LineReporter::new(&*report, counts, &mut send);
+        reporter.add_findings([finding]).and_then(|()| reporter.send()).map_err(Failure::Write)
+    }
+
     fn check_in_sequence(&mut self, input: &mut dyn Read, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, assembly, rules, ends, .. } = self;
+        let Self { output, report, assembly, rules, ends, judges_lines, .. } = self;
         let progress = output.progress();
         let advance = |bytes| progress.advance(bytes);
-        check_stream(*rules, *ends, input, report, counts, &advance, &mut |text| send(output, assembly, text))
+        let mut send = |text: &mut Text| send(output, assembly, text);
+        let reporter = LineReporter::new(&*report, counts, &mut send).judging_lines(*judges_lines);
+        check_stream(*rules, *ends, input, reporter, &advance)
     }
 
     fn check_in_parallel(&mut self, file: &File, len: u64, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, assembly, rules, ends, jobs, .. } = self;
+        let Self { output, report, assembly, rules, ends, judges_lines, jobs, .. } = self;
         let progress = output.progress();
         let segments = usize::try_from(len.div_ceil(SEGMENT_LEN as u64)).unwrap_or(usize::MAX);
         let check = ParallelCheck {
             rules: *rules,
             ends: *ends,
+            judges_lines: *judges_lines,
             jobs: segments.min(*jobs),
             segment_len: SEGMENT_LEN,
             read_at: &|buffer, offset| read_at(file, buffer, offset),
@@ -212,7 +233,7 @@ impl<'a, R: Report> Checker<'a, R> {
                 offsets = [0, 0];
                 match entry {
                     Ok(Some(_)) => continue,
-                    Ok(None) => return self.report_unreported(&judging),
+                    Ok(None) => return Ok(()),
                     Err(error) => return Err(Failure::Read(error)),
                 }
             };
@@ -263,16 +284,6 @@ impl<'a, R: Report> Checker<'a, R> {
         let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, Side::Client);
         reporter.add_findings(findings).and_then(|()| reporter.send()).map_err(Failure::Write)
     }
-
-    /// Reports how many findings were only counted.
-    fn report_unreported(&mut self, judging: &Judging<'_>) -> Result<(), Failure> {
-        let Self { output, report, assembly, .. } = self;
-        let mut text = Text::default();
-        for (rule, more) in judging.unreported(report.max_equal_findings()) {
-            report.more_findings(rule, more, &mut text.bytes).map_err(Failure::Write)?;
-        }
-        send(output, assembly, &mut text).map_err(Failure::Write)
-    }
 }
 
 /// Writes a part of the report.
@@ -289,12 +300,9 @@ fn check_stream(
     rules: Rules,
     ends: Ends,
     input: &mut dyn Read,
-    report: &impl Report,
-    counts: &mut Counts,
+    mut reporter: LineReporter<'_, '_, impl Report>,
     advance: &dyn Fn(u64),
-    send: &mut SendText<'_>,
 ) -> Result<(), Failure> {
-    let mut reporter = LineReporter::new(report, counts, send);
     let mut decoder = Decoder::new(rules).keep_capacity(2 * READ_LEN);
     let mut line_ends = LineEnds::default();
     loop {

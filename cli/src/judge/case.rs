@@ -33,12 +33,21 @@ pub(crate) struct Place {
 pub(crate) struct Finding {
     pub(crate) rule: Rule,
     pub(crate) dialect: Dialect,
-    /// The message that breaks it.
+    /// Who has sent the message that breaks it, if that is known.
+    pub(crate) sender: Option<Side>,
+    /// Where that is.
     pub(crate) place: Place,
     /// What was found, with no more of the messages than methods, subjects and ids, escaped for a terminal.
     pub(crate) evidence: String,
     /// More of the message, escaped for a terminal, if the user wants to see it.
     pub(crate) detail: Option<String>,
+}
+
+impl Finding {
+    /// Who has sent it, as the start of a sentence.
+    pub(crate) fn sent(&self) -> String {
+        self.sender.map_or_else(String::new, |sender| format!("{}: ", sender.name()))
+    }
 }
 
 /// A request or a notification.
@@ -137,7 +146,14 @@ impl Case {
     pub(super) fn find_with(&mut self, rule: Rule, place: Place, evidence: impl Into<String>, detail: Option<String>) {
         let dialect = self.dialect;
         if rule.section(dialect).is_some() {
-            self.findings.push(Finding { rule, dialect, place, evidence: evidence.into(), detail });
+            self.findings.push(Finding {
+                rule,
+                dialect,
+                sender: Some(place.from),
+                place,
+                evidence: evidence.into(),
+                detail,
+            });
         }
     }
 

@@ -1,11 +1,11 @@
 //! What official clients refuse or change, although JSON permits it. These rules look at one line at a time.
 
-use wireline::Id;
+use wireline::{Id, Message};
 
 use super::case::{Finding, Place};
 use super::rules::{Dialect, Rule};
 use super::scan::{Scan, is_safe_integer};
-use crate::session::displayed_id;
+use crate::session::{Side, displayed_id};
 use crate::terminal::escape_start;
 use crate::units::Bytes;
 
@@ -26,7 +26,7 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
     let mut findings = Vec::new();
     let mut find = |rule, evidence: String, detail: Option<&str>| {
         let detail = detail.map(|detail| escape_start(detail.as_bytes(), DETAIL_COLUMNS).into_owned());
-        findings.push(Finding { rule, dialect, place, evidence, detail });
+        findings.push(Finding { rule, dialect, sender: Some(place.from), place, evidence, detail });
     };
     if line.len() > MAX_LINE_LEN {
         find(Rule::LongLine, format!("the line has {}", Bytes(line.len() as u64)), None);
@@ -67,8 +67,21 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
     findings
 }
 
-/// Reports a byte order mark at the start of a stream.
-pub(crate) fn byte_order_mark(place: Place, dialect: Dialect) -> Finding {
+/// Judges a message of which nobody knows who has sent it.
+pub(crate) fn judge_line(line: u64, message: &Message<'_>) -> Vec<Finding> {
+    let place = Place { from: Side::Client, line, at: None };
+    let findings = line_findings(message.as_bytes(), message.id(), place, Dialect::JsonRpc).into_iter();
+    findings.map(|finding| Finding { sender: None, ..finding }).collect()
+}
+
+/// Reports a byte order mark at the start of a file.
+pub(crate) fn byte_order_mark() -> Finding {
+    let place = Place { from: Side::Client, line: 1, at: None };
+    Finding { sender: None, ..sent_byte_order_mark(place, Dialect::JsonRpc) }
+}
+
+/// Reports a byte order mark at the start of what a side sends.
+pub(super) fn sent_byte_order_mark(place: Place, dialect: Dialect) -> Finding {
     let evidence = "the stream starts with a byte order mark".to_owned();
-    Finding { rule: Rule::ByteOrderMark, dialect, place, evidence, detail: None }
+    Finding { rule: Rule::ByteOrderMark, dialect, sender: Some(place.from), place, evidence, detail: None }
 }

@@ -33,13 +33,14 @@ use std::time::Duration;
 use wireline::{Message, Response};
 
 pub(crate) use case::{Finding, Place};
-pub(crate) use clients::{BYTE_ORDER_MARK, line_findings};
+pub(crate) use clients::{BYTE_ORDER_MARK, byte_order_mark, judge_line};
 pub(crate) use list::list;
 pub(crate) use rules::{Dialect, Rule, Severity};
 
 use crate::protocol::Protocols;
 use crate::session::{Role, Session};
 use case::{Asked, Call, Case};
+use clients::line_findings;
 
 /// Judges one session.
 pub(crate) struct Judge {
@@ -137,7 +138,14 @@ impl Judge {
 
     /// Reports that a side's stream starts with a byte order mark.
     pub(crate) fn byte_order_mark(&self, place: Place) -> Finding {
-        clients::byte_order_mark(place, self.case.dialect)
+        clients::sent_byte_order_mark(place, self.case.dialect)
+    }
+
+    /// Forgets the request that a faulty response was meant for.
+    pub(crate) fn add_faulty_response(&mut self, number: Option<u64>) {
+        if let Some(number) = number {
+            self.case.asked.remove(&number);
+        }
     }
 
     /// Judges what is left at the end of a session. Must precede [`Session::end`].

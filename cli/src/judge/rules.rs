@@ -59,7 +59,7 @@ const STRUCTURED: Scope = Scope::Mcp(Revision::V2025_06_18, Revision::V2026_07_2
 macro_rules! rules {
     ($($rule:ident $name:literal $severity:ident [$($scope:ident $section:literal),+] $text:literal;)+) => {
         /// What a session must not do.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) enum Rule { $($rule),+ }
 
         const TABLE: &[Row] = &[$(Row {
@@ -187,7 +187,7 @@ rules! {
         "a pending request for permission was not answered with the outcome `cancelled` after `session/cancel`";
 
     ByteOrderMark "byte-order-mark" Error [JSON_RPC "RFC 8259, 8.1"]
-        "the stream starts with a byte order mark; refused by the TypeScript SDK 1.32.2 and 2.4.0 and the Python SDK 2.3.0, whose request then times out";
+        "a byte order mark before the first message; refused by the TypeScript SDK 1.32.2 and 2.4.0 and the Python SDK 2.3.0, whose request then times out";
     LoneSurrogate "lone-surrogate" Error [JSON_RPC "RFC 8259, 8.2"]
         "half of a surrogate pair, such as an emoji cut in two; refused by the Python SDK 2.3.0, whose request then times out";
     UnsafeId "unsafe-id" Error [JSON_RPC "RFC 8259, 6"]

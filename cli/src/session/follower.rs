@@ -191,6 +191,9 @@ impl Follower {
                 }
                 Err(fault) => {
                     session.add_fault(from, &fault, at);
+                    if fault.is_response() {
+                        judge.add_faulty_response(session.last_request());
+                    }
                     let line = decoder.last_line();
                     see(session, Seen::Fault { fault: &fault, line, is_entry: false });
                 }

@@ -11,13 +11,11 @@ use super::{Layout, Report};
 use crate::check::assembly::Assembly;
 use crate::check::folding::Folder;
 use crate::check::summary::Summary;
-use crate::findings::MAX_EQUAL;
 use crate::input::Source;
-use crate::judge::{Finding, Rule, Severity};
+use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
 use crate::session::Side;
 use crate::terminal::{Excerpt, Styles, wrap_message};
-use crate::units::counted;
 
 pub(crate) struct Human {
     source: String,
@@ -100,10 +98,10 @@ impl Report for Human {
 
     fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
         let Styles { bad, accent, dim, .. } = self.layout.styles;
-        let Finding { rule, dialect, place, evidence, detail } = finding;
+        let Finding { rule, dialect, place, evidence, detail, .. } = finding;
         let position = format!("{}:{}:", self.source, place.line);
         let detail = detail.as_deref().filter(|_| self.show).map_or_else(String::new, |detail| format!(" ({detail})"));
-        let what = format!("{}: {evidence}{detail}", place.from.name());
+        let what = format!("{}{evidence}{detail}", finding.sent());
         self.layout.write_heading(&position, &what, rule.name(), text)?;
         let (label, style) = match rule.severity() {
             Severity::Error => ("error: ", bad),
@@ -114,15 +112,6 @@ impl Report for Human {
             Some(reference) => self.layout.write_detail("see: ", dim, &reference, dim, text),
             None => Ok(()),
         }
-    }
-
-    fn max_equal_findings(&self) -> u64 {
-        if self.all { u64::MAX } else { MAX_EQUAL }
-    }
-
-    fn more_findings(&self, rule: Rule, more: u64, text: &mut Vec<u8>) -> io::Result<()> {
-        let what = format!("{} like these (--all shows all)", counted(more, "more finding", "more findings"));
-        self.layout.write_heading(&format!("{}:", self.source), &what, rule.name(), text)
     }
 
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {

@@ -21,7 +21,7 @@ use wireline::Fault;
 
 use super::Report;
 use super::ndjson::{write_fault, write_finding};
-use crate::check::assembly::{Assembly, MAX_LISTED};
+use crate::check::assembly::Assembly;
 use crate::check::counts::Counts;
 use crate::check::summary::Summary;
 use crate::input::Source;
@@ -31,6 +31,9 @@ use crate::terminal::printable_json;
 
 /// What precedes each fault. The assembly removes the first comma.
 const SEPARATOR: &[u8] = b",\n";
+
+/// How many findings are listed. The totals say how many there are.
+const MAX_FINDINGS: usize = 10_000;
 
 #[derive(Default)]
 pub(crate) struct Json {
@@ -70,13 +73,12 @@ impl Report for Json {
         write_finding(finding, &mut object)?;
         object.push(b'}');
         let object = String::from_utf8_lossy(&object).into_owned();
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).push(object);
+        // They are kept until the end.
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        if findings.len() < MAX_FINDINGS {
+            findings.push(object);
+        }
         Ok(())
-    }
-
-    /// They are kept until the end.
-    fn max_equal_findings(&self) -> u64 {
-        MAX_LISTED as u64
     }
 
     fn end_source(&mut self, counts: &Counts, unread: Option<&str>, _: &mut Vec<u8>) -> io::Result<()> {

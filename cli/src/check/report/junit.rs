@@ -56,10 +56,11 @@ impl Report for Junit {
 
     fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
         let Finding { rule, dialect, place, evidence, .. } = finding;
-        let (file, line, from, name) = (&self.file, place.line, place.from.name(), rule.name());
+        let (file, line, name) = (&self.file, place.line, rule.name());
+        let from = finding.sender.map_or_else(String::new, |sender| format!(" from the {}", sender.name()));
         write!(
             text,
-            "    <testcase classname=\"{file}\" name=\"line {line} from the {from}: {name}\" file=\"{file}\" \
+            "    <testcase classname=\"{file}\" name=\"line {line}{from}: {name}\" file=\"{file}\" \
              line=\"{line}\">"
         )?;
         let (severity, evidence) = (rule.severity(), attribute(evidence));

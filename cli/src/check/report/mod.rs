@@ -16,7 +16,7 @@ use super::assembly::Assembly;
 use super::counts::Counts;
 use super::summary::Summary;
 use crate::input::Source;
-use crate::judge::{Finding, Rule};
+use crate::judge::Finding;
 use crate::session::Side;
 
 pub(crate) use human::Human;
@@ -96,20 +96,9 @@ pub(crate) trait Report: Sync {
         Ok(())
     }
 
-    /// Reports that a session breaks a rule.
+    /// Reports that a message or a session breaks a rule.
     fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
         let _ = (finding, text);
-        Ok(())
-    }
-
-    /// How many findings of the same rule to report about a source. The others are counted.
-    fn max_equal_findings(&self) -> u64 {
-        u64::MAX
-    }
-
-    /// Reports that there are more findings than were reported.
-    fn more_findings(&self, rule: Rule, more: u64, text: &mut Vec<u8>) -> io::Result<()> {
-        let _ = (rule, more, text);
         Ok(())
     }
 

@@ -142,7 +142,10 @@ pub(super) fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
 /// Writes the members about a finding.
 pub(super) fn write_finding(finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
     let Finding { rule, dialect, place, evidence, .. } = finding;
-    write!(text, r#""from":"{}","line":{},"#, place.from.name(), place.line)?;
+    if let Some(sender) = finding.sender {
+        write!(text, r#""from":"{}","#, sender.name())?;
+    }
+    write!(text, r#""line":{},"#, place.line)?;
     write_kind("finding", text)?;
     write!(text, r#","rule":"{}","severity":"{}","protocol":"{dialect}""#, rule.name(), rule.severity().name())?;
     for (name, value) in [("text", Some(evidence)), ("see", rule.reference(*dialect).as_ref())] {

@@ -88,7 +88,7 @@ impl Report for Sarif {
     fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
         let Finding { rule, dialect, place, evidence, .. } = finding;
         let see = rule.reference(*dialect).map_or_else(String::new, |see| format!(" (see {see})"));
-        let message = format!("{}: {evidence}{see}", place.from.name());
+        let message = format!("{}{evidence}{see}", finding.sent());
         let region = Some(json!({ "startLine": place.line }));
         self.write(rule.name(), rule.severity().name(), &message, region, text)
     }
