@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use wireline::Id;
 
+use crate::judge::{Finding, Severity};
 use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, displayed_id};
 use crate::terminal::escape;
 use crate::units::parse_duration;
@@ -76,6 +77,7 @@ impl Filter {
 
     /// Whether to show what a side sent.
     pub(crate) fn shows(&self, session: &Session, from: Side, seen: &Seen<'_>) -> bool {
+        let from = if let Seen::Finding(finding) = seen { finding.place.from } else { from };
         if self.direction.is_some_and(|direction| direction.side() != from) {
             return false;
         }
@@ -86,15 +88,16 @@ impl Filter {
             // Its entries are shown one by one.
             Seen::Batch { .. } => return false,
             Seen::Fault { fault, .. } => Facts { id: displayed_id(fault.id()), is_problem: true, ..Facts::default() },
+            Seen::Finding(finding) => Facts { is_problem: is_error(finding), ..Facts::default() },
             Seen::CarriageReturn | Seen::Unterminated { .. } => Facts { is_problem: true, ..Facts::default() },
-            Seen::Message { message, role, .. } => {
+            Seen::Message { message, role, findings, .. } => {
                 let id = displayed_id(message.id());
-                match role {
-                    Role::Call { subject, reuses_id } => Facts {
+                let facts = match role {
+                    Role::Call { subject, .. } => Facts {
                         method: message.method().map(|method| escape(method.as_bytes())),
                         subject: subject.as_ref().map(|subject| escape(subject.as_bytes())),
                         id,
-                        is_problem: *reuses_id,
+                        is_problem: false,
                         latency: None,
                     },
                     Role::Progress { method, id, .. } | Role::Cancellation { method, id, .. } => {
@@ -106,7 +109,8 @@ impl Filter {
                     Role::ResponseToFault | Role::UnmatchedResponse { .. } => {
                         Facts { id, is_problem: true, ..Facts::default() }
                     }
-                }
+                };
+                Facts { is_problem: facts.is_problem || findings.iter().any(is_error), ..facts }
             }
         })
     }
@@ -135,6 +139,10 @@ impl Filter {
             && (!self.errors || facts.is_problem)
             && self.slower_than.is_none_or(|limit| facts.latency.is_some_and(|latency| latency > limit))
     }
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.rule.severity() == Severity::Error
 }
 
 impl Facts {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::judge::BYTE_ORDER_MARK;
 use crate::recording;
 use crate::terminal::{escape, escape_end};
 
@@ -78,7 +79,12 @@ impl Source {
         refuse_compressed(start)?;
         Ok(match recording::is_recording(start) {
             true => Input::Recording(Box::new(BufReader::with_capacity(READ_LEN, file))),
-            false => Input::File { file, len: metadata.len(), is_binary: is_binary(start) },
+            false => Input::File {
+                file,
+                len: metadata.len(),
+                is_binary: is_binary(start),
+                has_mark: start.starts_with(BYTE_ORDER_MARK),
+            },
         })
     }
 
@@ -118,14 +124,19 @@ impl Source {
 /// A source, opened for reading.
 pub(crate) enum Input {
     /// A regular file, which can be read at any offset, and its length when it was opened.
-    File { file: File, len: u64, is_binary: bool },
+    File { file: File, len: u64, is_binary: bool, has_mark: bool },
     /// A pipe, a terminal or a device.
-    Stream { stream: Box<dyn Read>, is_binary: bool },
+    Stream { stream: Box<dyn Read>, is_binary: bool, has_mark: bool },
     /// A recording that `wireline tap` wrote.
     Recording(Box<dyn BufRead>),
 }
 
 impl Input {
+    /// Whether it is no recording, and starts with a byte order mark.
+    pub(crate) fn has_byte_order_mark(&self) -> bool {
+        matches!(self, Self::File { has_mark: true, .. } | Self::Stream { has_mark: true, .. })
+    }
+
     /// Whether it does not look like text.
     pub(crate) fn is_binary(&self) -> bool {
         matches!(self, Self::File { is_binary: true, .. } | Self::Stream { is_binary: true, .. })
@@ -143,10 +154,11 @@ impl Input {
         }
         refuse_compressed(&start)?;
         let (is_recording, is_binary) = (recording::is_recording(&start), is_binary(&start));
+        let has_mark = start.starts_with(BYTE_ORDER_MARK);
         let stream = io::Cursor::new(start).chain(stream);
         Ok(match is_recording {
             true => Self::Recording(Box::new(BufReader::with_capacity(READ_LEN, stream))),
-            false => Self::Stream { stream: Box::new(stream), is_binary },
+            false => Self::Stream { stream: Box::new(stream), is_binary, has_mark },
         })
     }
 }

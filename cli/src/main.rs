@@ -8,6 +8,7 @@
 //! - `protocol`: what messages mean in MCP and other protocols, as a table for each
 //! - `recording`: the file format that `tap --record` writes
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
+//! - `judge`: which rules a session breaks
 //! - `transcript`, `filter`: the line about each message, and which of them to show
 //! - `findings`: what keeps long lists of faults short
 //! - `spawn`: starts servers
@@ -22,6 +23,7 @@ mod findings;
 mod guard;
 mod input;
 mod json;
+mod judge;
 mod line_ends;
 mod man;
 mod message_kind;

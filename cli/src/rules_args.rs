@@ -7,14 +7,15 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, ValueEnum};
 use wireline::Rules;
 
+use crate::judge;
 use crate::protocol::Protocols;
 use crate::units::parse_len;
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RulesArgs {
-    /// Protocol whose rules apply
-    #[arg(long, value_parser = DialectParser, default_value_t = Dialect::JsonRpc)]
-    rules: Dialect,
+    /// Protocol whose rules apply [default: what a recorded session says it speaks, otherwise json-rpc]
+    #[arg(long, value_parser = DialectParser)]
+    rules: Option<Dialect>,
 
     /// Longest accepted line in bytes; a suffix K, M or G multiplies by a power of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse_max_len, default_value = "16M")]
@@ -27,20 +28,46 @@ pub(crate) struct RulesArgs {
 
 impl RulesArgs {
     pub(crate) fn rules(&self) -> Rules {
-        self.rules.rules().max_line_len(self.max_len).max_depth(self.max_depth.into())
+        self.limited(self.rules.unwrap_or(Dialect::JsonRpc))
+    }
+
+    /// Whether a protocol was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// The rules that were asked for, or those of what a session speaks.
+    pub(crate) fn rules_of(&self, spoken: judge::Dialect) -> Rules {
+        self.limited(self.rules.unwrap_or(match spoken {
+            judge::Dialect::JsonRpc => Dialect::JsonRpc,
+            judge::Dialect::Mcp(_) => Dialect::Mcp,
+            judge::Dialect::Acp => Dialect::Acp,
+        }))
     }
 
     /// The protocol that the rules are for.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.rules
+        self.rules.unwrap_or(Dialect::JsonRpc)
+    }
+
+    fn limited(&self, dialect: Dialect) -> Rules {
+        dialect.rules().max_line_len(self.max_len).max_depth(self.max_depth.into())
     }
 
     /// The protocols whose messages are understood beyond their envelope.
     pub(crate) fn protocols(&self) -> Protocols {
         match self.rules {
-            Dialect::JsonRpc => Protocols::ANY,
-            Dialect::Mcp => Protocols::MCP,
-            Dialect::Acp => Protocols::ACP,
+            None | Some(Dialect::JsonRpc) => Protocols::ANY,
+            Some(Dialect::Mcp) => Protocols::MCP,
+            Some(Dialect::Acp) => Protocols::ACP,
+        }
+    }
+
+    /// The protocols whose rules sessions are judged by, beyond those of JSON-RPC.
+    pub(crate) fn judged_protocols(&self) -> Protocols {
+        match self.rules {
+            Some(Dialect::JsonRpc) => Protocols::NONE,
+            _ => self.protocols(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod guard;
 mod guard_orphans;
 #[cfg(unix)]
 mod guarding;
+mod judge;
 mod line_ends;
 mod misbehave;
 mod readme;

@@ -55,7 +55,8 @@ fn filters_select_messages() {
     let name = recording("show-filters.tap");
     let all = run(&["show", "--rules", "mcp", &name]);
     assert_eq!((all.code, all.stderr.as_str()), (Some(0), ""), "{all:?}");
-    assert_eq!(shown(&all.stdout).len(), 10, "{}", all.stdout);
+    // All messages, and that there was no `initialize`.
+    assert_eq!(shown(&all.stdout).len(), 11, "{}", all.stdout);
     assert!(all.stdout.ends_with("   server exited with code 0\n"), "{}", all.stdout);
     assert!(!all.stdout.contains("2J") && !all.stdout.contains("starting"), "{}", all.stdout);
 
@@ -69,7 +70,7 @@ fn filters_select_messages() {
         (&["--id", "\"1\""], &[REQUESTS[1], failure]),
         (&["--slower-than", "100ms"], &["response tools/call slow #3"]),
         (&["--method", "nothing"], &[]),
-        (&["--direction", "client"], &REQUESTS),
+        (&["--direction", "client"], &[&REQUESTS[..], &["error tools/list #1 was"]].concat()),
     ] {
         let run = run(&[&["show", "--rules", "mcp"], options, &[&name]].concat());
         assert_eq!(
@@ -80,7 +81,7 @@ fn filters_select_messages() {
     }
     let errors = run(&["show", "--rules", "mcp", "--errors", &name]).stdout;
     let kinds: Vec<String> = shown(&errors).iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
-    assert_eq!(kinds, ["failure", "fault", "error"], "{errors}");
+    assert_eq!(kinds, ["failure", "fault", "error", "error"], "{errors}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ const LOG: &str = r#"
            {"code":-32601,"message":"no"}
    0.024 ← response     (unmatched) #99                           39 B
            null
-                        no pending request has this id
+                        no pending request has this id [unknown-answer]
 ───────────────────────────────────────────────────────────────────────────────"#;
 
 /// The expected overview at the end.
@@ -134,7 +134,7 @@ fn without_fault_text(log: &str) -> String {
 fn log_is_readable() {
     let mut shown = Vec::new();
     for has_colours in [true, false] {
-        let written = written(&["tap", "--show", "--", "sh", "-c", SERVER], has_colours, 3);
+        let written = written(&["tap", "--rules", "json-rpc", "--show", "--", "sh", "-c", SERVER], has_colours, 3);
         let screen = Screen::of(&written);
         assert_eq!((screen.wraps, written.contains('\x1b')), (0, has_colours), "{}", screen.text());
         let expected = [LOG, OVERVIEW, "\nserver exited with code 3"].concat();
@@ -158,7 +158,7 @@ fn statistics_are_readable() {
     let name = recording.to_str().unwrap();
     written(&["tap", "-qq", "--record", name, "--", "sh", "-c", SERVER], false, 3);
     for has_colours in [true, false] {
-        let written = written(&["stats", name], has_colours, 0);
+        let written = written(&["stats", "--rules", "json-rpc", name], has_colours, 0);
         let screen = Screen::of(&written);
         assert_eq!((screen.wraps, written.contains('\x1b')), (0, has_colours), "{}", screen.text());
         let (overview, latencies) =

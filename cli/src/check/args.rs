@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use crate::input::CAN_READ_AT;
+use crate::judge::Severity;
 use crate::rules_args::RulesArgs;
 
 /// Check that every line is one JSON-RPC 2.0 message
@@ -45,6 +46,21 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) allow_unterminated: bool,
 
+    /// What makes the check fail, besides faulty lines: rules of severity `error`, or any broken rule
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Severity::Error)]
+    pub(crate) fail_on: Severity,
+
+    /// Judge the messages in plain files as well, each on its own, by the rules about what official clients refuse
+    ///
+    /// Recordings are always judged, and by all rules. A plain file doesn't tell who sent what, and judging its lines takes
+    /// longer than checking them.
+    #[arg(long)]
+    pub(crate) judge_lines: bool,
+
+    /// Print the table of rules that sessions are judged by, and exit
+    #[arg(long, exclusive = true)]
+    pub(crate) list_rules: bool,
+
     /// Print no report; only set the exit code
     ///
     /// Files that cannot be read are still reported on standard error.
@@ -62,6 +78,8 @@ pub(crate) enum Format {
     Json,
     /// JUnit XML for CI: a test suite per file, with a failure per faulty line
     Junit,
+    /// SARIF 2.1.0, which code hosts and editors read
+    Sarif,
 }
 
 impl Args {

@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::folding::{Folder, Text};
 use super::report::junit_document;
+use crate::judge::Severity;
 
 /// How a format is put together.
 pub(crate) enum Assembly {
@@ -22,7 +23,10 @@ pub(crate) struct Suite {
     /// One line for each finding, at most [`MAX_LISTED`].
     pub(crate) text: Vec<u8>,
     listed: usize,
+    /// What makes the check fail.
     pub(crate) findings: u64,
+    /// What doesn't.
+    pub(crate) passed: u64,
     pub(crate) is_unread: bool,
 }
 
@@ -35,7 +39,7 @@ impl Assembly {
             Self::Plain | Self::JsonArray { .. } => {}
             Self::Folded(folder) => folder.start(name),
             Self::Suites(suites) => {
-                suites.push(Suite { name, text: Vec::new(), listed: 0, findings: 0, is_unread: false });
+                suites.push(Suite { name, text: Vec::new(), listed: 0, findings: 0, passed: 0, is_unread: false });
             }
         }
     }
@@ -73,12 +77,13 @@ impl Assembly {
     }
 
     /// Ends a source, and returns what can be written now.
-    pub(crate) fn end_source(&mut self, counts: &Counts, is_unread: bool) -> Vec<u8> {
+    pub(crate) fn end_source(&mut self, counts: &Counts, fail_on: Severity, is_unread: bool) -> Vec<u8> {
         match self {
             Self::Folded(folder) => folder.finish(),
             Self::Suites(suites) => {
                 if let Some(suite) = suites.last_mut() {
-                    (suite.findings, suite.is_unread) = (counts.findings(), is_unread);
+                    (suite.findings, suite.is_unread) = (counts.failures(fail_on), is_unread);
+                    suite.passed = counts.failures(Severity::Warning) - suite.findings;
                 }
                 Vec::new()
             }

@@ -1,7 +1,10 @@
 //! How many lines, messages and faults `wireline check` has seen.
 
+use std::collections::BTreeMap;
+
 use wireline::{Fault, FaultKind, Message};
 
+use crate::judge::{Rule, Severity};
 use crate::message_kind::MessageKind;
 use crate::session::Side;
 
@@ -19,6 +22,8 @@ pub(crate) struct Counts {
     with_return: [u64; 3],
     messages: [u64; MessageKind::ALL.len()],
     faults: Vec<(FaultKind, u64)>,
+    /// How often each rule was broken by a session.
+    broken: BTreeMap<Rule, u64>,
 }
 
 impl Counts {
@@ -56,9 +61,34 @@ impl Counts {
         for (count, more) in self.messages.iter_mut().zip(other.messages) {
             *count += more;
         }
+        for (rule, more) in &other.broken {
+            *self.broken.entry(*rule).or_default() += more;
+        }
         for (kind, more) in &other.faults {
             self.add_faults(*kind, *more);
         }
+    }
+
+    pub(crate) fn add_broken(&mut self, rule: Rule) {
+        *self.broken.entry(rule).or_default() += 1;
+    }
+
+    /// How often each rule was broken, the errors first.
+    pub(crate) fn broken(&self) -> Vec<(Rule, u64)> {
+        let mut broken: Vec<_> = self.broken.iter().map(|(rule, count)| (*rule, *count)).collect();
+        broken.sort_by_key(|(rule, _)| std::cmp::Reverse(rule.severity()));
+        broken
+    }
+
+    /// How often rules of a severity were broken.
+    pub(crate) fn broken_by(&self, severity: Severity) -> u64 {
+        self.broken.iter().filter(|(rule, _)| rule.severity() == severity).map(|(_, count)| count).sum()
+    }
+
+    /// What makes the check fail.
+    pub(crate) fn failures(&self, fail_on: Severity) -> u64 {
+        let broken = self.broken.iter().filter(|(rule, _)| rule.severity() >= fail_on);
+        self.findings() + broken.map(|(_, count)| count).sum::<u64>()
     }
 
     pub(crate) fn messages(&self, kind: MessageKind) -> u64 {
@@ -84,7 +114,7 @@ impl Counts {
         self.faults.iter().map(|(_, count)| count).sum()
     }
 
-    /// Everything that is wrong: faults, and missing line ends.
+    /// Everything that is wrong with the lines: faults, and missing line ends.
     pub(crate) fn findings(&self) -> u64 {
         self.faults() + self.unterminated
     }

@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
-use wireline::{Fault, FaultKind, Hint};
+use wireline::{Fault, Hint};
 
 use super::report::Layout;
 use crate::findings::{EqualFaults, Likeness, LinePart, MAX_EQUAL, PrintedRun};
+use crate::judge::Rule;
 use crate::session::Side;
 
 /// A part of a report, always whole lines.
@@ -24,10 +25,10 @@ pub(crate) struct ReportedFault {
     all: Range<usize>,
     /// The part of it that also holds for a run of which the fault is the first.
     details: Range<usize>,
-    kind: FaultKind,
-    hint: Option<Hint>,
+    likeness: Likeness,
     sender: Option<Side>,
-    part: LinePart,
+    /// `None` for a finding of the judge, which is about a valid line.
+    part: Option<LinePart>,
 }
 
 impl ReportedFault {
@@ -39,7 +40,13 @@ impl ReportedFault {
         all: Range<usize>,
         details: Range<usize>,
     ) -> Self {
-        Self { all, details, kind: fault.kind(), hint: fault.hint(), sender, part: LinePart::new(fault, line) }
+        let likeness = Likeness::Fault(fault.kind(), fault.hint());
+        Self { all, details, likeness, sender, part: Some(LinePart::new(fault, line)) }
+    }
+
+    /// A finding, of which `all` of the report speaks.
+    pub(crate) fn of_finding(rule: Rule, all: Range<usize>) -> Self {
+        Self { all, details: 0..0, likeness: Likeness::Finding(rule), sender: None, part: None }
     }
 }
 
@@ -95,14 +102,17 @@ impl Folder {
     }
 
     fn add(&mut self, fault: ReportedFault, text: &[u8], folded: &mut Vec<u8>) {
-        let ReportedFault { all, details, kind, hint, sender, part } = fault;
-        if self.run.as_mut().is_some_and(|run| run.sender == sender && run.lines.add(part)) {
+        let ReportedFault { all, details, likeness, sender, part } = fault;
+        if let (Some(run), Some(part)) = (&mut self.run, part)
+            && run.sender == sender
+            && run.lines.add(part)
+        {
             return;
         }
         self.end_run(folded);
-        if let Some(lines) = PrintedRun::start(part) {
+        if let Some(lines) = part.and_then(PrintedRun::start) {
             self.run = Some(Run { lines, sender, text: text[all].to_vec(), details: text[details].to_vec() });
-        } else if self.equal.add(None, Likeness::Fault(kind, hint)) <= MAX_EQUAL {
+        } else if self.equal.add(None, likeness) <= MAX_EQUAL {
             folded.extend_from_slice(&text[all]);
         }
     }

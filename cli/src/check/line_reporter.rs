@@ -6,8 +6,11 @@ use wireline::{Decoder, Frame};
 
 use super::counts::Counts;
 use super::folding::{ReportedFault, Text};
+use super::judging::Judging;
 use super::report::Report;
+use crate::judge::{self, Finding};
 use crate::message_kind::MessageKind;
+use crate::session::Side;
 
 /// How much text to collect before sending it.
 const TEXT_LEN: usize = 64 << 10;
@@ -23,27 +26,51 @@ pub(crate) enum Ends {
 }
 
 /// Counts and reports what a decoder yields.
-pub(crate) struct LineReporter<'a, R> {
+pub(crate) struct LineReporter<'a, 'b, R> {
     report: &'a R,
     counts: &'a mut Counts,
     text: Text,
     send: &'a mut SendText<'a>,
+    judging: Option<(&'a mut Judging<'b>, Side)>,
+    judges_lines: bool,
+    /// What to report after the current line.
+    findings: Vec<Finding>,
 }
 
-impl<'a, R: Report> LineReporter<'a, R> {
+impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
     pub(crate) fn new(report: &'a R, counts: &'a mut Counts, send: &'a mut SendText<'a>) -> Self {
-        Self { report, counts, text: Text::default(), send }
+        Self { report, counts, text: Text::default(), send, judging: None, judges_lines: false, findings: Vec::new() }
+    }
+
+    /// Judges each line on its own, whoever has sent it.
+    pub(crate) fn judging_lines(mut self, judges_lines: bool) -> Self {
+        self.judges_lines = judges_lines;
+        self
+    }
+
+    /// Judges the lines as messages of a session that `sender` sends.
+    pub(crate) fn judging(mut self, judging: &'a mut Judging<'b>, sender: Side) -> Self {
+        self.judging = Some((judging, sender));
+        self
     }
 
     /// Reports all lines that are complete, and sends the text when there is enough of it.
     pub(crate) fn report_lines(&mut self, decoder: &mut Decoder) -> io::Result<()> {
         loop {
-            let Self { report, counts, text, .. } = self;
+            let Some(frame) = decoder.next_frame() else { return Ok(()) };
+            // Not right after their line: a missing line end is reported before them.
+            self.report_findings()?;
+            let Self { report, counts, text, judging, judges_lines, findings, .. } = self;
             let (faults_before, start) = (counts.faults(), text.bytes.len());
-            match decoder.next_frame() {
-                None => return Ok(()),
-                Some(Ok(frame)) => match &frame {
+            match frame {
+                Ok(frame) => match &frame {
                     Frame::Message(message) => {
+                        if let Some((judging, sender)) = judging {
+                            *findings = judging.add_message(*sender, frame.line(), message);
+                        }
+                        if *judges_lines {
+                            *findings = judge::judge_line(frame.line(), message);
+                        }
                         counts.add_message(MessageKind::of(message));
                         report.message(&frame, message, &mut text.bytes)?;
                     }
@@ -51,10 +78,21 @@ impl<'a, R: Report> LineReporter<'a, R> {
                         counts.add_message(MessageKind::Batch);
                         let entries = batch.iter().inspect(|entry| counts.add_batch_entry(entry));
                         report.batch(&frame, entries, &mut text.bytes)?;
+                        if let Some((judging, sender)) = judging {
+                            for entry in batch {
+                                match entry {
+                                    Ok(entry) => findings.extend(judging.add_message(*sender, frame.line(), &entry)),
+                                    Err(fault) => judging.add_fault(*sender, &fault),
+                                }
+                            }
+                        }
                     }
                 },
-                Some(Err(fault)) => {
+                Err(fault) => {
                     counts.add_fault(&fault);
+                    if let Some((judging, sender)) = judging {
+                        judging.add_fault(*sender, &fault);
+                    }
                     let line = decoder.last_line();
                     let details = report.fault(&fault, line, &mut text.bytes)?;
                     if R::MAY_BE_FOLDED {
@@ -84,8 +122,29 @@ impl<'a, R: Report> LineReporter<'a, R> {
         Ok(())
     }
 
+    /// Counts and reports which rules are broken.
+    fn report_findings(&mut self) -> io::Result<()> {
+        let Self { report, counts, text, findings, .. } = self;
+        for finding in findings.drain(..) {
+            counts.add_broken(finding.rule);
+            let start = text.bytes.len();
+            report.finding(&finding, &mut text.bytes)?;
+            if R::MAY_BE_FOLDED {
+                text.faults.push(ReportedFault::of_finding(finding.rule, start..text.bytes.len()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what was found out otherwise than by a line.
+    pub(crate) fn add_findings(&mut self, findings: impl IntoIterator<Item = Finding>) -> io::Result<()> {
+        self.findings.extend(findings);
+        self.report_findings()
+    }
+
     /// Sends the text collected so far.
     pub(crate) fn send(&mut self) -> io::Result<()> {
+        self.report_findings()?;
         if self.text.bytes.is_empty() {
             return Ok(());
         }

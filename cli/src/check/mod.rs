@@ -4,6 +4,7 @@ mod args;
 mod assembly;
 mod counts;
 mod folding;
+mod judging;
 mod line_reporter;
 mod parallel;
 mod report;
@@ -18,35 +19,54 @@ pub(crate) use args::Args;
 
 use crate::exit;
 use crate::input::{BINARY, Input, READ_LEN, Source, read_at, read_retrying};
+use crate::judge::{self, Finding, Severity};
 use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
 use crate::output::Output;
 use crate::recording::{Content, Entry, Reader};
+use crate::rules_args::RulesArgs;
 use crate::session::Side;
 use crate::units::counted;
 use args::Format;
 use assembly::Assembly;
 use counts::Counts;
 use folding::Text;
-use line_reporter::{Ends, LineReporter, SendText};
+use judging::Judging;
+use line_reporter::{Ends, LineReporter};
 use parallel::{ParallelCheck, SEGMENT_LEN};
-use report::{Human, Json, Junit, Ndjson, Quiet, Report};
+use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
 use summary::Summary;
 
 /// Checks the sources that `args` name, and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
+    if args.list_rules {
+        return list_rules();
+    }
     let sources = Source::all(&args.files);
     match args.format {
         _ if args.quiet => Checker::new(args, &sources, Quiet).run(&sources),
         Format::Human => Checker::new(args, &sources, Human::new(args.show, args.all)).run(&sources),
         Format::Ndjson => Checker::new(args, &sources, Ndjson::new(sources.len() > 1)).run(&sources),
         Format::Json => Checker::new(args, &sources, Json::default()).run(&sources),
-        Format::Junit => Checker::new(args, &sources, Junit::default()).run(&sources),
+        Format::Junit => Checker::new(args, &sources, Junit::new(args.fail_on)).run(&sources),
+        Format::Sarif => Checker::new(args, &sources, Sarif::default()).run(&sources),
     }
 }
 
-struct Checker<R> {
+/// Prints the table of rules.
+fn list_rules() -> u8 {
+    let mut output = Output::new(&[], false);
+    match output.send(&mut judge::list().into_bytes()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) => output.write_failed(&error),
+    }
+}
+
+struct Checker<'a, R> {
+    args: &'a RulesArgs,
     rules: Rules,
+    fail_on: Severity,
     ends: Ends,
+    judges_lines: bool,
     jobs: usize,
     output: Output,
     report: R,
@@ -62,11 +82,14 @@ enum Failure {
     Write(io::Error),
 }
 
-impl<R: Report> Checker<R> {
-    fn new(args: &Args, sources: &[Source], report: R) -> Self {
+impl<'a, R: Report> Checker<'a, R> {
+    fn new(args: &'a Args, sources: &[Source], report: R) -> Self {
         Self {
+            args: &args.rules,
             rules: args.rules.rules(),
+            fail_on: args.fail_on,
             ends: if args.allow_unterminated { Ends::Optional } else { Ends::Required },
+            judges_lines: args.judge_lines,
             jobs: args.jobs(),
             output: Output::new(sources, args.quiet),
             assembly: report.assembly(),
@@ -105,7 +128,7 @@ impl<R: Report> Checker<R> {
         match written {
             Err(error) => self.output.write_failed(&error),
             Ok(()) if summary.incomplete() > 0 => exit::FAILURE,
-            Ok(()) if summary.total().findings() > 0 => exit::FAULTS_FOUND,
+            Ok(()) if summary.total().failures(self.fail_on) > 0 => exit::FAULTS_FOUND,
             Ok(()) => exit::SUCCESS,
         }
     }
@@ -118,9 +141,9 @@ impl<R: Report> Checker<R> {
         }
         let mut text = Text::default();
         self.report.end_source(counts, unread, &mut text.bytes)?;
-        let Self { output, assembly, .. } = self;
+        let Self { output, assembly, fail_on, .. } = self;
         send(output, assembly, &mut text)?;
-        send_if_any(output, assembly.end_source(counts, unread.is_some()))
+        send_if_any(output, assembly.end_source(counts, *fail_on, unread.is_some()))
     }
 
     fn check(&mut self, source: &Source, counts: &mut Counts) -> Result<(), Failure> {
@@ -130,6 +153,9 @@ impl<R: Report> Checker<R> {
         if input.is_binary() {
             let note = self.report.note(BINARY);
             send_if_any(&mut self.output, note.into()).map_err(Failure::Write)?;
+        }
+        if input.has_byte_order_mark() {
+            self.report_byte_order_mark(counts)?;
         }
         match input {
             Input::File { file, len, .. } if self.jobs > 1 && len > SEGMENT_LEN as u64 => {
@@ -141,20 +167,36 @@ impl<R: Report> Checker<R> {
         }
     }
 
+    /// Reports that a plain file starts with a byte order mark, which is accepted.
+    fn report_byte_order_mark(&mut self, counts: &mut Counts) -> Result<(), Failure> {
+        let Self { output, report, assembly, judges_lines, .. } = self;
+        let finding = judge::byte_order_mark();
+        if !*judges_lines {
+            let note = report.note(&format!("{}, which the check accepts: {}", finding.evidence, finding.rule.text()));
+            return send_if_any(output, note.into()).map_err(Failure::Write);
+        }
+        let mut send = |text: &mut Text| send(output, assembly, text);
+        let mut reporter = LineReporter::new(&*report, counts, &mut send);
+        reporter.add_findings([finding]).and_then(|()| reporter.send()).map_err(Failure::Write)
+    }
+
     fn check_in_sequence(&mut self, input: &mut dyn Read, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, assembly, rules, ends, .. } = self;
+        let Self { output, report, assembly, rules, ends, judges_lines, .. } = self;
         let progress = output.progress();
         let advance = |bytes| progress.advance(bytes);
-        check_stream(*rules, *ends, input, report, counts, &advance, &mut |text| send(output, assembly, text))
+        let mut send = |text: &mut Text| send(output, assembly, text);
+        let reporter = LineReporter::new(&*report, counts, &mut send).judging_lines(*judges_lines);
+        check_stream(*rules, *ends, input, reporter, &advance)
     }
 
     fn check_in_parallel(&mut self, file: &File, len: u64, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, assembly, rules, ends, jobs } = self;
+        let Self { output, report, assembly, rules, ends, judges_lines, jobs, .. } = self;
         let progress = output.progress();
         let segments = usize::try_from(len.div_ceil(SEGMENT_LEN as u64)).unwrap_or(usize::MAX);
         let check = ParallelCheck {
             rules: *rules,
             ends: *ends,
+            judges_lines: *judges_lines,
             jobs: segments.min(*jobs),
             segment_len: SEGMENT_LEN,
             read_at: &|buffer, offset| read_at(file, buffer, offset),
@@ -170,10 +212,16 @@ impl<R: Report> Checker<R> {
         // For each side: how many bytes it has sent, and the decoder that holds an incomplete line.
         let mut offsets = [0, 0];
         let mut incomplete: [Option<Decoder>; 2] = [None, None];
+        let mut judging = Judging::new(self.args);
         loop {
             let before = reader.offset;
             let entry = reader.next();
             progress.advance(reader.offset - before);
+            if let Ok(Some(entry)) = &entry
+                && entry.content != Content::Start
+            {
+                judging.set_time(entry.at);
+            }
             if matches!(&entry, Ok(Some(Entry { content: Content::Stderr { .. }, .. }))) {
                 continue;
             }
@@ -181,9 +229,10 @@ impl<R: Report> Checker<R> {
                 // A session starts or ends here, so incomplete lines stay incomplete.
                 for (decoder, from) in incomplete.iter_mut().zip(Side::BOTH) {
                     if let Some(mut decoder) = decoder.take() {
-                        self.report_recorded_lines(from, &mut decoder, true, counts)?;
+                        self.report_recorded_lines(from, &mut decoder, true, None, &mut judging, counts)?;
                     }
                 }
+                self.end_recorded_session(&mut judging, counts)?;
                 offsets = [0, 0];
                 match entry {
                     Ok(Some(_)) => continue,
@@ -191,14 +240,16 @@ impl<R: Report> Checker<R> {
                     Err(error) => return Err(Failure::Read(error)),
                 }
             };
+            let start = judging.start_stream(from, reader.line_number, &bytes).filter(|_| offsets[from as usize] == 0);
             let (offset, incomplete) = (&mut offsets[from as usize], &mut incomplete[from as usize]);
-            let mut decoder =
-                incomplete.take().unwrap_or_else(|| Decoder::new(self.rules).starting_at(reader.line_number, *offset));
+            let mut decoder = incomplete
+                .take()
+                .unwrap_or_else(|| Decoder::new(judging.rules()).starting_at(reader.line_number, *offset));
             decoder.feed(&bytes);
             *offset += bytes.len() as u64;
             counts.bytes += bytes.len() as u64;
             counts.add_returns(Some(from), count_returns(&bytes));
-            self.report_recorded_lines(from, &mut decoder, is_last, counts)?;
+            self.report_recorded_lines(from, &mut decoder, is_last, start, &mut judging, counts)?;
             if !is_last && !bytes.ends_with(b"\n") {
                 *incomplete = Some(decoder);
             }
@@ -210,12 +261,15 @@ impl<R: Report> Checker<R> {
         sender: Side,
         decoder: &mut Decoder,
         is_last: bool,
+        start: Option<Finding>,
+        judging: &mut Judging<'_>,
         counts: &mut Counts,
     ) -> Result<(), Failure> {
         let Self { output, report, assembly, ends, .. } = self;
         report.set_sender(Some(sender));
         let mut send = |text: &mut Text| send(output, assembly, text);
-        let mut reporter = LineReporter::new(&*report, counts, &mut send);
+        let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, sender);
+        reporter.add_findings(start).map_err(Failure::Write)?;
         let reported = match is_last {
             true => reporter.finish(decoder, *ends),
             false => reporter.report_lines(decoder),
@@ -223,6 +277,15 @@ impl<R: Report> Checker<R> {
         let reported = reported.and_then(|()| reporter.send()).map_err(Failure::Write);
         report.set_sender(None);
         reported
+    }
+
+    /// Reports what is wrong with a session as a whole.
+    fn end_recorded_session(&mut self, judging: &mut Judging<'_>, counts: &mut Counts) -> Result<(), Failure> {
+        let Self { output, report, assembly, .. } = self;
+        let findings = judging.end_session();
+        let mut send = |text: &mut Text| send(output, assembly, text);
+        let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, Side::Client);
+        reporter.add_findings(findings).and_then(|()| reporter.send()).map_err(Failure::Write)
     }
 }
 
@@ -240,12 +303,9 @@ fn check_stream(
     rules: Rules,
     ends: Ends,
     input: &mut dyn Read,
-    report: &impl Report,
-    counts: &mut Counts,
+    mut reporter: LineReporter<'_, '_, impl Report>,
     advance: &dyn Fn(u64),
-    send: &mut SendText<'_>,
 ) -> Result<(), Failure> {
-    let mut reporter = LineReporter::new(report, counts, send);
     let mut decoder = Decoder::new(rules).keep_capacity(2 * READ_LEN);
     let mut line_ends = LineEnds::default();
     loop {

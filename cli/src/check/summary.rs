@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::counts::Counts;
 use crate::input::Source;
+use crate::judge::Severity;
 use crate::line_ends::RETURN_HINT;
 use crate::message_kind::MessageKind;
 use crate::session::Side;
@@ -59,7 +60,7 @@ impl<'a> Summary<'a> {
 
     /// Writes the summary, with file names cut to fit into `columns`.
     pub(crate) fn write(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
-        if self.total.findings() > 0 {
+        if self.total.failures(Severity::Warning) > 0 {
             writeln!(text)?;
         }
         self.write_verdict(styles, columns, text)?;
@@ -96,11 +97,20 @@ impl<'a> Summary<'a> {
                 _ => counted(unterminated, "file has no line end at its end", "files have no line end at their end"),
             });
         }
+        for (severity, singular, plural) in
+            [(Severity::Error, "error", "errors"), (Severity::Warning, "warning", "warnings")]
+        {
+            let broken = self.total.broken_by(severity);
+            if broken > 0 {
+                verdict.push_str(&format!(", {}", counted(broken, singular, plural)));
+            }
+        }
         let incomplete = self.incomplete() as u64;
         if incomplete > 0 {
             verdict.push_str(&format!("; {} could not be read to the end", counted(incomplete, "file", "files")));
         }
-        let style = if self.total.findings() == 0 && incomplete == 0 { styles.good } else { styles.bad };
+        let style =
+            if self.total.failures(Severity::Warning) == 0 && incomplete == 0 { styles.good } else { styles.bad };
         wrap(&verdict, columns.saturating_sub(1)).try_for_each(|line| writeln!(text, "{style}{line}{style:#}"))
     }
 
@@ -177,6 +187,15 @@ impl<'a> Summary<'a> {
         }
         for (kind, count) in total.faults_by_kind() {
             writeln!(text, "{:width$} {:>width$} {}", "", Count(count), kind.name())?;
+        }
+        let broken = total.broken();
+        if !broken.is_empty() {
+            let bad = styles.bad;
+            let count = broken.iter().map(|(_, count)| count).sum();
+            writeln!(text, "{bad}{:>width$} {}{bad:#}", Count(count), if count == 1 { "finding" } else { "findings" })?;
+        }
+        for (rule, count) in broken {
+            writeln!(text, "{:width$} {:>width$} {}", "", Count(count), rule.name())?;
         }
         let (size, rate) = (Bytes(total.bytes), Bytes(total.bytes).per_second(elapsed));
         // Blank lines have numbers, but do not count.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use wireline::{FaultKind, Hint};
 
+use crate::judge::Rule;
 use crate::session::Side;
 use crate::units::counted;
 
@@ -15,6 +16,8 @@ pub(crate) const MAX_EQUAL: u64 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Likeness {
     Fault(FaultKind, Option<Hint>),
+    /// Messages that break a rule.
+    Finding(Rule),
     /// Lines that look like messages printed over several lines.
     PrintedRun,
 }
@@ -38,6 +41,7 @@ impl EqualFaults {
         let text = |((sender, likeness), count): (&(_, Likeness), &u64)| {
             let what = match likeness {
                 Likeness::Fault(..) => counted(count - MAX_EQUAL, "more fault", "more faults"),
+                Likeness::Finding(_) => counted(count - MAX_EQUAL, "more finding", "more findings"),
                 Likeness::PrintedRun => counted(count - MAX_EQUAL, "more group of lines", "more groups of lines"),
             };
             (*sender, format!("{what} like that"), likeness.name())
@@ -50,6 +54,7 @@ impl Likeness {
     fn name(&self) -> &'static str {
         match self {
             Self::Fault(kind, _) => kind.name(),
+            Self::Finding(rule) => rule.name(),
             Self::PrintedRun => Hint::PrettyPrinted.name(),
         }
     }

@@ -31,4 +31,5 @@ pub(super) const ACP: Protocol = Protocol {
         offer: ("/clientCapabilities", "/clientInfo"),
         answer: ("/agentCapabilities", "/agentInfo"),
     }),
+    introduction: None,
 };

@@ -12,4 +12,5 @@ pub(super) const LSP: Protocol = Protocol {
     answers_cancelled: true,
     progress: None,
     handshake: None,
+    introduction: None,
 };

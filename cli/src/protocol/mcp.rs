@@ -1,6 +1,6 @@
 //! The Model Context Protocol.
 
-use super::{FailureMark, Handshake, ProgressPointers, Protocol};
+use super::{FailureMark, Handshake, Introduction, ProgressPointers, Protocol};
 
 pub(super) const MCP: Protocol = Protocol {
     name: "MCP",
@@ -43,5 +43,12 @@ pub(super) const MCP: Protocol = Protocol {
         is_version_string: true,
         offer: ("/capabilities", "/clientInfo"),
         answer: ("/capabilities", "/serverInfo"),
+    }),
+    introduction: Some(Introduction {
+        prefix: "io.modelcontextprotocol/",
+        version: "/_meta/io.modelcontextprotocol~1protocolVersion",
+        offer: ("/_meta/io.modelcontextprotocol~1clientCapabilities", "/_meta/io.modelcontextprotocol~1clientInfo"),
+        server: "/_meta/io.modelcontextprotocol~1serverInfo",
+        discovery: ("server/discover", "/supportedVersions", "/capabilities"),
     }),
 };

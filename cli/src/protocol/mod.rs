@@ -35,6 +35,7 @@ struct Protocol {
     answers_cancelled: bool,
     progress: Option<ProgressPointers>,
     handshake: Option<Handshake>,
+    introduction: Option<Introduction>,
 }
 
 /// How a result says that its call has failed.
@@ -87,6 +88,21 @@ struct Handshake {
     answer: (&'static str, &'static str),
 }
 
+/// How both sides say what they are without a handshake.
+#[derive(Debug)]
+struct Introduction {
+    /// What every such member's name starts with. Params may be large, so it is looked for first.
+    prefix: &'static str,
+    /// In the params of each request.
+    version: &'static str,
+    /// The client's capabilities, and an object with its name and version, in the params of each request.
+    offer: (&'static str, &'static str),
+    /// An object with the server's name and version, in any result.
+    server: &'static str,
+    /// The method that asks the server for the rest, with its versions and its capabilities in the result.
+    discovery: (&'static str, &'static str, &'static str),
+}
+
 /// A notification about the progress of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Progress {
@@ -106,8 +122,8 @@ pub(crate) struct Hello {
     pub(crate) version: String,
     /// The name and the version of the program: `everything 1.0.0`. Empty if it does not say.
     pub(crate) program: String,
-    /// The names of the capabilities, sorted: `prompts`, `tools`.
-    pub(crate) capabilities: Vec<String>,
+    /// The names of the capabilities, sorted: `prompts`, `tools`. `None` if it does not say.
+    pub(crate) capabilities: Option<Vec<String>>,
 }
 
 /// The longest text that is kept of a handshake, in characters, and the most capabilities.
@@ -129,6 +145,7 @@ impl FailureMark {
 impl Protocols {
     /// Whatever the messages look like.
     pub(crate) const ANY: Self = Self(&[&mcp::MCP, &acp::ACP, &lsp::LSP]);
+    pub(crate) const NONE: Self = Self(&[]);
     pub(crate) const MCP: Self = Self(&[&mcp::MCP]);
     pub(crate) const ACP: Self = Self(&[&acp::ACP]);
 
@@ -237,6 +254,58 @@ impl Protocols {
         self.handshakes(method).find_map(|(name, handshake)| handshake.read(name, result, handshake.answer))
     }
 
+    /// What the client says of itself in the params of a request without a handshake, unless that has this version.
+    pub(crate) fn introduction(self, params: Option<&RawJson<'_>>, known: Option<&str>) -> Option<Hello> {
+        let params = params?;
+        self.introductions().find_map(|(name, introduction)| {
+            memchr::memmem::find(params.as_bytes(), introduction.prefix.as_bytes())?;
+            let version = scalar(params, introduction.version).filter(|version| Some(&**version) != known)?;
+            let (capabilities, program) = introduction.offer;
+            let capabilities = params.pointer(capabilities).map(|object| names(&object));
+            Some(Hello {
+                protocol: name,
+                version: bounded(&version),
+                program: described(params, program),
+                capabilities,
+            })
+        })
+    }
+
+    /// What the server says of itself in the result of a call, whose version was the client's choice.
+    pub(crate) fn reply_to_introduction(
+        self,
+        method: &str,
+        result: &RawJson<'_>,
+        client: Option<&Hello>,
+        is_known: bool,
+    ) -> Option<Hello> {
+        self.introductions().find_map(|(protocol, introduction)| {
+            let (discovery, versions, capabilities) = introduction.discovery;
+            let client = client.filter(|hello| hello.protocol == protocol)?;
+            let capabilities = match method == discovery {
+                true => result.pointer(capabilities).map(|object| names(&object)),
+                false if is_known => return None,
+                false => None,
+            };
+            memchr::memmem::find(result.as_bytes(), introduction.prefix.as_bytes())
+                .or(capabilities.as_ref().map(|_| 0))?;
+            let supported: Vec<String> =
+                result.pointer(versions).and_then(|it| it.deserialize().ok()).unwrap_or_default();
+            let is_supported = supported.is_empty() || supported.contains(&client.version);
+            let version = if is_supported { client.version.clone() } else { bounded(&supported[0]) };
+            Some(Hello { protocol, version, program: described(result, introduction.server), capabilities })
+        })
+    }
+
+    /// The names of the protocols.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|protocol| protocol.name)
+    }
+
+    fn introductions(self) -> impl Iterator<Item = (&'static str, &'static Introduction)> {
+        self.0.iter().filter_map(|protocol| Some((protocol.name, protocol.introduction.as_ref()?)))
+    }
+
     fn handshakes(self, method: &str) -> impl Iterator<Item = (&'static str, &'static Handshake)> {
         let handshakes = self.0.iter().filter_map(|protocol| Some((protocol.name, protocol.handshake.as_ref()?)));
         handshakes.filter(move |(_, handshake)| handshake.method == method)
@@ -257,15 +326,23 @@ impl Handshake {
             return None;
         }
         let version = scalar(message, self.version)?;
-        let words = ["name", "version"].iter().filter_map(|name| scalar(message, &format!("{program}/{name}")));
-        let words: Vec<String> = words.map(|word| bounded(&word)).collect();
-        let capabilities = message.pointer(capabilities).map_or_else(Vec::new, |object| {
-            // Whatever is not an object has none.
-            let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(object.as_json()).unwrap_or_default();
-            members.keys().take(MAX_CAPABILITIES).map(|name| bounded(name)).collect()
-        });
-        Some(Hello { protocol, version: bounded(&version), program: words.join(" "), capabilities })
+        let capabilities = Some(message.pointer(capabilities).map_or_else(Vec::new, |object| names(&object)));
+        Some(Hello { protocol, version: bounded(&version), program: described(message, program), capabilities })
     }
+}
+
+/// The name and the version of a program.
+fn described(message: &RawJson<'_>, program: &str) -> String {
+    let words = ["name", "version"].iter().filter_map(|name| scalar(message, &format!("{program}/{name}")));
+    let words: Vec<String> = words.map(|word| bounded(&word)).collect();
+    words.join(" ")
+}
+
+/// The names of capabilities.
+fn names(object: &RawJson<'_>) -> Vec<String> {
+    // Whatever is not an object has none.
+    let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(object.as_json()).unwrap_or_default();
+    members.keys().take(MAX_CAPABILITIES).map(|name| bounded(name)).collect()
 }
 
 /// The string or the number that a pointer leads to.
@@ -369,17 +446,17 @@ mod tests {
             "clientInfo":{"name":"inspector","version":"0.9"}}"#;
         let hello = Protocols::ANY.offer("initialize", Some(&json(offer))).unwrap();
         assert_eq!((hello.protocol, &*hello.version, &*hello.program), ("MCP", "2025-11-25", "inspector 0.9"));
-        assert_eq!(hello.capabilities, ["roots", "sampling"]);
+        assert_eq!(hello.capabilities.unwrap(), ["roots", "sampling"]);
 
         let answer = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"agentInfo":{"name":"a"}}"#;
         let hello = Protocols::ANY.answer("initialize", &json(answer)).unwrap();
         assert_eq!((hello.protocol, &*hello.version, &*hello.program), ("ACP", "1", "a"));
-        assert_eq!(hello.capabilities, ["loadSession"]);
+        assert_eq!(hello.capabilities.unwrap(), ["loadSession"]);
 
         assert_eq!(Protocols::MCP.answer("initialize", &json(answer)), None);
         assert_eq!(Protocols::ANY.answer("ping", &json(answer)), None);
         let hello = Protocols::MCP.answer("initialize", &json(r#"{"protocolVersion":"x","capabilities":3}"#)).unwrap();
-        assert_eq!((hello.program.as_str(), hello.capabilities.len()), ("", 0));
+        assert_eq!((hello.program.as_str(), hello.capabilities.unwrap().len()), ("", 0));
         let long = format!(r#"{{"protocolVersion":"{}"}}"#, "x".repeat(1000));
         assert_eq!(Protocols::MCP.answer("initialize", &json(&long)).unwrap().version.len(), MAX_TEXT_LEN);
     }

@@ -54,6 +54,8 @@ pub(super) struct Row {
     pub(super) request: Option<u64>,
     /// JSON: more about an error or a fault, or `0`.
     pub(super) note: Vec<u8>,
+    /// JSON: which rules the message breaks, each as [`super::rows`] describes it. Empty if there are none.
+    pub(super) findings: Vec<u8>,
 }
 
 pub(super) struct Page<W> {
@@ -82,7 +84,7 @@ impl<W: Write> Page<W> {
     }
 
     pub(super) fn add(&mut self, row: &Row, payload: &[u8]) -> io::Result<()> {
-        let Row { time, bits, len, label, id, request, note } = row;
+        let Row { time, bits, len, label, id, request, note, findings } = row;
         self.rows.extend_from_slice(if self.chunk_rows == 0 { b"[[" } else { b",\n[" });
         let label = label.map_or(-1, i64::from);
         // Beyond 2^53 the page would read another number, but no recording has as many requests.
@@ -91,6 +93,10 @@ impl<W: Write> Page<W> {
         self.rows.extend_from_slice(id);
         write!(self.rows, ",{request},")?;
         self.rows.extend_from_slice(note);
+        if !findings.is_empty() {
+            self.rows.push(b',');
+            self.rows.extend_from_slice(findings);
+        }
         self.rows.push(b']');
 
         self.payloads.extend_from_slice(if self.chunk_rows == 0 { b"[" } else { b",\n" });

@@ -5,13 +5,15 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use serde_json::json;
-use wireline::{Fault, Id, Message, Rules};
+use wireline::{Fault, Id, Message};
 
 use super::embed;
 use super::page::{Page, Row};
+use crate::judge::{Finding, Severity};
 use crate::message_kind::MessageKind;
-use crate::protocol::{Hello, Protocols};
+use crate::protocol::Hello;
 use crate::recording::{Content, Entry, Reader};
+use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Role, Seen, Session, Side};
 
 /// A row's bits: who sent it, the kind in the next three, and flags.
@@ -27,6 +29,8 @@ const IS_UNMATCHED: u32 = 1 << 8;
 const IS_FAILURE: u32 = 1 << 9;
 /// A notification that cancels a request.
 const IS_CANCELLATION: u32 = 1 << 10;
+/// It breaks a rule whose severity is `error`.
+const BREAKS_RULE: u32 = 1 << 11;
 
 /// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
 const FAULT: u32 = MessageKind::ALL.len() as u32;
@@ -35,6 +39,9 @@ const FAULT: u32 = MessageKind::ALL.len() as u32;
 const MAX_LABELS: usize = 4096;
 const MAX_NAME_LEN: usize = 256;
 const MAX_ID_LEN: usize = 128;
+
+/// How many findings about a session as a whole are listed.
+const MAX_FINDINGS: usize = 20;
 
 /// Stands in for all methods beyond the limit.
 const OTHERS: &str = "(others)";
@@ -57,8 +64,7 @@ pub(super) struct LeftOut {
 
 pub(super) struct Rows<W> {
     page: Page<W>,
-    rules: Rules,
-    protocols: Protocols,
+    rules: RulesArgs,
     limits: Limits,
     left_out: LeftOut,
     labels: Labels,
@@ -95,16 +101,17 @@ struct SessionInfo {
     end: Option<(Option<i32>, Option<i32>)>,
     /// For each side, whether some of its lines end in a carriage return and a line feed.
     has_returns: [bool; 2],
+    /// What is wrong with the session, apart from single messages.
+    findings: Vec<serde_json::Value>,
     /// For each side, whether its last line has no line end.
     is_unterminated: [bool; 2],
 }
 
 impl<W: Write> Rows<W> {
-    pub(super) fn new(page: Page<W>, limits: Limits, rules: Rules, protocols: Protocols) -> Self {
+    pub(super) fn new(page: Page<W>, limits: Limits, rules: RulesArgs) -> Self {
         Self {
             page,
             rules,
-            protocols,
             limits,
             left_out: LeftOut::default(),
             labels: Labels::default(),
@@ -120,7 +127,7 @@ impl<W: Write> Rows<W> {
         reader: &mut Reader<impl BufRead>,
         mut on_progress: impl FnMut(u64),
     ) -> io::Result<io::Result<()>> {
-        let mut follower = Follower::new(self.rules, self.protocols);
+        let mut follower = Follower::new(&self.rules);
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -170,7 +177,8 @@ impl<W: Write> Rows<W> {
         for from in Side::BOTH {
             follower.end_stream(from, at, |session, seen| self.add_seen(session, from, &seen));
         }
-        let follower = std::mem::replace(follower, Follower::new(self.rules, self.protocols));
+        follower.end_session(at, |session, seen| self.add_seen(session, Side::Client, &seen));
+        let follower = std::mem::replace(follower, Follower::new(&self.rules));
         self.lines = Default::default();
         let session = std::mem::take(&mut self.session);
         if session.start.is_some() {
@@ -181,6 +189,11 @@ impl<W: Write> Rows<W> {
 
     fn add_seen(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
         match seen {
+            Seen::Finding(finding) => {
+                if self.session.findings.len() < MAX_FINDINGS {
+                    self.session.findings.push(finding_json(finding));
+                }
+            }
             Seen::CarriageReturn => self.session.has_returns[from as usize] = true,
             Seen::Unterminated { .. } => self.session.is_unterminated[from as usize] = true,
             _ => self.add_row(session, from, seen),
@@ -201,12 +214,14 @@ impl<W: Write> Rows<W> {
             id: b"0".to_vec(),
             request: None,
             note: b"0".to_vec(),
+            findings: Vec::new(),
         };
         let mut payload = &line.start[..];
         match seen {
-            Seen::CarriageReturn | Seen::Unterminated { .. } => return,
+            Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => return,
             Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
-            Seen::Message { message, role, is_entry, .. } => {
+            Seen::Message { message, role, is_entry, findings, .. } => {
+                describe_findings(&mut row, findings);
                 if *is_entry {
                     row.bits |= IS_ENTRY;
                     row.len = message.as_bytes().len() as u64;
@@ -333,9 +348,25 @@ impl SessionInfo {
             "isCutOff": self.end.is_none(),
             "hasReturns": self.has_returns,
             "isUnterminated": self.is_unterminated,
+            "findings": self.findings,
             "hellos": Side::BOTH.map(hello),
         })
     }
+}
+
+fn describe_findings(row: &mut Row, findings: &[Finding]) {
+    if findings.iter().any(|finding| finding.rule.severity() == Severity::Error) {
+        row.bits |= BREAKS_RULE;
+    }
+    if !findings.is_empty() {
+        row.findings = escaped(&findings.iter().map(finding_json).collect());
+    }
+}
+
+/// A finding for the page: who, severity, rule, evidence, and the section of the specification.
+fn finding_json(finding: &Finding) -> serde_json::Value {
+    let Finding { rule, dialect, place, evidence, .. } = finding;
+    json!([place.from.name(), rule.severity().name(), rule.name(), evidence, rule.reference(*dialect)])
 }
 
 fn kind_bits(kind: MessageKind) -> u32 {

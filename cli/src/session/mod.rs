@@ -12,6 +12,7 @@ mod side;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wireline::{Fault, FaultKind, Id, Message, RawJson};
@@ -20,9 +21,11 @@ pub(crate) use failures::{Failures, Reason};
 pub(crate) use follower::{Follower, Seen};
 pub(crate) use log2_histogram::Log2Histogram;
 pub(crate) use methods::{Method, MethodIndex};
-pub(crate) use overview::overview;
+pub(crate) use overview::{overview, tells};
+pub(crate) use pending::MAX_PENDING;
 pub(crate) use side::Side;
 
+use crate::judge::{Finding, Rule};
 use crate::protocol::{Hello, Progress, Protocols};
 use crate::terminal::{Width, escape_start};
 use methods::{Methods, ResponseInfo, UNREADABLE};
@@ -60,6 +63,10 @@ pub(crate) struct Session {
     sizes: Log2Histogram,
     /// What each side said of itself.
     hellos: [Option<Hello>; 2],
+    /// Whether the last message has said something new of its sender.
+    is_introduction: bool,
+    /// How often each rule was broken, and by whom.
+    pub(crate) findings: BTreeMap<(Rule, Side), u64>,
 }
 
 /// How much a side has sent.
@@ -136,6 +143,14 @@ pub(crate) enum Role {
     },
 }
 
+/// A request without an answer.
+pub(crate) struct PendingCall {
+    pub(crate) from: Side,
+    /// Its position among all requests.
+    pub(crate) number: u64,
+    pub(crate) is_cancelled: bool,
+}
+
 /// A request that has been pending for long.
 pub(crate) struct OverdueRequest {
     pub(crate) from: Side,
@@ -167,6 +182,8 @@ impl Session {
             faults: Vec::new(),
             sizes: Log2Histogram::new(),
             hellos: [None, None],
+            is_introduction: false,
+            findings: BTreeMap::new(),
         }
     }
 
@@ -206,6 +223,7 @@ impl Session {
     pub(crate) fn add_message(&mut self, from: Side, message: &Message<'_>, at: Option<Duration>) -> Role {
         let len = message.as_bytes().len() as u64;
         self.last_request = None;
+        self.is_introduction = false;
         self.traffic[from as usize].messages += 1;
         self.sizes.add(len, 1);
         match message {
@@ -219,8 +237,10 @@ impl Session {
                 });
                 let token = self.protocols.progress_token(params.as_ref());
                 let reuses_id = self.add_request(from, request.id(), method, at, token);
-                if let Some(hello) = self.protocols.offer(&name, params.as_ref()) {
-                    self.hellos[from as usize] = Some(hello);
+                let known = self.hello(from).map(|hello| &*hello.version);
+                let introduction = self.protocols.introduction(params.as_ref(), known);
+                if let Some(hello) = self.protocols.offer(&name, params.as_ref()).or(introduction) {
+                    self.introduce(from, hello);
                 }
                 Role::Call { subject, reuses_id }
             }
@@ -246,13 +266,42 @@ impl Session {
                     self.failures.add(method, reason, || displayed_id(response.id()));
                 }
                 if let (Role::Response { method, .. }, Some(result)) = (&role, result)
-                    && let Some(hello) = self.protocols.answer(&self.methods[*method].name, &result)
+                    && let Some(hello) = self.reply(from, *method, &result)
                 {
-                    self.hellos[from as usize] = Some(hello);
+                    self.introduce(from, hello);
                 }
                 role
             }
         }
+    }
+
+    /// What the result of a call says of its sender.
+    fn reply(&self, from: Side, method: MethodIndex, result: &RawJson<'_>) -> Option<Hello> {
+        let name = &self.methods[method].method;
+        let client = self.hello(from.other());
+        let reply = || self.protocols.reply_to_introduction(name, result, client, self.hello(from).is_some());
+        self.protocols.answer(name, result).or_else(reply)
+    }
+
+    fn introduce(&mut self, from: Side, hello: Hello) {
+        self.is_introduction = self.hellos[from as usize].as_ref() != Some(&hello);
+        self.hellos[from as usize] = Some(hello);
+    }
+
+    /// Counts what the judge has found.
+    pub(crate) fn add_finding(&mut self, finding: &Finding) {
+        *self.findings.entry((finding.rule, finding.place.from)).or_default() += 1;
+    }
+
+    /// The requests without an answer, in the order in which they were sent.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = PendingCall> {
+        let of = |from: Side| {
+            let requests = self.pending[from as usize].iter();
+            requests.map(move |&PendingRequest { number, is_cancelled, .. }| PendingCall { from, number, is_cancelled })
+        };
+        let mut pending: Vec<PendingCall> = Side::BOTH.into_iter().flat_map(of).collect();
+        pending.sort_by_key(|call| call.number);
+        pending.into_iter()
     }
 
     fn index_of(&mut self, from: Side, method: &str, subject: Option<&str>) -> MethodIndex {

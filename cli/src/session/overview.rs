@@ -7,6 +7,7 @@ use clap::builder::styling::Style;
 
 use super::pending::{MAX_ID_LEN, MAX_PENDING};
 use super::{MethodIndex, Sample, SentId, Session, Side, cut_id, method_table};
+use crate::judge::{Rule, Severity};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::terminal::{Styles, Width, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Count, Seconds, counted};
@@ -190,6 +191,38 @@ fn write_problems(text: &mut String, session: &Session, width: Width, styles: St
         for (from, kind, count) in session.faults() {
             let arrow = if session.has_unknown_senders() { ' ' } else { from.arrow() };
             writeln!(text, "  {arrow} {:>5} {}", Count(count), kind.name())?;
+        }
+    }
+    write_findings(text, session, styles)
+}
+
+/// Whether the overview says in its own words how often a rule was broken.
+pub(crate) fn tells(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::UnansweredRequest
+            | Rule::UnansweredAtEnd
+            | Rule::SecondAnswer
+            | Rule::UnknownAnswer
+            | Rule::AnswerIdType
+            | Rule::ReusedId
+    )
+}
+
+/// Writes which other rules were broken, and how often.
+fn write_findings(text: &mut String, session: &Session, styles: Styles) -> fmt::Result {
+    let Styles { bad, accent, .. } = styles;
+    for (severity, style, singular, plural) in [
+        (Severity::Error, bad, "rule is broken", "rules are broken"),
+        (Severity::Warning, accent, "warning", "warnings"),
+    ] {
+        let findings = session.findings.iter().filter(|((rule, _), _)| rule.severity() == severity && !tells(*rule));
+        let findings: Vec<_> = findings.collect();
+        if !findings.is_empty() {
+            writeln!(text, "{style}{}{style:#}", counted(findings.len() as u64, singular, plural))?;
+        }
+        for ((rule, from), count) in findings {
+            writeln!(text, "  {} {:>5} {}", from.arrow(), Count(*count), rule.name())?;
         }
     }
     Ok(())

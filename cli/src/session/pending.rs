@@ -10,7 +10,7 @@ use super::displayed_id;
 use super::methods::{MethodIndex, ResponseInfo};
 
 /// How many requests of each side are tracked at a time, and how many early responses.
-pub(super) const MAX_PENDING: usize = 1 << 16;
+pub(crate) const MAX_PENDING: usize = 1 << 16;
 
 /// The longest id that is tracked, in bytes.
 pub(super) const MAX_ID_LEN: usize = 1024;
@@ -102,6 +102,11 @@ impl PendingRequests {
                 Added { outcome: Outcome::Pending, reuses_id: false }
             }
         }
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PendingRequest> {
+        self.oldest.values().chain(self.reused.values().flatten())
     }
 
     /// Removes the oldest request with this id.

@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> u8 {
         faults: Faults::new(args.all),
         text: String::new(),
     };
-    let follower = Follower::new(args.rules.rules(), args.rules.protocols());
+    let follower = Follower::new(&args.rules);
     let mut showing = Showing { args, follower, transcript, stdout, last_write: Instant::now(), sessions: 0 };
     let name = Source::one(&args.recording).escaped_name();
     match open(args).and_then(|(input, handle)| showing.show(Reader::new(input), handle.as_ref())) {
@@ -221,7 +221,7 @@ impl Showing<'_> {
                 if self.sessions > 1 {
                     self.end_streams(at);
                     // Streams that have ended take nothing more, and what was known of a session says nothing of the next.
-                    self.follower = Follower::new(self.args.rules.rules(), self.args.rules.protocols());
+                    self.follower = Follower::new(&self.args.rules);
                     self.transcript.called_with = self.transcript.called_with.take().map(|_| CalledWith::default());
                     let rule = "─".repeat(3);
                     self.transcript.text.push_str(&format!("{dim}{rule} session {} {rule}{dim:#}\n", self.sessions));
@@ -263,6 +263,7 @@ impl Showing<'_> {
             follower.end_stream(from, Some(at), |session, seen| transcript.add(session, from, &seen, at));
         }
         transcript.end_faults(at);
+        follower.end_session(Some(at), |session, seen| transcript.add(session, Side::Client, &seen, at));
     }
 
     fn write(&mut self) -> Result<(), Failure> {

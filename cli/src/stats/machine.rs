@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Reading;
+use crate::protocol::Hello;
 use crate::session::{Method, Side};
 use crate::terminal::printable_json;
 
@@ -52,12 +53,27 @@ impl Reading {
                 faults.insert(kind.name().to_owned(), json!(before + count));
                 faults
             });
+        let findings: Map<String, Value> = session.findings.iter().fold(Map::new(), |mut all, ((rule, _), count)| {
+            let before = all.get(rule.name()).and_then(Value::as_u64).unwrap_or(0);
+            all.insert(rule.name().to_owned(), json!(before + count));
+            all
+        });
+        let peer = |side: Side| {
+            let hello = session.hello(side)?;
+            let Hello { protocol, version, program, capabilities } = hello;
+            let peer =
+                json!({ "protocol": protocol, "version": version, "program": program, "capabilities": capabilities });
+            Some((side.name().to_owned(), peer))
+        };
+        let peers: Map<String, Value> = Side::BOTH.into_iter().filter_map(peer).collect();
         json!({
             "kind": "totals",
             "seconds": (!self.elapsed.is_zero()).then_some(self.elapsed.as_secs_f64()),
             "senders": sides,
             "faults": faults,
             "failures": self.failures(),
+            "findings": findings,
+            "peers": peers,
             "unanswered": session.unanswered.count,
             "cancelled": session.cancelled.count,
             "unmatched": session.unmatched.count,

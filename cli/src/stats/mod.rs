@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     let sources = Source::all(&args.files);
     let mut output = Output::new(&sources, false);
     let mut reading = Reading {
-        follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+        follower: Follower::new(&args.rules),
         elapsed: Duration::ZERO,
         no_reasons: args.no_reasons,
         progress: output.progress(),
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> u8 {
             unread += 1;
         }
     }
-    reading.follower.end_session(None);
+    reading.follower.end_session(None, |_, _| {});
     output.end_progress();
     if unread == sources.len() && reading.follower.session.is_empty() {
         return code;
@@ -133,7 +133,7 @@ impl Reading {
         let is_recording = matches!(input, Input::Recording(_));
         if is_recording {
             // A recording does not answer the requests of plain files before it.
-            self.follower.end_session(None);
+            self.follower.end_session(None, |_, _| {});
         }
         self.follower.session.set_one_stream(!is_recording);
         match input {
@@ -187,7 +187,7 @@ impl Reading {
         for from in Side::BOTH {
             self.follower.end_stream(from, Some(at), |_, _| {});
         }
-        self.follower.end_session(Some(at));
+        self.follower.end_session(Some(at), |_, _| {});
         self.elapsed = self.elapsed.saturating_add(at);
     }
 }

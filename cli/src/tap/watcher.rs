@@ -17,7 +17,7 @@ use super::recorder::Recorder;
 use super::relay::{Event, EventKind};
 use super::sys;
 use crate::recording::Stream;
-use crate::session::{Follower, Side, overview};
+use crate::session::{Follower, Seen, Side, overview, tells};
 use crate::terminal::Styles;
 use crate::transcript::{Faults, Payloads, Transcript};
 
@@ -83,7 +83,7 @@ impl Watcher {
         };
         let mut watcher = Self {
             started,
-            follower: Follower::new(args.rules.rules(), args.rules.protocols()),
+            follower: Follower::new(&args.rules),
             transcript,
             recorder: None,
             recording_name: recording_name.unwrap_or_default(),
@@ -244,8 +244,13 @@ impl Watcher {
         for from in Side::BOTH {
             self.process(Event { from, at: Instant::now(), kind: EventKind::EndOfStream });
         }
-        self.follower.end_session(Some(elapsed));
         self.transcript.end_faults(elapsed);
+        let Self { follower, transcript, .. } = &mut self;
+        follower.end_session(Some(elapsed), |session, seen| match seen {
+            // The overview comes next.
+            Seen::Finding(finding) if tells(finding.rule) => {}
+            _ => transcript.add(session, Side::Client, &seen, elapsed),
+        });
         let recorded = self.recorder.as_mut().map(|recorder| {
             recorder.end_of_stream(Stream::Stderr, elapsed)?;
             recorder.end_of_session(status.code(), sys::signal(status), elapsed)

@@ -19,6 +19,7 @@ use wireline::Message;
 
 use crate::filter::Filter;
 use crate::json::pretty;
+use crate::judge::{Finding, Severity};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::message_kind::MessageKind;
 use crate::protocol::{Hello, Progress};
@@ -128,27 +129,44 @@ impl Transcript {
                 self.add_wrapped_after(&format!("the stream ended after {len} without a line end"), bad);
                 self.add_wrapped(UNTERMINATED_HINT, accent);
             }
-            Seen::Message { message, role, is_entry, hello } => {
-                let problem = match role {
-                    Role::UnmatchedResponse { has_other_type: true } => {
-                        Some("same id as a pending request, but of the other type")
-                    }
-                    Role::UnmatchedResponse { .. } => Some("no pending request has this id"),
-                    Role::Call { reuses_id: true, .. } => Some("a pending request already has this id"),
-                    _ => None,
-                };
+            Seen::Finding(finding) => self.add_finding(finding, at),
+            Seen::Message { message, role, is_entry, hello, findings } => {
                 let is_late = matches!(role, Role::Response { is_overdue: true, .. });
-                if self.quiet && problem.is_none() && !is_late {
+                if self.quiet && findings.is_empty() && !is_late {
                     return;
                 }
                 self.add_message(session, from, message, role, *is_entry, at);
                 if let Some(hello) = hello.filter(|_| !self.quiet) {
                     self.add_hello(from, hello);
                 }
-                if let Some(problem) = problem {
-                    self.add_wrapped(problem, bad);
+                for finding in *findings {
+                    self.add_wrapped(&self.described(finding), self.style_of(finding));
                 }
             }
+        }
+    }
+
+    /// Says which rule is broken by something else than the last message.
+    fn add_finding(&mut self, finding: &Finding, now: Duration) {
+        self.start_line(
+            finding.place.from.arrow(),
+            finding.rule.severity().name(),
+            false,
+            finding.place.at.unwrap_or(now),
+        );
+        self.add_wrapped_after(&self.described(finding), self.style_of(finding));
+    }
+
+    fn described(&self, Finding { rule, evidence, detail, .. }: &Finding) -> String {
+        let detail = detail.as_deref().filter(|_| self.payloads != Payloads::Hidden);
+        let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
+        format!("{evidence}{detail} [{}]", rule.name())
+    }
+
+    fn style_of(&self, finding: &Finding) -> Style {
+        match finding.rule.severity() {
+            Severity::Error => self.styles.bad,
+            Severity::Warning => self.styles.accent,
         }
     }
 
@@ -281,8 +299,12 @@ impl Transcript {
         let Hello { protocol, version, program, capabilities } = hello;
         let verb = if from == Side::Client { "offers" } else { "accepts" };
         let program = if program.is_empty() { from.name() } else { program };
-        let capabilities = if capabilities.is_empty() { "no capabilities".to_owned() } else { capabilities.join(", ") };
-        let text = format!("{program} {verb} {protocol} {version}: {capabilities}");
+        let capabilities = match capabilities {
+            None => String::new(),
+            Some(none) if none.is_empty() => ": no capabilities".to_owned(),
+            Some(some) => format!(": {}", some.join(", ")),
+        };
+        let text = format!("{program} {verb} {protocol} {version}{capabilities}");
         self.add_wrapped(&escape(text.as_bytes()), self.styles.dim);
     }
 

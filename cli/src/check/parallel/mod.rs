@@ -53,6 +53,8 @@ type ReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<usize> + Sync + 'a;
 pub(super) struct ParallelCheck<'a> {
     pub(super) rules: Rules,
     pub(super) ends: Ends,
+    /// Whether to judge each line on its own.
+    pub(super) judges_lines: bool,
     /// The number of threads.
     pub(super) jobs: usize,
     /// The length of a segment, at least 1.
@@ -166,7 +168,7 @@ impl ParallelCheck<'_> {
             let cancelled = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             segment.updates.send(Update::Text(std::mem::take(text))).map_err(cancelled)
         };
-        let reporter = LineReporter::new(report, &mut counts, &mut send);
+        let reporter = LineReporter::new(report, &mut counts, &mut send).judging_lines(self.judges_lines);
         if let Some(end) = self.check_lines(&segment, buffer, decoder, reporter, is_cancelled) {
             // Fails if the check has been cancelled.
             let _ = segment.updates.send(Update::Done(counts, end));
@@ -179,7 +181,7 @@ impl ParallelCheck<'_> {
         segment: &Segment,
         buffer: &mut [u8],
         decoder: &mut Decoder,
-        mut reporter: LineReporter<'_, impl Report>,
+        mut reporter: LineReporter<'_, '_, impl Report>,
         is_cancelled: &AtomicBool,
     ) -> Option<End> {
         // A line starts after a newline, so the newlines to look at begin one byte before the segment.

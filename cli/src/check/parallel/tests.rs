@@ -26,6 +26,7 @@ impl Arbitrary for Content {
             r#"{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"no"}}"#,
             r#"[{"jsonrpc":"2.0","method":"d"},1,{"jsonrpc":"2.0","id":null}]"#,
             "\u{feff}",
+            r#"{"jsonrpc":"2.0","id":9007199254740993,"method":"a","params":{"b":"\ud83d","b":1}}"#,
             "\u{feff}{}",
             r#"{"jsonrpc":"2.0","id":3,"method":NaN}"#,
         ];
@@ -68,7 +69,10 @@ fn outcome<R: Report>(
 }
 
 fn sequential<R: Report>(rules: Rules, input: &mut dyn Read, report: &mut R) -> Outcome {
-    outcome(report, |report, counts, send| check_stream(rules, Ends::Required, input, report, counts, &|_| {}, send))
+    outcome(report, |report, counts, send| {
+        let reporter = LineReporter::new(report, counts, send).judging_lines(true);
+        check_stream(rules, Ends::Required, input, reporter, &|_| {})
+    })
 }
 
 fn parallel<R: Report>(
@@ -77,7 +81,8 @@ fn parallel<R: Report>(
     read_at: &ReadAt<'_>,
     report: &mut R,
 ) -> Outcome {
-    let check = ParallelCheck { rules, ends: Ends::Required, jobs, segment_len, read_at, advance: &|_| {} };
+    let check =
+        ParallelCheck { rules, ends: Ends::Required, judges_lines: true, jobs, segment_len, read_at, advance: &|_| {} };
     outcome(report, |report, counts, send| check.run(report, counts, send))
 }
 
@@ -166,6 +171,7 @@ fn stops_when_the_report_cannot_be_written() {
     let check = ParallelCheck {
         rules: Rules::mcp(),
         ends: Ends::Required,
+        judges_lines: false,
         jobs: 3,
         segment_len: 1 << 10,
         read_at: &reader(&content, usize::MAX),

@@ -12,6 +12,7 @@ use crate::check::assembly::Assembly;
 use crate::check::folding::Folder;
 use crate::check::summary::Summary;
 use crate::input::Source;
+use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
 use crate::session::Side;
 use crate::terminal::{Excerpt, Styles, wrap_message};
@@ -93,6 +94,24 @@ impl Report for Human {
         };
         self.layout.write_detail("reply: ", dim, &reply, dim, text)?;
         Ok(details)
+    }
+
+    fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
+        let Styles { bad, accent, dim, .. } = self.layout.styles;
+        let Finding { rule, dialect, place, evidence, detail, .. } = finding;
+        let position = format!("{}:{}:", self.source, place.line);
+        let detail = detail.as_deref().filter(|_| self.show).map_or_else(String::new, |detail| format!(" ({detail})"));
+        let what = format!("{}{evidence}{detail}", finding.sent());
+        self.layout.write_heading(&position, &what, rule.name(), text)?;
+        let (label, style) = match rule.severity() {
+            Severity::Error => ("error: ", bad),
+            Severity::Warning => ("warning: ", accent),
+        };
+        self.layout.write_detail(label, style, rule.text(), Style::new(), text)?;
+        match rule.reference(*dialect) {
+            Some(reference) => self.layout.write_detail("see: ", dim, &reference, dim, text),
+            None => Ok(()),
+        }
     }
 
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {

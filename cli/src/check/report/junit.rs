@@ -10,14 +10,22 @@ use super::Report;
 use crate::check::assembly::{Assembly, MAX_LISTED, Suite};
 use crate::check::counts::Counts;
 use crate::input::Source;
+use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
 use crate::session::Side;
 use crate::terminal::escape;
 
-#[derive(Default)]
 pub(crate) struct Junit {
+    /// What counts as a failure.
+    fail_on: Severity,
     file: String,
     sender: Option<Side>,
+}
+
+impl Junit {
+    pub(crate) fn new(fail_on: Severity) -> Self {
+        Self { fail_on, file: String::new(), sender: None }
+    }
 }
 
 impl Report for Junit {
@@ -46,6 +54,25 @@ impl Report for Junit {
         Ok(0..0)
     }
 
+    fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
+        let Finding { rule, dialect, place, evidence, .. } = finding;
+        let (file, line, name) = (&self.file, place.line, rule.name());
+        let from = finding.sender.map_or_else(String::new, |sender| format!(" from the {}", sender.name()));
+        write!(
+            text,
+            "    <testcase classname=\"{file}\" name=\"line {line}{from}: {name}\" file=\"{file}\" \
+             line=\"{line}\">"
+        )?;
+        let (severity, evidence) = (rule.severity(), attribute(evidence));
+        let see = rule.reference(*dialect).map_or_else(String::new, |see| attribute(&format!(" (see {see})")));
+        let why = format!("{}: {}{see}", severity.name(), attribute(rule.text()));
+        match severity >= self.fail_on {
+            true => write!(text, "<failure type=\"{name}\" message=\"{evidence}\">{why}</failure>")?,
+            false => write!(text, "<system-out>{evidence}: {why}</system-out>")?,
+        }
+        writeln!(text, "</testcase>")
+    }
+
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
         let (file, hint) = (&self.file, attribute(UNTERMINATED_HINT));
         writeln!(
@@ -64,7 +91,7 @@ impl Report for Junit {
                 "    <testcase classname=\"{file}\" name=\"readable\" file=\"{file}\"><error type=\"unread\" \
                  message=\"{error}\"/></testcase>"
             )?;
-        } else if counts.findings() == 0 {
+        } else if counts.failures(Severity::Warning) == 0 {
             writeln!(text, "    <testcase classname=\"{file}\" name=\"every line\" file=\"{file}\"/>")?;
         }
         Ok(())
@@ -78,7 +105,7 @@ impl Report for Junit {
 /// The whole report.
 pub(crate) fn document(suites: &[Suite]) -> Vec<u8> {
     // A file without findings is a test that has passed.
-    let tests = |suite: &Suite| (suite.findings + u64::from(suite.is_unread)).max(1);
+    let tests = |suite: &Suite| (suite.findings + suite.passed + u64::from(suite.is_unread)).max(1);
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all_tests: u64 = suites.iter().map(tests).sum();
     let failures: u64 = suites.iter().map(|suite| suite.findings).sum();
@@ -96,9 +123,9 @@ pub(crate) fn document(suites: &[Suite]) -> Vec<u8> {
             "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">"
         );
         text.push_str(&String::from_utf8_lossy(&suite.text));
-        let unlisted = failures.saturating_sub(MAX_LISTED as u64);
+        let unlisted = (failures + suite.passed).saturating_sub(MAX_LISTED as u64);
         if unlisted > 0 {
-            let _ = writeln!(text, "    <system-out>{unlisted} more failures are not listed</system-out>");
+            let _ = writeln!(text, "    <system-out>{unlisted} more are not listed</system-out>");
         }
         let _ = writeln!(text, "  </testsuite>");
     }

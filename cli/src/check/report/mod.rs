@@ -5,6 +5,7 @@ mod json;
 mod junit;
 mod layout;
 mod ndjson;
+mod sarif;
 
 use std::io;
 use std::ops::Range;
@@ -15,6 +16,7 @@ use super::assembly::Assembly;
 use super::counts::Counts;
 use super::summary::Summary;
 use crate::input::Source;
+use crate::judge::Finding;
 use crate::session::Side;
 
 pub(crate) use human::Human;
@@ -22,6 +24,7 @@ pub(crate) use json::Json;
 pub(crate) use junit::{Junit, document as junit_document};
 pub(crate) use layout::Layout;
 pub(crate) use ndjson::Ndjson;
+pub(crate) use sarif::Sarif;
 
 /// A format. Its methods append whole lines to a text, or nothing.
 ///
@@ -90,6 +93,12 @@ pub(crate) trait Report: Sync {
     /// Reports that the line before has no line end.
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
         let _ = text;
+        Ok(())
+    }
+
+    /// Reports that a message or a session breaks a rule.
+    fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
+        let _ = (finding, text);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use wireline::{Fault, Frame, Id, Message};
 
 use super::Report;
 use crate::input::Source;
+use crate::judge::Finding;
 use crate::message_kind::MessageKind;
 use crate::session::Side;
 use crate::terminal::printable_json;
@@ -95,6 +96,12 @@ impl Report for Ndjson {
         text.write_all(b"}\n").map(|()| 0..0)
     }
 
+    fn finding(&self, finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
+        text.write_all(&self.opening)?;
+        write_finding(finding, text)?;
+        text.write_all(b"}\n")
+    }
+
     /// Adds a member to the object of the line.
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
         const END: &[u8] = b"}\n";
@@ -128,6 +135,24 @@ pub(super) fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
     if let Some(reply) = fault.reply() {
         text.write_all(b",\"reply\":")?;
         write_printable(&reply.to_string(), text)?;
+    }
+    Ok(())
+}
+
+/// Writes the members about a finding.
+pub(super) fn write_finding(finding: &Finding, text: &mut Vec<u8>) -> io::Result<()> {
+    let Finding { rule, dialect, place, evidence, .. } = finding;
+    if let Some(sender) = finding.sender {
+        write!(text, r#""from":"{}","#, sender.name())?;
+    }
+    write!(text, r#""line":{},"#, place.line)?;
+    write_kind("finding", text)?;
+    write!(text, r#","rule":"{}","severity":"{}","protocol":"{dialect}""#, rule.name(), rule.severity().name())?;
+    for (name, value) in [("text", Some(evidence)), ("see", rule.reference(*dialect).as_ref())] {
+        if let Some(value) = value {
+            write!(text, r#","{name}":"#)?;
+            write_printable(value, text)?;
+        }
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ const REUSES_ID = 1 << 7;
 const IS_UNMATCHED = 1 << 8;
 const IS_FAILURE = 1 << 9;
 const IS_CANCELLATION = 1 << 10;
+const BREAKS_RULE = 1 << 11;
 
 const kindOf = (bits) => (bits >> 1) & 7;
 
@@ -55,7 +56,9 @@ class Recording {
     this.ids = new Array(rows.length);
     /** What errors and faults say, by row. */
     this.notes = new Map();
-    rows.forEach(([time, bits, size, label, id, request, note], row) => {
+    /** Which rules a message breaks, by row. */
+    this.findings = new Map();
+    rows.forEach(([time, bits, size, label, id, request, note, findings], row) => {
       this.time[row] = time;
       this.bits[row] = bits;
       this.size[row] = size;
@@ -63,6 +66,7 @@ class Recording {
       this.request[row] = request;
       this.ids[row] = id === 0 ? null : id;
       if (note !== 0) this.notes.set(row, note);
+      if (findings) this.findings.set(row, findings);
     });
     this.length = rows.length;
   }
@@ -152,7 +156,7 @@ class Recording {
   /** Whether the row itself reports a problem. */
   isBad(row) {
     const kind = this.kind(row);
-    return kind === ERROR || kind === FAULT || (this.bits[row] & IS_FAILURE) !== 0;
+    return kind === ERROR || kind === FAULT || (this.bits[row] & (IS_FAILURE | BREAKS_RULE)) !== 0;
   }
 
   chunkOf(row) {

@@ -161,8 +161,11 @@ class Detail {
       appendText(trouble, note[1]);
       part.append(trouble);
     }
-    if (bits & IS_UNMATCHED) part.append(element("p", "remark", "No pending request has this id."));
-    if (bits & REUSES_ID) part.append(element("p", "remark", "A pending request already had this id."));
+    for (const [, severity, rule, evidence, see] of recording.findings.get(row) ?? []) {
+      const finding = element("p", severity === "error" ? "trouble" : "remark", plain(evidence), ` [${rule}]`);
+      if (see) finding.append(element("span", "hint", see));
+      part.append(finding);
+    }
     if (bits & IS_ENTRY) part.append(element("p", "remark", "An entry of a batch."));
   }
 }

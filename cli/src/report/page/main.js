@@ -207,12 +207,12 @@ class App {
 
   /** Shows what client and server said of themselves, and what is odd about the session as a whole. */
   showNegotiated() {
-    const { hellos = [], exit, isCutOff, hasReturns = [], isUnterminated = [] } = this.session;
+    const { hellos = [], exit, isCutOff, hasReturns = [], isUnterminated = [], findings = [] } = this.session;
     const parts = ["client", "server"].flatMap((side, at) => {
       const hello = hellos[at];
       if (!hello) return [];
       const { protocol, version, program, capabilities } = hello;
-      const tags = capabilities.map((one) => element("span", "tag", plain(one)));
+      const tags = (capabilities ?? []).map((one) => element("span", "tag", plain(one)));
       const name = element("bdi", "", element("b", "", plain(program || "unnamed")));
       return [element("span", "", element("span", side, at === 0 ? "→ " : "← "), `${side} `, name, ` ${protocol} ${plain(version)} `, ...tags)];
     });
@@ -229,6 +229,7 @@ class App {
       if (hasReturns[at]) notices.push(`Lines of the ${side} end in CRLF, which strict readers refuse.`);
       if (isUnterminated[at] && !isCutOff) notices.push(`The last line of the ${side} has no line end, so its reader is still waiting for it.`);
     });
+    for (const [from, severity, rule, evidence] of findings) notices.push(`${severity}, ${from}: ${evidence} [${rule}].`);
     byId("notice").replaceChildren(
       ...notices.map((notice) => element("p", "", notice)),
       ...this.failures().map((failure) => element("p", "reason", failure)),
