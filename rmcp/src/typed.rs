@@ -5,7 +5,7 @@ use rmcp::service::{RxJsonRpcMessage, ServiceRole};
 use serde_json::Error;
 use wireline::{Id, Notification, Request, Response};
 
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, not(test)))]
 mod shared;
 
 /// Decodes a request, and its id.
