@@ -42,17 +42,17 @@ fn at_every_split_point() {
         let neighbour = r#"{"jsonrpc":"2.0","id":0,"method":"neighbour"}"#;
         let stream = [neighbour.as_bytes(), b"\n", &case.line, b"\r\n", neighbour.as_bytes(), b"\n"].concat();
         let from = neighbour.len();
-        for dialect in Dialect::ALL {
+        for (dialect, turn) in Dialect::ALL.into_iter().zip(nth..) {
             let expected = [r#"request 0 "neighbour" -"#, case.expected(dialect), r#"request 0 "neighbour" -"#];
-            // Usually, each split point on one of the kernels.
+            // Usually, each split point in one of the dialects on one of the kernels.
             let kernels: Vec<_> = Cpu::available().collect();
-            let step = if times(1) > 1 { 1 } else { kernels.len() };
-            for (offset, kernel) in kernels.into_iter().enumerate() {
+            let step = if times(1) > 1 { 1 } else { kernels.len() * Dialect::ALL.len() };
+            for (kernel, offset) in kernels.into_iter().zip((0..).step_by(Dialect::ALL.len())) {
                 let line = String::from_utf8_lossy(&case.line);
                 kernel.run(|| {
                     assert_eq!(decode(dialect.rules(), stream.chunks(1)), expected, "byte by byte: {line}");
                     let end = (from + case.line.len() + 3).min(from + 400);
-                    for at in (from + (offset + nth) % step..end).step_by(step) {
+                    for at in (from + (offset + turn) % step..end).step_by(step) {
                         let (one, two) = stream.split_at(at);
                         let found = decode(dialect.rules(), [one, two]);
                         assert_eq!(found, expected, "{dialect:?} {kernel:?} split at {at}: {line}");

@@ -25,13 +25,13 @@ mod bodies {
 
 #[test]
 fn connection() {
-    run("connection", 2000, bodies::connection::run);
+    run("connection", 500, bodies::connection::run);
 }
 
 /// Sessions of random bytes. `WIRELINE_TIMES=300` runs 300 times as many.
 #[test]
 fn connection_sessions() {
-    let sessions = common::times(300);
+    let sessions = common::times(100);
     let mut random = common::Random::new(1);
     for _ in 0..sessions {
         let data: Vec<u8> = (0..100 + random.below(900)).map(|_| random.below(256) as u8).collect();
@@ -41,19 +41,19 @@ fn connection_sessions() {
 
 #[test]
 fn decode_chunks() {
-    run("decode_chunks", 1000, bodies::decode_chunks::run);
+    run("decode_chunks", 300, bodies::decode_chunks::run);
     each_line(|line| bodies::decode_chunks::run(&[b"0@~~~~\x01\x07\x40", line].concat()));
 }
 
 #[test]
 fn differential() {
-    run("differential", 8000, |data| bodies::differential::run(data, &[]));
+    run("differential", 2000, |data| bodies::differential::run(data, &[]));
     each_line(|line| bodies::differential::run(line, &[]));
 }
 
 #[test]
 fn envelope() {
-    run("envelope", 8000, bodies::envelope::run);
+    run("envelope", 2000, bodies::envelope::run);
     for dialect in ["0", "1", "2"] {
         // Defaults; all switches flipped; a line limit of 64 bytes; batches flipped, with depth and batch limits of 2.
         for rest in ["@~~~", "_~~~", "@\x40~~", "A~\x02\x02"] {
@@ -64,12 +64,12 @@ fn envelope() {
 
 #[test]
 fn round_trip() {
-    run("round_trip", 8000, bodies::round_trip::run);
+    run("round_trip", 2000, bodies::round_trip::run);
 }
 
 #[test]
 fn serve() {
-    run("serve", 2000, bodies::serve::run);
+    run("serve", 500, bodies::serve::run);
     let session: Vec<u8> = common::cases().iter().flat_map(|case| [&case.line[..], b"\n"].concat()).collect();
     for dialect in [&b"0@~~~\x07"[..], b"1@~~~~", b"2@~~~\x40"] {
         bodies::serve::run(&[dialect, &session].concat());

@@ -293,7 +293,7 @@ fn memory_is_bounded_by_the_limit_and_a_read() {
     let (_, held) = peak_and_held(200, 1, &[157, 1575, 143], || (Way::Feed, 1));
     assert!(held > 200 + 1 + 400, "{held}: a lower bound can be promised");
     let mut random = common::Random::new(1);
-    for _ in 0..1000 {
+    for _ in 0..common::times(250) {
         let (limit, read) = (200 + random.below(100_000), 100 + random.below(70_000));
         let longest = if random.below(4) == 0 { 3 * limit } else { limit };
         let lens: Vec<_> = (0..1 + random.below(6)).map(|_| 100 + random.below(longest - 99)).collect();

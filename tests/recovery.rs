@@ -266,7 +266,7 @@ fn a_response_is_never_answered() {
 fn a_recovered_id_is_the_true_one() {
     let mut random = Random::new(27);
     let (mut faults, mut found) = (0, 0_usize);
-    let rounds = common::times(6000);
+    let rounds = common::times(2000);
     for round in 0..rounds {
         let (mut line, true_id) = line(&mut random, |random| random.below(3) == 0);
         if random.below(10) == 0 {
@@ -289,7 +289,7 @@ fn a_recovered_id_is_the_true_one() {
 fn damage_brings_no_inner_id_to_light() {
     let mut random = Random::new(28);
     let mut found = 0_usize;
-    let rounds = common::times(6000);
+    let rounds = common::times(2000);
     for round in 0..rounds {
         let (mut line, _) = line(&mut random, |_| false);
         let (at, byte) = (random.below(line.len()), b"\"'\\,:{}[]/x1"[random.below(12)]);

@@ -38,13 +38,13 @@ fn slowed_down(args: &[&str]) -> (Session, std::process::ChildStdout) {
 
 #[test]
 fn bar_appears_after_a_while_and_vanishes() {
-    // The report is larger than a pipe.
-    let faulty = file("bar.ndjson", "oops\n".repeat(300_000));
+    // The report is larger than a pipe, even that of one segment.
+    let faulty = file("bar.ndjson", format!("{:49}\n", "oops").repeat(30_000));
     let faulty = faulty.to_str().unwrap();
     for jobs in ["1", "2"] {
         let (session, mut stdout) = slowed_down(&["check", "--all", "--jobs", jobs, faulty]);
         assert_eq!(session.written(), "", "expected nothing before the first bytes are checked");
-        let mut text = vec![0; 8 << 20];
+        let mut text = vec![0; 3 << 18];
         stdout.read_exact(&mut text).unwrap();
         let screen = session.wait_for(|screen| screen.lines().iter().any(|line| is_bar(line)));
         let [bar] = &screen.lines()[..] else { panic!("{screen:?}") };

@@ -5,6 +5,9 @@ use rmcp::service::{RxJsonRpcMessage, ServiceRole};
 use serde_json::Error;
 use wireline::{Id, Notification, Request, Response};
 
+#[cfg(all(debug_assertions, not(test)))]
+mod shared;
+
 /// Decodes a request, and its id.
 ///
 /// The outcome is that of rmcp's `Deserialize` for `JsonRpcMessage`, but that one buffers a message several times over:

@@ -305,7 +305,7 @@ mod tests {
     fn is_a_map() {
         let (mut slab, mut model) = (Slab::default(), HashMap::new());
         let mut state = 1_u64;
-        for round in 0..1_000_000_u64 {
+        for round in 0..400_000_u64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let key = (state >> 33) % if (round / 100_000) % 2 == 0 { 5000 } else { 40 };
             let id = Id::from(key);

@@ -346,12 +346,12 @@ impl ExtendFrom for tokio::task::JoinSet<()> {
 
 #[test]
 fn on_one_thread() {
-    run(&Builder::new_current_thread().enable_all().build().unwrap(), common::times(300));
+    run(&Builder::new_current_thread().enable_all().build().unwrap(), common::times(100));
 }
 
 #[test]
 fn on_several_threads() {
-    run(&Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(), common::times(300));
+    run(&Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(), common::times(100));
 }
 
 fn handle_blocking(request: &Call<'static>, alive: Alive) -> Result<Outcome, RpcError> {
@@ -460,7 +460,7 @@ fn blocking(seed: u64) {
 #[test]
 fn on_blocking_streams() {
     common::quiet_panics_on_purpose();
-    let count = common::times(200);
+    let count = common::times(100);
     let next = Arc::new(AtomicUsize::new(0));
     let threads: Vec<_> = (0..8)
         .map(|_| {

@@ -120,6 +120,11 @@ fn thousand(door: Door, seed: u64) {
     assert_eq!(found.values().sum::<usize>(), 1000);
 }
 
+/// How many walks to take: up to four times as many with `WIRELINE_TIMES`.
+fn walks(usual: usize) -> u64 {
+    common::times(usual).min(4 * usual) as u64
+}
+
 /// Random walks and a thousand requests through each door, with the number of walks.
 macro_rules! walks {
     ($($(#[$attribute:meta])* $name:ident: $door:ident, $walks:expr;)*) => {$(
@@ -130,7 +135,7 @@ macro_rules! walks {
             #[test]
             fn exactly_one_response() {
                 common::quiet_panics_on_purpose();
-                within_a_minute(stringify!($name), || (0..$walks).for_each(|seed| walk(ways::$door, seed)));
+                within_a_minute(stringify!($name), || (0..walks($walks)).for_each(|seed| walk(ways::$door, seed)));
             }
 
             #[test]
@@ -143,22 +148,22 @@ macro_rules! walks {
 }
 
 walks! {
-    core_at_once: CORE_AT_ONCE, 1000;
-    core_later: CORE_LATER, 1000;
-    core_threads: CORE_THREADS, 100;
-    core_proxy: CORE_PROXY, 1000;
-    io_next: IO_NEXT, 100;
-    io_connection_serve: IO_CONNECTION_SERVE, 300;
-    io_serve: IO_SERVE, 1000;
-    io_answer: IO_ANSWER, 1000;
+    core_at_once: CORE_AT_ONCE, 250;
+    core_later: CORE_LATER, 250;
+    core_threads: CORE_THREADS, 25;
+    core_proxy: CORE_PROXY, 250;
+    io_next: IO_NEXT, 25;
+    io_connection_serve: IO_CONNECTION_SERVE, 75;
+    io_serve: IO_SERVE, 250;
+    io_answer: IO_ANSWER, 250;
     #[cfg(feature = "tokio")]
-    aio_next_tasks: AIO_NEXT_TASKS, 300;
+    aio_next_tasks: AIO_NEXT_TASKS, 75;
     #[cfg(feature = "tokio")]
-    aio_next_in_place: AIO_NEXT_IN_PLACE, 1000;
+    aio_next_in_place: AIO_NEXT_IN_PLACE, 250;
     #[cfg(feature = "tokio")]
-    aio_serve: AIO_SERVE, 1000;
+    aio_serve: AIO_SERVE, 250;
     #[cfg(feature = "tokio")]
-    aio_proxy: AIO_PROXY, 300;
+    aio_proxy: AIO_PROXY, 75;
     #[cfg(feature = "futures-io")]
-    futures_serve: FUTURES_SERVE, 1000;
+    futures_serve: FUTURES_SERVE, 250;
 }

@@ -108,7 +108,7 @@ fn parallel_equals_sequential() {
             && sequential(rules, &mut &content[..], &mut ndjson) == parallel(rules, shape, &read_at, &mut ndjson)
     }
     let property: fn(Content, u8, u8, u8, u8) -> bool = property;
-    QuickCheck::new().tests(2_000).quickcheck(property);
+    QuickCheck::new().tests(500).quickcheck(property);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn line_may_span_many_segments() {
 #[test]
 fn read_error_comes_after_the_lines_before_it() {
     let content = b"oops\n".repeat(100);
-    for bad_offset in 0..500 {
+    for bad_offset in (0..500).step_by(3) {
         let read_at = |buffer: &mut [u8], offset: u64| match usize::try_from(offset).unwrap() {
             at if at < bad_offset => {
                 let len = buffer.len().min(bad_offset - at);
