@@ -143,7 +143,7 @@ class Recording {
     const bits = this.bits[row];
     if (!(bits & IS_CALL)) return kindOf(bits) === FAULT ? "fault" : "unmatched";
     const response = this.response[row];
-    if (response >= 0 && this.isBad(response)) return "failed";
+    if (response >= 0 && (this.bits[response] & IS_FAILURE || [ERROR, FAULT].includes(this.kind(response)))) return "failed";
     if (response < 0 && this.isCancelled(row)) return "cancelled";
     if (kindOf(bits) === FAULT) return "fault";
     return response < 0 ? "unanswered" : "ok";

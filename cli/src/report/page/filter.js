@@ -80,7 +80,8 @@ function isMessageA(recording, row, what) {
     case "cancelled":
       return call === row && recording.status(row) === what;
     case "failed":
-      return recording.isBad(row) && (recording.kind(row) !== FAULT || (call >= 0 && recording.response[call] === row));
+      if (call < 0) return recording.kind(row) === ERROR;
+    // Otherwise what became of the call.
     case "ok":
       return call >= 0 && recording.response[call] === row && recording.status(call) === what;
     default:
