@@ -29,10 +29,16 @@ pub(crate) struct Args {
     pub(super) restart: u32,
 
     /// Append the session to this file, for `wireline check` and `wireline stats` to read
+    ///
+    /// In the name, %t stands for the time, %p for the process id, %% for %, and ~ at the start for the home directory.
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 
-    /// Append what would go to standard error to this file
+    /// Do not record what the server writes to standard error
+    #[arg(long)]
+    pub(super) no_stderr: bool,
+
+    /// Append what would go to standard error to this file; %t, %p and ~ as for --record
     #[arg(long, value_name = "FILE")]
     pub(super) log: Option<PathBuf>,
 
@@ -104,7 +110,7 @@ Exit codes:
   The exit code of the server. If a signal ended the server, wireline ends by the same signal, or exits with 128 plus its \
 number. Otherwise:
   2    usage error
-  125  the guard could not start, for example because a file could not be opened
+  125  the guard could not start, for example because there are too many processes
   126  COMMAND could not be run
   127  COMMAND was not found
 

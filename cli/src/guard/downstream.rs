@@ -9,7 +9,7 @@ use wireline::{Batch, Fault, FaultKind, Frame, Id, Message, Notification, Reques
 
 use super::Link;
 use super::incident::Incident;
-use super::ledger::{Refusal, Settlement};
+use super::ledger::{Refusal, Sent, Settlement};
 use super::lines::{Line, Lines};
 use super::printed::{Joined, Printed};
 use super::repair::{Trimmed, find_object, is_blank, is_invisible, without_lone_surrogates};
@@ -21,6 +21,9 @@ use crate::tap::sys;
 
 /// How long the server must be silent before an open line counts as a message whose line ending is missing.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Calls that both sides may send each other in the same words.
+const COMMON_METHODS: [&str; 3] = ["ping", "notifications/cancelled", "notifications/progress"];
 
 /// How many pauses in a row end a message that is printed over several lines, and isn't complete.
 const MAX_PAUSES: u32 = 20;
@@ -36,6 +39,15 @@ pub(super) struct Downstream {
     is_ahead: bool,
     /// Lines for the client.
     passed: Vec<u8>,
+}
+
+/// What to do with a message.
+#[derive(Clone, Copy, PartialEq)]
+enum Verdict {
+    Pass,
+    /// Pass it on, but not in an array.
+    PassAlone,
+    Drop,
 }
 
 /// What comes before a message on its line.
@@ -234,20 +246,28 @@ impl Downstream {
     }
 
     fn batch(&mut self, batch: &Batch<'_>, line: &[u8]) {
-        let mut passing = Vec::new();
+        let (mut entries, mut single) = (Vec::new(), Vec::new());
         for entry in batch {
             match entry {
-                Ok(message) if self.may_pass(&message, Before::Nothing) => passing.push(message),
-                Ok(_) => {}
+                Ok(message) => match self.judge(&message, Before::Nothing) {
+                    Verdict::Pass => entries.push(message),
+                    Verdict::PassAlone => single.push(message),
+                    Verdict::Drop => {}
+                },
                 Err(fault) => self.invalid_message(line, &fault),
             }
         }
-        if passing.len() == batch.len() {
+        // The response to a request that was sent alone isn't expected in an array.
+        for message in &single {
+            self.note(Incident::InArray);
+            self.pass(message.as_bytes());
+        }
+        if entries.len() == batch.len() {
             return self.pass(line);
         }
         // Fails if no entry is left.
         let rest = to_line(&self.link.rules, |encoder| {
-            encoder.batch(|batch| passing.iter().try_for_each(|message| batch.forward(message)))
+            encoder.batch(|batch| entries.iter().try_for_each(|message| batch.forward(message)))
         });
         if let Ok(rest) = rest {
             self.pass(rest.text().as_bytes());
@@ -256,59 +276,68 @@ impl Downstream {
 
     /// Whether a message may reach the client. Notes that it does.
     fn may_pass(&mut self, message: &Message<'_>, before: Before) -> bool {
+        self.judge(message, before) != Verdict::Drop
+    }
+
+    fn judge(&mut self, message: &Message<'_>, before: Before) -> Verdict {
         let link = Arc::clone(&self.link);
         let mut state = link.shared.lock();
         if state.receiver != self.server {
-            return false;
+            return Verdict::Drop;
         }
-        // A log may contain what the server has received.
-        let may_be_copy =
-            before == Before::Text && message.method().is_some_and(|method| state.may_be_of_client(&method));
-        if may_be_copy {
-            return false;
+        if let Some(method) = message.method() {
+            // A log contains what the server has received, perhaps in other words.
+            if before == Before::Text && state.copies.has_method(&method) {
+                return Verdict::Drop;
+            }
+            if !COMMON_METHODS.contains(&&*method) && is_copy(message, &mut state) {
+                self.note(Incident::Copy);
+                return Verdict::Drop;
+            }
         }
         match message {
-            Message::Response(response) => self.may_pass_response(response, &mut state),
-            Message::Request(request) => self.may_pass_request(request, &mut state),
+            Message::Response(response) => self.judge_response(response, &mut state),
+            Message::Request(request) => self.judge_request(request, &mut state),
             Message::Notification(notification) => {
                 self.see_notification(notification, &mut state);
-                true
+                Verdict::Pass
             }
         }
     }
 
-    fn may_pass_response(&self, response: &Response<'_>, state: &mut State) -> bool {
+    fn judge_response(&self, response: &Response<'_>, state: &mut State) -> Verdict {
         if self.link.can_restart && state.handshake.see_response(self.link.protocols, response) {
             self.link.shared.notify();
-            return false;
+            return Verdict::Drop;
         }
-        let Some(id) = response.id().filter(|id| !id.is_null() || state.ledger(Side::Client).is_open(id)) else {
-            self.note(Incident::ErrorWithoutId);
-            return true;
-        };
         let ledger = state.ledger(Side::Client);
-        let settlement = ledger.settle(id);
+        let settlement = response.id().map(|id| ledger.settle(id));
         if ledger.waiting() == 0 {
             self.link.shared.notify();
         }
-        match settlement {
-            Settlement::First => return true,
-            Settlement::Late => self.note(Incident::LateResponse),
-            Settlement::Unknown => self.note(Incident::StrayResponse),
-        }
-        false
+        let incident = match settlement {
+            Some(Settlement::First { is_batch_entry: true }) => return Verdict::Pass,
+            Some(Settlement::First { is_batch_entry: false }) => return Verdict::PassAlone,
+            Some(Settlement::Late) => Incident::LateResponse,
+            Some(Settlement::Unknown) if response.id().is_some_and(|id| !id.is_null()) => Incident::StrayResponse,
+            _ => Incident::ResponseWithoutId,
+        };
+        let reason = response.error().map(|error| format!("error {}", error.code())).unwrap_or_default();
+        let place = Place { from: Side::Server, line: Some(self.number), fault: Some(("", &reason)) };
+        self.link.reporter.note(incident, place);
+        Verdict::Drop
     }
 
-    fn may_pass_request(&self, request: &Request<'_>, state: &mut State) -> bool {
+    fn judge_request(&self, request: &Request<'_>, state: &mut State) -> Verdict {
         let id = request.id();
-        let (incident, message) = match state.ledger(Side::Server).admit(id, Instant::now(), None) {
-            Ok(()) => return true,
+        let (incident, message) = match state.ledger(Side::Server).admit(id, Instant::now(), Sent::default()) {
+            Ok(()) => return Verdict::Pass,
             Err(Refusal::InFlight) => (Incident::IdInFlight, "a request with this id is in flight"),
             Err(Refusal::TooMany) => (Incident::TooManyRequests, "too many requests in flight"),
         };
         self.note(incident);
         self.tell_server(&self.link.error_line(id, &RpcError::new(RpcError::INVALID_REQUEST, message)));
-        false
+        Verdict::Drop
     }
 
     fn see_notification(&self, notification: &Notification<'_>, state: &mut State) {
@@ -437,6 +466,17 @@ impl Downstream {
 
     fn note(&self, incident: Incident) {
         self.link.reporter.note(incident, Place::line(Side::Server, self.number));
+    }
+}
+
+/// Whether the client has sent the same text, and its request is still in flight.
+fn is_copy(message: &Message<'_>, state: &mut State) -> bool {
+    match message.id() {
+        Some(id) => {
+            let sent = state.ledger(Side::Client).fingerprint(id);
+            sent.is_some_and(|sent| sent == state.copies.fingerprint(message.as_bytes()))
+        }
+        None => state.copies.has_notification(message.as_bytes()),
     }
 }
 

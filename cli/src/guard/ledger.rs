@@ -40,7 +40,16 @@ struct Request {
     /// When it was sent, or last made progress.
     at: Instant,
     status: Status,
-    progress_token: Option<Id<'static>>,
+    sent: Sent,
+}
+
+/// What is remembered of a request.
+#[derive(Default)]
+pub(super) struct Sent {
+    pub(super) progress_token: Option<Id<'static>>,
+    pub(super) is_batch_entry: bool,
+    /// Identifies its text.
+    pub(super) fingerprint: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,8 +71,8 @@ pub(super) enum Refusal {
 /// What a response turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Settlement {
-    /// The first response to a request.
-    First,
+    /// The first response to a request, which may be an entry of a batch.
+    First { is_batch_entry: bool },
     /// The response to a request that the guard has answered.
     Late,
     /// It belongs to no request in the table.
@@ -71,17 +80,12 @@ pub(super) enum Settlement {
 }
 
 impl Ledger {
-    pub(super) fn admit(
-        &mut self,
-        id: &Id<'_>,
-        at: Instant,
-        progress_token: Option<Id<'static>>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn admit(&mut self, id: &Id<'_>, at: Instant, sent: Sent) -> Result<(), Refusal> {
         match self.requests.entry(id.clone().into_owned()) {
             Entry::Occupied(_) => Err(Refusal::InFlight),
             Entry::Vacant(_) if self.waiting >= MAX_WAITING => Err(Refusal::TooMany),
             Entry::Vacant(vacant) => {
-                vacant.insert(Request { number: self.count, at, status: Status::Waiting, progress_token });
+                vacant.insert(Request { number: self.count, at, status: Status::Waiting, sent });
                 self.count += 1;
                 self.waiting += 1;
                 Ok(())
@@ -91,20 +95,21 @@ impl Ledger {
 
     /// Notes that a response has come.
     pub(super) fn settle(&mut self, id: &Id<'_>) -> Settlement {
-        match self.requests.remove(&id.clone().into_owned()).map(|request| request.status) {
-            None => Settlement::Unknown,
-            Some(Status::Answered) => Settlement::Late,
-            Some(Status::Cancelled) => Settlement::First,
-            Some(Status::Waiting) => {
-                self.waiting -= 1;
-                Settlement::First
+        let Some(Request { status, sent, .. }) = self.requests.remove(&id.clone().into_owned()) else {
+            return Settlement::Unknown;
+        };
+        match status {
+            Status::Answered => Settlement::Late,
+            Status::Cancelled | Status::Waiting => {
+                self.waiting -= usize::from(status == Status::Waiting);
+                Settlement::First { is_batch_entry: sent.is_batch_entry }
             }
         }
     }
 
-    /// Whether a response with this id would be the first.
-    pub(super) fn is_open(&self, id: &Id<'_>) -> bool {
-        self.requests.get(&id.clone().into_owned()).is_some_and(|request| request.status != Status::Answered)
+    /// Identifies the text of the request in the table that has this id.
+    pub(super) fn fingerprint(&self, id: &Id<'_>) -> Option<u64> {
+        self.requests.get(&id.clone().into_owned()).map(|request| request.sent.fingerprint)
     }
 
     /// Notes that the guard answers a request in place of its receiver. Returns false if the request doesn't wait for a
@@ -137,7 +142,7 @@ impl Ledger {
 
     /// Restarts the clock of the request that asked for progress with this token.
     pub(super) fn make_progress(&mut self, token: &Id<'_>, at: Instant) {
-        let has_token = |request: &&mut Request| request.progress_token.as_ref() == Some(token);
+        let has_token = |request: &&mut Request| request.sent.progress_token.as_ref() == Some(token);
         if let Some(request) = self.requests.values_mut().find(has_token) {
             request.at = at;
         }
@@ -184,23 +189,25 @@ impl Ledger {
 mod tests {
     use super::*;
 
+    const FIRST: Settlement = Settlement::First { is_batch_entry: false };
+
     fn id(number: i64) -> Id<'static> {
         Id::from(number)
     }
 
     fn ledger(ids: &[i64]) -> Ledger {
         let mut ledger = Ledger::default();
-        ids.iter().for_each(|number| ledger.admit(&id(*number), Instant::now(), None).unwrap());
+        ids.iter().for_each(|number| ledger.admit(&id(*number), Instant::now(), Sent::default()).unwrap());
         ledger
     }
 
     #[test]
     fn each_request_gets_one_response() {
         let mut ledger = ledger(&[1, 2]);
-        assert_eq!(ledger.admit(&Id::parse("1.0").unwrap(), Instant::now(), None), Err(Refusal::InFlight));
+        assert_eq!(ledger.admit(&Id::parse("1.0").unwrap(), Instant::now(), Sent::default()), Err(Refusal::InFlight));
         assert_eq!(ledger.settle(&Id::from("1")), Settlement::Unknown);
-        assert_eq!([ledger.settle(&id(1)), ledger.settle(&id(1))], [Settlement::First, Settlement::Unknown]);
-        assert_eq!(ledger.admit(&id(1), Instant::now(), None), Ok(()));
+        assert_eq!([ledger.settle(&id(1)), ledger.settle(&id(1))], [FIRST, Settlement::Unknown]);
+        assert_eq!(ledger.admit(&id(1), Instant::now(), Sent::default()), Ok(()));
         assert_eq!((ledger.waiting(), ledger.count), (2, 3));
     }
 
@@ -208,9 +215,9 @@ mod tests {
     fn late_response_is_told_apart_and_frees_the_id() {
         let mut ledger = ledger(&[1]);
         assert!(ledger.answer(&id(1)) && !ledger.answer(&id(1)));
-        assert_eq!(ledger.admit(&id(1), Instant::now(), None), Err(Refusal::InFlight));
+        assert_eq!(ledger.admit(&id(1), Instant::now(), Sent::default()), Err(Refusal::InFlight));
         assert_eq!(ledger.settle(&id(1)), Settlement::Late);
-        assert_eq!(ledger.admit(&id(1), Instant::now(), None), Ok(()));
+        assert_eq!(ledger.admit(&id(1), Instant::now(), Sent::default()), Ok(()));
     }
 
     #[test]
@@ -218,9 +225,9 @@ mod tests {
         let mut ledger = ledger(&[1, 2]);
         ledger.cancel(&id(1));
         assert_eq!(ledger.waiting(), 1);
-        assert!(ledger.is_open(&id(1)) && !ledger.answer(&id(1)));
+        assert!(!ledger.answer(&id(1)));
         assert_eq!(ledger.take_waiting(), [id(2)]);
-        assert_eq!(ledger.settle(&id(1)), Settlement::First);
+        assert_eq!(ledger.settle(&id(1)), FIRST);
         assert_eq!(ledger.settle(&id(2)), Settlement::Late);
     }
 
@@ -229,8 +236,8 @@ mod tests {
         let start = Instant::now();
         let mut ledger = Ledger::default();
         for (number, seconds) in [(3, 0), (1, 1), (2, 1), (4, 5)] {
-            let token = (number == 1).then(|| id(7));
-            ledger.admit(&id(number), start + Duration::from_secs(seconds), token).unwrap();
+            let sent = Sent { progress_token: (number == 1).then(|| id(7)), ..Sent::default() };
+            ledger.admit(&id(number), start + Duration::from_secs(seconds), sent).unwrap();
         }
         ledger.make_progress(&id(7), start + Duration::from_secs(4));
         let (overdue, next) = ledger.take_overdue(start + Duration::from_secs(11), Duration::from_secs(10));
@@ -242,13 +249,13 @@ mod tests {
     fn memory_is_bounded() {
         let mut ledger = Ledger::default();
         for number in 0..3 * MAX_RETIRED as i64 {
-            ledger.admit(&id(number), Instant::now(), None).unwrap();
+            ledger.admit(&id(number), Instant::now(), Sent::default()).unwrap();
             ledger.answer(&id(number));
         }
         assert_eq!((ledger.requests.len(), ledger.retired.len()), (MAX_RETIRED, MAX_RETIRED));
         for number in 0..MAX_WAITING as i64 {
-            ledger.admit(&id(-1 - number), Instant::now(), None).unwrap();
+            ledger.admit(&id(-1 - number), Instant::now(), Sent::default()).unwrap();
         }
-        assert_eq!(ledger.admit(&Id::from("one more"), Instant::now(), None), Err(Refusal::TooMany));
+        assert_eq!(ledger.admit(&Id::from("one more"), Instant::now(), Sent::default()), Err(Refusal::TooMany));
     }
 }

@@ -17,7 +17,7 @@
 //! | `session` | starts and ends the server, and fails what it leaves unanswered |
 //! | `upstream`, `downstream` | the two directions |
 //! | `state`, `ledger` | what they share: the requests in flight |
-//! | `lines`, `printed`, `repair` | what may be a message, and where |
+//! | `lines`, `printed`, `repair`, `copies` | what may be a message, and where |
 //! | `handshake` | what a restarted server gets again |
 //! | `group` | the server's processes, and what ends them |
 //! | `outlet`, `reporter`, `recording` | where everything goes |
@@ -25,6 +25,7 @@
 //! [outlets]: outlet::Outlet
 
 mod args;
+mod copies;
 mod downstream;
 mod group;
 mod handshake;
@@ -67,6 +68,7 @@ struct Link {
     protocols: Protocols,
     has_timeout: bool,
     can_restart: bool,
+    records_stderr: bool,
     shared: Shared,
     reporter: Reporter,
     recording: Recording,

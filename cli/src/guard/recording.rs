@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::output::report_error;
+use crate::recording::Stream;
 use crate::session::Side;
 use crate::tap::files::{NamedFile, RecordingFile};
 use crate::tap::recorder::Recorder;
@@ -26,7 +27,7 @@ struct Event {
 }
 
 enum EventKind {
-    Bytes(Side, Vec<u8>),
+    Bytes(Stream, Vec<u8>),
     EndOfStream(Side),
     End(ExitStatus),
 }
@@ -46,9 +47,9 @@ impl Recording {
     }
 
     /// Records bytes before they are passed on, so that a request comes before its response.
-    pub(super) fn bytes(&self, from: Side, bytes: &[u8]) {
+    pub(super) fn bytes(&self, from: impl Into<Stream>, bytes: &[u8]) {
         if self.0.is_some() {
-            self.send(EventKind::Bytes(from, bytes.to_vec()));
+            self.send(EventKind::Bytes(from.into(), bytes.to_vec()));
         }
     }
 
@@ -78,7 +79,7 @@ fn record(file: File, events: &Receiver<Event>, started: Instant) -> io::Result<
                 EventKind::Bytes(from, bytes) => recorder.bytes(from, &bytes, at)?,
                 EventKind::EndOfStream(from) => recorder.end_of_stream(from, at)?,
                 EventKind::End(status) => {
-                    for from in Side::BOTH {
+                    for from in [Stream::Client, Stream::Server, Stream::Stderr] {
                         recorder.end_of_stream(from, at)?;
                     }
                     return recorder.end_of_session(status.code(), sys::signal(status), at);

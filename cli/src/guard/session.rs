@@ -20,6 +20,7 @@ use super::reporter::{Place, Reporter};
 use super::state::{Shared, State};
 use super::upstream::{READ_LEN, Upstream};
 use super::{Args, CONNECTION_CLOSED, Link, REQUEST_TIMEOUT};
+use crate::recording::Stream;
 use crate::session::Side;
 use crate::tap::files::Files;
 use crate::tap::log::Log;
@@ -57,6 +58,7 @@ pub(super) fn run(args: &Args) -> Result<ExitStatus, Failure> {
         protocols: args.rules.protocols(),
         has_timeout: !args.timeout.is_zero(),
         can_restart: args.restart > 0,
+        records_stderr: !args.no_stderr,
         shared: Shared::new(),
         reporter: Reporter::new(log, args.quiet, args.show),
         recording,
@@ -119,6 +121,9 @@ impl Server {
             let mut bytes = vec![0; READ_LEN];
             // An error can't be handled: the server may still print, but nobody can read it.
             while let Ok(len @ 1..) = stderr.read(&mut bytes) {
+                if reporting.records_stderr {
+                    reporting.recording.bytes(Stream::Stderr, &bytes[..len]);
+                }
                 reporting.reporter.server_stderr(&bytes[..len]);
             }
             reporting.update_server(number, |state| state.server.stderr_has_ended = true);
@@ -217,6 +222,9 @@ impl Session<'_> {
         });
         // What a client sent before it went still reaches the server.
         shared.wait(Some(deadline), |state| state.client.has_ended || state.server.is_over());
+        while !self.link.to_server.is_flushed() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
         if shared.lock().server.is_over() {
             return;
         }

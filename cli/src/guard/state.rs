@@ -1,18 +1,15 @@
 //! What the threads of a session share: the requests in flight, and how far the session is.
 
-use std::collections::HashSet;
 use std::process::ExitStatus;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use wireline::{Id, RpcError};
 
+use super::copies::Copies;
 use super::handshake::Handshake;
 use super::ledger::Ledger;
 use crate::session::Side;
-
-/// How many different methods of the client are remembered.
-const MAX_METHODS: usize = 256;
 
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -23,8 +20,7 @@ pub(super) struct Shared {
 pub(super) struct State {
     /// For each side, the requests that it has sent.
     ledgers: [Ledger; 2],
-    /// The methods that the client has called.
-    methods: HashSet<String>,
+    pub(super) copies: Copies,
     pub(super) handshake: Handshake,
     pub(super) client: ClientState,
     pub(super) server: ServerState,
@@ -62,17 +58,6 @@ impl ServerState {
 impl State {
     pub(super) fn ledger(&mut self, from: Side) -> &mut Ledger {
         &mut self.ledgers[from as usize]
-    }
-
-    pub(super) fn remember_method(&mut self, method: &str) {
-        if self.methods.len() < MAX_METHODS && !self.methods.contains(method) {
-            self.methods.insert(method.to_owned());
-        }
-    }
-
-    /// Whether the client may have called this method.
-    pub(super) fn may_be_of_client(&self, method: &str) -> bool {
-        self.methods.len() >= MAX_METHODS || self.methods.contains(method)
     }
 
     /// Answers all requests of the client that wait, and returns their ids. Further requests are refused.

@@ -13,7 +13,7 @@ use wireline::{
 use super::Link;
 use super::handshake;
 use super::incident::Incident;
-use super::ledger::{Refusal, Settlement};
+use super::ledger::{Refusal, Sent, Settlement};
 use super::repair::without_lone_surrogates;
 use super::reporter::Place;
 use super::state::State;
@@ -98,7 +98,7 @@ impl Upstream {
             }
         }
         match frame {
-            Ok(Frame::Message(message)) => match self.judge(&message) {
+            Ok(Frame::Message(message)) => match self.judge(&message, false) {
                 Verdict::Pass => self.pass(message.as_bytes(), message.line()),
                 Verdict::Drop => {}
                 Verdict::Refuse(id, error) => self.answers.extend_from_slice(&self.link.error_line(&id, &error)),
@@ -119,7 +119,7 @@ impl Upstream {
         let (mut passing, mut faults, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for entry in batch {
             match entry {
-                Ok(message) => match self.judge(&message) {
+                Ok(message) => match self.judge(&message, true) {
                     Verdict::Pass => passing.push(message),
                     Verdict::Drop => {}
                     Verdict::Refuse(id, error) => refused.push((id, error)),
@@ -153,30 +153,32 @@ impl Upstream {
         }
     }
 
-    fn judge(&mut self, message: &Message<'_>) -> Verdict {
+    fn judge(&mut self, message: &Message<'_>, is_batch_entry: bool) -> Verdict {
         let link = Arc::clone(&self.link);
         let mut state = link.shared.lock();
         if link.can_restart {
             handshake::see(&mut state.handshake, link.protocols, message);
         }
         match message {
-            Message::Request(request) => self.judge_request(request, &mut state),
+            Message::Request(request) => self.judge_request(request, is_batch_entry, &mut state),
             Message::Notification(notification) => self.see_notification(notification, &mut state),
             Message::Response(response) => self.judge_response(response, &mut state),
         }
     }
 
-    fn judge_request(&mut self, request: &Request<'_>, state: &mut State) -> Verdict {
+    fn judge_request(&mut self, request: &Request<'_>, is_batch_entry: bool, state: &mut State) -> Verdict {
         let id = request.id().clone().into_owned();
         let line = Some(request.line());
         if let Some(refusal) = &state.server.refusal {
             self.note(Incident::Unanswered, line);
             return Verdict::Refuse(id, refusal.clone());
         }
-        state.remember_method(&request.method());
-        let token =
-            self.link.has_timeout.then(|| self.link.protocols.progress_token(request.params().as_ref())).flatten();
-        let (incident, message) = match state.ledger(Side::Client).admit(&id, Instant::now(), token) {
+        state.copies.remember_method(&request.method());
+        let asks_for_progress = self.link.has_timeout.then(|| request.params()).flatten();
+        let progress_token = self.link.protocols.progress_token(asks_for_progress.as_ref());
+        let fingerprint = state.copies.fingerprint(request.as_bytes());
+        let sent = Sent { progress_token, is_batch_entry, fingerprint };
+        let (incident, message) = match state.ledger(Side::Client).admit(&id, Instant::now(), sent) {
             Ok(()) => {
                 self.sent.push(id);
                 return Verdict::Pass;
@@ -190,7 +192,8 @@ impl Upstream {
 
     fn see_notification(&mut self, notification: &Notification<'_>, state: &mut State) -> Verdict {
         let (protocols, method) = (self.link.protocols, notification.method());
-        state.remember_method(&method);
+        state.copies.remember_method(&method);
+        state.copies.remember_notification(notification.as_bytes());
         if !protocols.answers_cancelled(&method)
             && let Some(id) = protocols.cancelled_id(&method, notification.params().as_ref())
         {
@@ -202,7 +205,7 @@ impl Upstream {
     fn judge_response(&mut self, response: &Response<'_>, state: &mut State) -> Verdict {
         let Some(id) = response.id() else { return Verdict::Pass };
         let incident = match state.ledger(Side::Server).settle(id) {
-            Settlement::First => return Verdict::Pass,
+            Settlement::First { .. } => return Verdict::Pass,
             Settlement::Late => Incident::LateResponse,
             Settlement::Unknown => Incident::StrayResponse,
         };
