@@ -12,7 +12,7 @@ use super::maker::Maker;
 use super::outcome::{Failure, Finding, Outcome};
 use super::profile::Profile;
 use super::random::Random;
-use super::script::{Chunks, Line, Script, Setup, Start, Step};
+use super::script::{Chunks, Line, Policy, Script, Setup, Start, Stderr, Step};
 use super::shrink::{integer_id, shrink};
 use super::violation::Violation;
 use crate::session::Side;
@@ -37,6 +37,8 @@ pub(super) struct Bench<'a> {
     last_id: u64,
     /// What needed more than one script to fail.
     failed_later: Vec<Violation>,
+    /// Failures that plain requests are enough for: how many, and of which check. They explain later ones.
+    plain_failures: Vec<(&'static str, usize, Violation)>,
     /// How long failures have been shrunk.
     shrunk: Duration,
     pub(super) warnings: Vec<String>,
@@ -50,6 +52,7 @@ impl<'a> Bench<'a> {
             shared: None,
             last_id: 9,
             failed_later: Vec::new(),
+            plain_failures: Vec::new(),
             shrunk: Duration::ZERO,
             warnings: Vec::new(),
         }
@@ -63,6 +66,9 @@ impl<'a> Bench<'a> {
 
     fn outcome(&mut self, check: &'static ServerCheck) -> Outcome {
         let args = self.settings.args;
+        if let Some((name, ..)) = self.plain_failures.iter().find(|(_, count, _)| *count <= 1) {
+            return Outcome::Skipped(format!("a single request already fails, see {name}").into());
+        }
         let mut maker = Maker {
             profile: &self.profile,
             random: Random::new(args.seed, check.check.name),
@@ -76,6 +82,10 @@ impl<'a> Bench<'a> {
         let patience = Patience::new(args);
         let played = if script.setup.is_alone { self.play(&script, patience) } else { self.play_shared(&script) };
         let Err(violation) = played else { return Outcome::Passed };
+        if let Some(explained) = self.explained(&script, &violation) {
+            self.shared = None;
+            return explained;
+        }
         if script.setup.is_alone {
             return self.fail(check, script, violation, None);
         }
@@ -99,6 +109,19 @@ impl<'a> Bench<'a> {
             }
             _ => self.fail(check, script, violation, Some("once, and not again with the same input")),
         }
+    }
+
+    /// The outcome, if an earlier failure explains this one.
+    fn explained(&self, script: &Script, violation: &Violation) -> Option<Outcome> {
+        let lines = script.lines().count();
+        let (name, ..) =
+            self.plain_failures.iter().find(|(_, count, known)| *count <= lines && known.is_like(violation))?;
+        let failure = Failure {
+            sent: counted(lines as u64, "line", "lines"),
+            came: format!("{}, for the same reason as in {name}", violation.came(self.settings.args.show)),
+            ..Failure::default()
+        };
+        Some(Outcome::Failed(Box::new(failure)))
     }
 
     /// Plays a script on the server that scripts share.
@@ -160,10 +183,22 @@ impl<'a> Bench<'a> {
                 None
             }
         };
+        if self.is_plain(&script) {
+            self.plain_failures.push((check.check.name, script.lines().count(), violation.clone()));
+        }
         let sent = describe(&script, violation.sent());
         let (asks, effect) = violation.meaning(check.check.property).unzip();
         let (asks, effect) = (asks.map(Into::into), effect.map(Into::into));
         Outcome::Failed(Box::new(Failure { sent, came, asks, effect, repeat: Some(repeat), recording }))
+    }
+
+    /// Whether a script consists of probes in one write, and is judged like any other.
+    fn is_plain(&self, script: &Script) -> bool {
+        let is_probe = |line: &Line| integer_id(line).is_some_and(|id| *line == Line::new(self.profile.request(&id)));
+        let is_ordinary = script.setup.stderr == Stderr::Discarded && script.setup.start != Start::ByteOrderMark;
+        let is_one_write = matches!(&script.steps[..], [Step::Send(_, Chunks::Whole)]);
+        let policy = Policy { whole_stream: false, ..script.policy };
+        is_ordinary && is_one_write && policy == Policy::default() && script.lines().all(is_probe)
     }
 
     fn shrink(&mut self, script: Script, violation: Violation) -> (Script, Violation) {
