@@ -62,7 +62,10 @@ pub(super) fn detect(settings: &Settings<'_>) -> Result<Profile, Violation> {
         Dialect::Acp => Era::Acp,
         Dialect::Mcp => mcp_era(settings)?,
     };
-    Ok(Profile::new(args.rules, era, args.probe.clone()))
+    let profile = Profile::new(args.rules, era, args.probe.clone());
+    // Nothing else has to be tested if this fails.
+    Live::start(settings, &profile, Setup::default(), Patience::new(args), false)?;
+    Ok(profile)
 }
 
 /// Asks by `server/discover`. Whatever else is answered, the server has a handshake.
