@@ -5,6 +5,7 @@ mod check_inputs;
 mod check_terminal;
 mod common;
 mod completions_and_man;
+mod conform;
 mod conform_client;
 #[cfg(unix)]
 mod guard;

@@ -12,8 +12,8 @@ use super::maker::Maker;
 use super::outcome::{Failure, Finding, Outcome};
 use super::profile::Profile;
 use super::random::Random;
-use super::script::{Chunks, Script, Setup, Start, Step};
-use super::shrink::shrink;
+use super::script::{Chunks, Line, Policy, Script, Setup, Start, Stderr, Step};
+use super::shrink::{integer_id, shrink};
 use super::violation::Violation;
 use crate::session::Side;
 use crate::tap::recorder::Recorder;
@@ -37,6 +37,8 @@ pub(super) struct Bench<'a> {
     last_id: u64,
     /// What needed more than one script to fail.
     failed_later: Vec<Violation>,
+    /// Failures that plain requests are enough for: how many, and of which check. They explain later ones.
+    plain_failures: Vec<(&'static str, usize, Violation)>,
     /// How long failures have been shrunk.
     shrunk: Duration,
     pub(super) warnings: Vec<String>,
@@ -50,6 +52,7 @@ impl<'a> Bench<'a> {
             shared: None,
             last_id: 9,
             failed_later: Vec::new(),
+            plain_failures: Vec::new(),
             shrunk: Duration::ZERO,
             warnings: Vec::new(),
         }
@@ -63,6 +66,9 @@ impl<'a> Bench<'a> {
 
     fn outcome(&mut self, check: &'static ServerCheck) -> Outcome {
         let args = self.settings.args;
+        if let Some((name, ..)) = self.plain_failures.iter().find(|(_, count, _)| *count <= 1) {
+            return Outcome::Skipped(format!("a single request already fails, see {name}").into());
+        }
         let mut maker = Maker {
             profile: &self.profile,
             random: Random::new(args.seed, check.check.name),
@@ -76,12 +82,16 @@ impl<'a> Bench<'a> {
         let patience = Patience::new(args);
         let played = if script.setup.is_alone { self.play(&script, patience) } else { self.play_shared(&script) };
         let Err(violation) = played else { return Outcome::Passed };
+        if let Some(explained) = self.explained(&script, &violation) {
+            self.shared = None;
+            return explained;
+        }
         if script.setup.is_alone {
             return self.fail(check, script, violation, None);
         }
         // The server had seen other scripts. Did those matter?
         let history = self.shared.take().map_or(Vec::new(), |(_, history)| history);
-        if let Err(violation) = self.play(&script, patience) {
+        if let Err(violation) = self.play(&script, patience.short()) {
             return self.fail(check, script, violation, None);
         }
         if self.failed_later.iter().any(|known| known.is_like(&violation)) {
@@ -92,13 +102,26 @@ impl<'a> Bench<'a> {
             script.steps.into_iter().chain((!is_waiting).then_some(Step::Await))
         });
         let whole = Script { steps: steps.chain(script.steps.iter().cloned()).collect(), ..script.clone() };
-        match self.play(&whole, patience) {
+        match self.play(&whole, patience.short()) {
             Err(again) if again.is_like(&violation) => {
                 self.failed_later.push(violation);
                 self.fail(check, whole, again, Some("after what earlier checks had sent"))
             }
             _ => self.fail(check, script, violation, Some("once, and not again with the same input")),
         }
+    }
+
+    /// The outcome, if an earlier failure explains this one.
+    fn explained(&self, script: &Script, violation: &Violation) -> Option<Outcome> {
+        let lines = script.lines().count();
+        let (name, ..) =
+            self.plain_failures.iter().find(|(_, count, known)| *count <= lines && known.is_like(violation))?;
+        let failure = Failure {
+            sent: counted(lines as u64, "line", "lines"),
+            came: format!("{}, for the same reason as in {name}", violation.came(self.settings.args.show)),
+            ..Failure::default()
+        };
+        Some(Outcome::Failed(Box::new(failure)))
     }
 
     /// Plays a script on the server that scripts share.
@@ -147,11 +170,8 @@ impl<'a> Bench<'a> {
         circumstance: Option<&str>,
     ) -> Outcome {
         let (script, violation) = self.shrink(script, violation);
-        let (repeat, transcript) = self.repeat(&script, &violation);
+        let (script, repeat, transcript) = self.repeat(script, &violation);
         let mut came = violation.came(self.settings.args.show);
-        if violation.sent().is_some_and(|sent| sent >= script.lines().count()) {
-            came.push_str(" (the request after it)");
-        }
         if let Some(circumstance) = circumstance {
             came = format!("{came}; {circumstance}");
         }
@@ -163,8 +183,22 @@ impl<'a> Bench<'a> {
                 None
             }
         };
+        if self.is_plain(&script) {
+            self.plain_failures.push((check.check.name, script.lines().count(), violation.clone()));
+        }
         let sent = describe(&script, violation.sent());
-        Outcome::Failed(Box::new(Failure { sent, came, repeat: Some(repeat), recording, ..Failure::default() }))
+        let (asks, effect) = violation.meaning(check.check.property).unzip();
+        let (asks, effect) = (asks.map(Into::into), effect.map(Into::into));
+        Outcome::Failed(Box::new(Failure { sent, came, asks, effect, repeat: Some(repeat), recording }))
+    }
+
+    /// Whether a script consists of probes in one write, and is judged like any other.
+    fn is_plain(&self, script: &Script) -> bool {
+        let is_probe = |line: &Line| integer_id(line).is_some_and(|id| *line == Line::new(self.profile.request(&id)));
+        let is_ordinary = script.setup.stderr == Stderr::Discarded && script.setup.start != Start::ByteOrderMark;
+        let is_one_write = matches!(&script.steps[..], [Step::Send(_, Chunks::Whole)]);
+        let policy = Policy { whole_stream: false, ..script.policy };
+        is_ordinary && is_one_write && policy == Policy::default() && script.lines().all(is_probe)
     }
 
     fn shrink(&mut self, script: Script, violation: Violation) -> (Script, Violation) {
@@ -191,19 +225,43 @@ impl<'a> Bench<'a> {
     }
 
     /// A command that shows the failure, and what was sent and received when it was played for the last time.
-    fn repeat(&mut self, script: &Script, violation: &Violation) -> (String, Transcript) {
+    ///
+    /// The command doesn't send the request that follows each script. If that one fails, it becomes part of the script.
+    fn repeat(&mut self, mut script: Script, violation: &Violation) -> (Script, String, Transcript) {
         let server = &self.settings.args.command;
-        let patience = Patience::new(self.settings.args);
+        let patience = Patience::new(self.settings.args).short();
         // A server that loses requests at the end of input must not be mistaken for one that loses them anyway.
         let is_told_by_end = script.is_closing() || !matches!(violation, Violation::NeverAnswered { .. });
-        if let Some(whole) = command::in_one_write(script, &self.profile).filter(|_| is_told_by_end) {
-            let (played, transcript) = self.play_recorded(&whole, patience, true);
-            if played.is_err_and(|again| again.is_like(violation)) {
-                return (command::short(&whole, server), transcript);
+        let followed = self.followed(&script);
+        let is_about_next = violation.sent().is_some_and(|sent| sent >= script.lines().count());
+        for script in [&script, &followed] {
+            if let Some(whole) = command::in_one_write(script, &self.profile).filter(|_| is_told_by_end) {
+                let (played, transcript) = self.play_recorded(&whole, patience, true);
+                if played.is_err_and(|again| again.is_like(violation)) {
+                    return (script.clone(), command::short(&whole, server), transcript);
+                }
             }
         }
-        let transcript = self.play_recorded(script, patience, true).1;
-        (command::long(script, &self.profile, server), transcript)
+        let transcript = self.play_recorded(&script, patience, true).1;
+        if is_about_next {
+            script = followed;
+        }
+        let command = command::long(&script, &self.profile, server);
+        (script, command, transcript)
+    }
+
+    /// A script, and the request that follows it.
+    fn followed(&self, script: &Script) -> Script {
+        let mut followed = script.clone();
+        let ids = script.lines().filter_map(|line| integer_id(line)?.parse().ok());
+        let id: u64 = ids.max().unwrap_or(1) + 1;
+        let line = Line::new(self.profile.request(&id.to_string()));
+        let at = followed.steps.len() - usize::from(script.is_closing());
+        match followed.steps[..at].last_mut() {
+            Some(Step::Send(lines, Chunks::Whole)) => lines.push(line),
+            _ => followed.steps.insert(at, Step::Send(vec![line], Chunks::Whole)),
+        }
+        followed
     }
 
     /// Saves a recording, unless the server didn't even start.

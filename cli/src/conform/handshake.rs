@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::live::{Live, Patience, Settings};
-use super::message::IdKey;
 use super::profile::{Era, NEWEST_HANDSHAKE, Profile, STATELESS, STATELESS_META};
 use super::script::Setup;
 use super::script::Start;
@@ -53,46 +52,66 @@ fn discover(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"server/discover","params":{{"_meta":{{{STATELESS_META}}}}}}}"#)
 }
 
-/// Finds out what the server speaks. This takes a process or two.
+/// Finds out what the server speaks. Takes a process or two.
 ///
 /// A server that answers nothing at all is a failure of the check for the start.
-pub(super) fn detect(settings: &mut Settings) -> Result<Profile, Violation> {
-    let dialect = settings.args.rules;
-    let probe = settings.args.probe.clone();
-    let era = match dialect {
+pub(super) fn detect(settings: &Settings<'_>) -> Result<Profile, Violation> {
+    let args = settings.args;
+    let era = match args.rules {
         Dialect::JsonRpc => Era::None,
         Dialect::Acp => Era::Acp,
-        Dialect::Mcp if speaks_stateless(settings)? => Era::Stateless,
-        Dialect::Mcp => Era::Initialized(revision(settings)?),
+        Dialect::Mcp => mcp_era(settings)?,
     };
-    Ok(Profile::new(dialect, era, probe))
+    let profile = Profile::new(args.rules, era, args.probe.clone());
+    // Nothing else has to be tested if this fails.
+    Live::start(settings, &profile, Setup::default(), Patience::new(args), false)?;
+    Ok(profile)
 }
 
 /// Asks by `server/discover`. Whatever else is answered, the server has a handshake.
-fn speaks_stateless(settings: &mut Settings) -> Result<bool, Violation> {
-    let answer = ask(settings, &discover(FIRST_ID))?;
-    let versions = answer.as_ref().and_then(|answer| answer.pointer("/result/supportedVersions")?.as_array());
-    Ok(versions.is_some_and(|versions| versions.iter().any(|version| version == STATELESS)))
-}
-
-/// The revision that the server offers in a handshake.
-fn revision(settings: &mut Settings) -> Result<String, Violation> {
-    let answer = ask(settings, &initialize(FIRST_ID, NEWEST_HANDSHAKE))?;
-    let version = answer.as_ref().and_then(|answer| answer.pointer("/result/protocolVersion")?.as_str());
-    version.map(str::to_owned).ok_or_else(|| Violation::NotStarted {
-        how: match answer {
-            Some(_) => "no result to `initialize`".to_owned(),
+///
+/// Some servers ignore what comes before `initialize`, so that is sent after a while. Others take long to start, so the
+/// first answer counts.
+fn mcp_era(settings: &Settings<'_>) -> Result<Era, Violation> {
+    const SECOND_ID: &str = "2";
+    let args = settings.args;
+    let mut live = start_silently(settings)?;
+    live.send_unjudged(&discover(FIRST_ID));
+    let mut answer = live.answer_to(&[FIRST_ID], args.timeout.min(args.start_timeout));
+    if answer.is_none() {
+        live.send_unjudged(&initialize(SECOND_ID, NEWEST_HANDSHAKE));
+        answer = live.answer_to(&[FIRST_ID, SECOND_ID], args.start_timeout);
+    }
+    let initialized = match answer {
+        Some((0, answer)) => {
+            let versions = answer.pointer("/result/supportedVersions").and_then(Value::as_array);
+            if versions.is_some_and(|versions| versions.iter().any(|version| version == STATELESS)) {
+                return Ok(Era::Stateless);
+            }
+            let mut live = start_silently(settings)?;
+            live.send_unjudged(&initialize(FIRST_ID, NEWEST_HANDSHAKE));
+            live.answer_to(&[FIRST_ID], args.start_timeout)
+        }
+        // It may have exited because of a request that it doesn't know.
+        None => {
+            let mut live = start_silently(settings)?;
+            live.send_unjudged(&initialize(FIRST_ID, NEWEST_HANDSHAKE));
+            live.answer_to(&[FIRST_ID], args.timeout.min(args.start_timeout))
+        }
+        answer => answer,
+    };
+    let version = initialized.as_ref().and_then(|(_, answer)| answer.pointer("/result/protocolVersion")?.as_str());
+    version.map(|version| Era::Initialized(version.to_owned())).ok_or_else(|| Violation::NotStarted {
+        how: match &initialized {
+            Some(_) => "no result with a protocolVersion to `initialize`".to_owned(),
             None => "no response to `initialize`".to_owned(),
         },
     })
 }
 
-/// Sends a request to a server of its own, and returns the answer, if one comes.
-fn ask(settings: &mut Settings, request: &str) -> Result<Option<Value>, Violation> {
+/// Starts a server and sends nothing.
+fn start_silently(settings: &Settings<'_>) -> Result<Live, Violation> {
     let profile = Profile::new(settings.args.rules, Era::None, None);
     let setup = Setup { start: Start::Nothing, ..Setup::default() };
-    let patience = Patience::new(settings.args);
-    let mut live = Live::start(settings, &profile, setup, patience, false)?;
-    live.send_unjudged(request);
-    Ok(live.answer_to(&IdKey::Number(false, "1".to_owned(), 0), settings.args.start_timeout))
+    Live::start(settings, &profile, setup, Patience::new(settings.args), false)
 }

@@ -60,7 +60,7 @@ impl Patience {
     /// For repetitions of something that failed already.
     pub(super) fn short(self) -> Self {
         let timeout = self.timeout.min(Duration::from_secs(2));
-        Self { timeout, after_others: GRACE.min(timeout), grace: self.grace / 2 }
+        Self { timeout, after_others: (GRACE / 2).min(timeout), grace: self.grace / 2 }
     }
 }
 
@@ -159,22 +159,25 @@ impl Live {
         self.write(format!("{line}\n").into_bytes());
     }
 
-    /// Waits for the response with an id, whatever else comes.
-    pub(super) fn answer_to(&mut self, id: &IdKey, timeout: Duration) -> Option<Value> {
+    /// Waits for the first response with one of these ids, whatever else comes. Returns which one it is.
+    pub(super) fn answer_to(&mut self, ids: &[&str], timeout: Duration) -> Option<(usize, Value)> {
+        let keys: Vec<Option<IdKey>> = ids.iter().map(|id| IdKey::parse(id)).collect();
         let deadline = Instant::now() + timeout;
-        let mut bytes = Vec::new();
         loop {
             match self.server.next(deadline) {
-                Event::Bytes(more) => bytes.extend(more),
+                Event::Bytes(more) => self.partial.extend(more),
                 Event::Timeout | Event::Ended => return None,
             }
-            let complete = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
-            let lines: Vec<u8> = bytes.drain(..complete).collect();
+            let complete = memchr::memrchr(b'\n', &self.partial).map_or(0, |end| end + 1);
+            let lines: Vec<u8> = self.partial.drain(..complete).collect();
             for line in lines.split(|byte| *byte == b'\n') {
+                let line = without_mark(line);
                 let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
                 let found = value.get("id").and_then(|id| IdKey::parse(&id.to_string()));
-                if found.as_ref() == Some(id) && value.get("method").is_none() {
-                    return Some(value);
+                if let Some(at) = keys.iter().position(|key| key.is_some() && *key == found)
+                    && value.get("method").is_none()
+                {
+                    return Some((at, value));
                 }
             }
         }
@@ -182,8 +185,12 @@ impl Live {
 
     /// Plays a script. After an error, the server is of no more use.
     pub(super) fn play(&mut self, script: &Script, settings: &mut Settings<'_>) -> Result<(), Violation> {
-        let policy = &script.policy;
         let first = self.judge.next_line();
+        self.play_from(first, script, settings).map_err(|violation| violation.relative_to(first))
+    }
+
+    fn play_from(&mut self, first: usize, script: &Script, settings: &mut Settings<'_>) -> Result<(), Violation> {
+        let policy = &script.policy;
         let memory = policy.growth.and_then(|_| self.server.memory());
         for step in &script.steps {
             match step {
@@ -215,7 +222,7 @@ impl Live {
     fn send(&mut self, lines: &[Line], ends: &[usize], policy: &Policy) -> usize {
         let mut number = 0;
         for line in lines {
-            number = self.judge.send(&line.text, policy);
+            number = self.judge.send(line, policy);
         }
         let all = bytes(lines);
         let mut start = 0;
@@ -383,6 +390,7 @@ impl Live {
         let rest = self.partial.split_off(searched + end + 1);
         let lines = std::mem::replace(&mut self.partial, rest);
         for line in lines[..lines.len() - 1].split(|byte| *byte == b'\n') {
+            let line = if self.is_lenient { without_mark(line) } else { line };
             match self.judge.receive(line) {
                 Ok(requests) => {
                     self.responses += u64::from(requests.is_empty());
@@ -415,4 +423,9 @@ impl Live {
             None => "the server closed its output".to_owned(),
         }
     }
+}
+
+/// A line without the byte order mark that it may start with.
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
 }

@@ -100,10 +100,10 @@ fn test(args: &Args, selected: &[&'static Check]) -> Result<Report, String> {
     let selected: Vec<&'static ServerCheck> =
         checks::all().filter(|check| selected.iter().any(|selected| selected.name == check.check.name)).collect();
     let progress = Progress::new(selected.len());
-    let mut settings = Settings { args, never_exits: false };
+    let settings = Settings { args, never_exits: false };
     let started = Instant::now();
     progress.start("handshake");
-    let detected = handshake::detect(&mut settings);
+    let detected = handshake::detect(&settings);
     let (profile, findings) = match detected {
         Ok(mut profile) => {
             tools::find(&mut profile, &settings);

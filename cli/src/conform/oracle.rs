@@ -32,6 +32,8 @@ pub(super) enum Content {
     Anything,
     Result,
     Error,
+    /// Anything that doesn't say that the line isn't JSON.
+    NotParseError,
     /// An error with one of these codes.
     Codes(&'static [i64]),
 }
@@ -47,6 +49,9 @@ pub(super) struct Expected {
 
 /// A request that is so long that a server may give up before it has seen the id.
 const LONG: usize = 1 << 20;
+
+/// A request that is so short that no server has a reason to give up while it parses it.
+const SHORT: usize = 4096;
 
 /// A line that is so long that a server may drop it.
 const TOO_LONG: usize = (16 << 20) + 1;
@@ -80,6 +85,10 @@ pub(super) fn expect(line: &[u8], profile: &Profile, policy: &Policy) -> Expecte
             let mut entry = object(&members, profile, policy);
             if line.len() > LONG {
                 entry.may_lack_id = true;
+            }
+            let is_plain = entry.count == Count::One && !entry.may_lack_id;
+            if is_plain && entry.content == Content::Anything && line.len() <= SHORT {
+                entry.content = Content::NotParseError;
             }
             if line.len() > TOO_LONG && entry.count == Count::One {
                 entry.count = Count::AtMostOne;

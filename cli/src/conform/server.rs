@@ -19,8 +19,12 @@ const READ_LEN: usize = 64 << 10;
 /// How many reads may be queued.
 const MAX_QUEUED: usize = 64;
 
-/// How long the server may take to read one write before the next one. Most servers take far less.
-const SETTLE_TIME: Duration = Duration::from_millis(5);
+/// How long the server may take to read one write before the next one. Most servers take far less, except while they
+/// start.
+const SETTLE_TIME: Duration = Duration::from_millis(300);
+
+/// The same once a server has exceeded that.
+const SHORT_SETTLE_TIME: Duration = Duration::from_millis(5);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -198,9 +202,10 @@ impl Gate {
 }
 
 fn write_all(mut stdin: ChildStdin, writes: &Receiver<Vec<u8>>, progress: &Progress) {
+    let mut settle_time = SETTLE_TIME;
     for bytes in writes {
         // A write that the server reads together with the one before would not be a write of its own.
-        settle(&stdin);
+        settle_time = if settle(&stdin, settle_time) { SETTLE_TIME } else { SHORT_SETTLE_TIME };
         for part in bytes.chunks(READ_LEN) {
             if stdin.write_all(part).and_then(|()| stdin.flush()).is_err() {
                 return;
@@ -210,18 +215,23 @@ fn write_all(mut stdin: ChildStdin, writes: &Receiver<Vec<u8>>, progress: &Progr
     }
 }
 
-/// Waits until the server has read what is in the pipe.
+/// Waits until the server has read what is in the pipe. Returns whether it has.
 #[cfg(unix)]
-fn settle(stdin: &ChildStdin) {
-    let deadline = Instant::now() + SETTLE_TIME;
-    while rustix::io::ioctl_fionread(stdin).is_ok_and(|len| len > 0) && Instant::now() < deadline {
+fn settle(stdin: &ChildStdin, time: Duration) -> bool {
+    let deadline = Instant::now() + time;
+    while rustix::io::ioctl_fionread(stdin).is_ok_and(|len| len > 0) {
+        if Instant::now() >= deadline {
+            return false;
+        }
         thread::sleep(Duration::from_micros(20));
     }
+    true
 }
 
 #[cfg(not(unix))]
-fn settle(_: &ChildStdin) {
-    thread::sleep(SETTLE_TIME / 5);
+fn settle(_: &ChildStdin, _: Duration) -> bool {
+    thread::sleep(SHORT_SETTLE_TIME / 5);
+    true
 }
 
 fn read_all(mut stdout: impl Read, reads: &SyncSender<Vec<u8>>, gate: &Gate) {

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::args::ToolCall;
 use super::live::{Live, Patience, Settings};
-use super::message::IdKey;
 use super::profile::Profile;
 use super::script::Setup;
 use crate::rules_args::Dialect;
@@ -44,8 +43,7 @@ fn list(profile: &Profile, settings: &Settings<'_>) -> Vec<Value> {
     let mut members = String::new();
     for page in 2..MAX_PAGES + 2 {
         live.send_unjudged(&profile.request_of(&page.to_string(), "tools/list", &members));
-        let id = IdKey::Number(false, page.to_string().trim_end_matches('0').to_owned(), i64::from(page % 10 == 0));
-        let Some(answer) = live.answer_to(&id, settings.args.timeout) else { break };
+        let Some((_, answer)) = live.answer_to(&[&page.to_string()], settings.args.timeout) else { break };
         tools.extend(answer.pointer("/result/tools").and_then(Value::as_array).into_iter().flatten().cloned());
         match answer.pointer("/result/nextCursor") {
             Some(Value::String(cursor)) => members = format!("\"cursor\":{}", Value::from(cursor.as_str())),

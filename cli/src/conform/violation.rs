@@ -1,5 +1,6 @@
 //! What a server did that it must not do.
 
+use super::check::Property;
 use super::message::{IdKey, Outcome};
 use super::oracle::Content;
 use crate::terminal::escape_start;
@@ -7,7 +8,8 @@ use crate::units::{Bytes, Seconds};
 
 use std::time::Duration;
 
-/// A rule that was broken. `sent` is the number of the line that it is about, from 0, in the order of sending.
+/// A rule that was broken. `sent` is the number of the line that it is about, from 0, in the order of its script. The
+/// request after the script has the next number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Violation {
     /// The command can't be run.
@@ -84,6 +86,33 @@ impl Violation {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
+    /// What the specification asks and what happens to a user, if a check of `property` failed for a reason of its own.
+    pub(super) fn meaning(&self, property: Property) -> Option<(&'static str, &'static str)> {
+        match (self, property) {
+            (Self::NotAMessage { .. } | Self::Unterminated { .. }, Property::Integrity) => None,
+            (Self::NotAMessage { .. } | Self::Unterminated { .. }, _) => Some((
+                "nothing but messages on stdout, one per line (MCP, Transports / stdio)",
+                "the client reads bytes that aren't a message, and drops the connection or a response",
+            )),
+            (Self::AnsweredTwice { .. }, _) => Some((
+                "exactly one response for each request (JSON-RPC 2.0, section 5)",
+                "the client gets a response that belongs to no request, and may disconnect",
+            )),
+            (Self::Unasked { .. }, Property::Integrity | Property::Framing | Property::Lifecycle) => Some((
+                "a response has the id of its request (JSON-RPC 2.0, section 5)",
+                "the client gets a response that belongs to no request, and its own is never answered",
+            )),
+            (Self::Ended { .. }, Property::Integrity | Property::Framing | Property::ExactlyOneResponse) => Some((
+                "a server that goes on until its input is closed (MCP, Lifecycle / Shutdown)",
+                "the session ends, and all requests in flight are lost",
+            )),
+            (Self::NeverAnswered { .. }, Property::Integrity) => {
+                Some(("exactly one response for each request (JSON-RPC 2.0, section 5)", "the client waits for ever"))
+            }
+            _ => None,
+        }
+    }
+
     /// Which line it is about.
     pub(super) fn sent(&self) -> Option<usize> {
         match self {
@@ -93,6 +122,18 @@ impl Violation {
             | Self::NotInOneArray { sent } => Some(*sent),
             _ => None,
         }
+    }
+
+    /// The same, with lines counted from `first`. Earlier lines count as that.
+    pub(super) fn relative_to(mut self, first: usize) -> Self {
+        if let Self::NeverAnswered { sent, .. }
+        | Self::AnsweredTwice { sent, .. }
+        | Self::WrongContent { sent, .. }
+        | Self::NotInOneArray { sent } = &mut self
+        {
+            *sent = sent.saturating_sub(first);
+        }
+        self
     }
 
     /// The line of the server that it is about.
@@ -161,6 +202,7 @@ fn content(content: Content) -> String {
         Content::Anything => "anything else".to_owned(),
         Content::Result => "a result".to_owned(),
         Content::Error => "an error".to_owned(),
+        Content::NotParseError => "what a valid request gets".to_owned(),
         Content::Codes(codes) => {
             let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
             format!("error {}", codes.join(" or "))

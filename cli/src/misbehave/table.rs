@@ -73,7 +73,12 @@ pub(crate) static ALL: &[Misbehaviour] = &[
         Answer(output::print_escapes),
     ),
     new("input-echo", "repeats each line of the input", &["random-requests"], Line(output::repeat_input)),
-    new("bom", "prints a byte order mark before the first message", &[], Start(output::print_byte_order_mark)),
+    new(
+        "bom",
+        "prints a byte order mark before the first message",
+        &["silent-start"],
+        Start(output::print_byte_order_mark),
+    ),
     new(
         "bom-each",
         "prints a byte order mark before each answer",
@@ -81,7 +86,12 @@ pub(crate) static ALL: &[Misbehaviour] = &[
         Answer(output::print_byte_order_marks),
     ),
     new("crlf-output", "ends answers with carriage return and line feed", &[], Answer(output::end_with_crlf)),
-    new("blank-output", "prints blank lines before each answer", &[], Answer(output::print_blank_lines)),
+    new(
+        "blank-output",
+        "prints blank lines before each answer",
+        &["random-requests"],
+        Answer(output::print_blank_lines),
+    ),
     new("pretty", "prints each answer over several lines", &["random-requests"], Answer(output::print_over_lines)),
     new(
         "line-break",

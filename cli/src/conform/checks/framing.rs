@@ -189,7 +189,7 @@ pub(super) static CHECKS: &[ServerCheck] = &[
             name: "line-of-16m",
             property: Framing,
             level: Must,
-            sends: "a request of 16 MiB, and then a short one",
+            sends: "a request of 16 MiB with its newline, and then a short one",
             accepts: "one response for each request: a result or an error, which may have no id for the long one",
             asks: ANY_LENGTH,
             effect: LOSES,
@@ -319,7 +319,7 @@ fn line_of_64k(maker: &mut Maker<'_>) -> Made {
 }
 
 fn line_of_1m(maker: &mut Maker<'_>) -> Made {
-    Ok(Script::new(vec![maker.request_of_len(1 << 20)]))
+    Ok(Script::new(vec![maker.request_of_len((1 << 20) + 1)]))
 }
 
 fn line_of_16m(maker: &mut Maker<'_>) -> Made {

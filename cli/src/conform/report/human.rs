@@ -6,7 +6,6 @@ use super::{Report, Tally, properties};
 use crate::conform::check::Level;
 use crate::conform::outcome::{Failure, Finding, Outcome};
 use crate::terminal::{Styles, wrap};
-use crate::units::counted;
 
 /// The width of the labels in front of the lines about a failure.
 const LABEL: usize = 10;
@@ -30,7 +29,7 @@ impl Report {
         self.write_skipped(&mut text, styles, columns);
         let _ = writeln!(
             text,
-            "\n{} {}, {dim}seed {}{dim:#}",
+            "\n{}, {}, {dim}seed {}{dim:#}",
             self.score_text(Level::Must, styles),
             self.score_text(Level::Should, styles),
             self.seed
@@ -63,12 +62,7 @@ impl Report {
     fn score_text(&self, level: Level, Styles { good, bad, .. }: Styles) -> String {
         let tally = self.score(level);
         let style = if tally.failed == 0 { good } else { bad };
-        format!(
-            "{style}{}: {} of {}{style:#}",
-            level.name(),
-            tally.passed,
-            counted(u64::from(tally.passed + tally.failed), "check", "checks")
-        )
+        format!("{style}{}: {} of {}{style:#}", level.name(), tally.passed, tally.passed + tally.failed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::values::simpler_values;
 use crate::conform::maker::{members, object};
+use crate::conform::message::{Text, parse_message};
 use crate::conform::profile::Profile;
 use crate::conform::script::{Ending, Line};
 
@@ -16,6 +17,14 @@ pub(super) fn simpler_lines(line: &Line, profile: &Profile) -> impl Iterator<Ite
         all.extend(shorter_texts(&line.text));
     } else {
         all.extend(simpler_objects(&members, profile));
+    }
+    // What is valid stays so: the reason of a failure must not become another one.
+    let is_valid = |text: &[u8]| match Text::parse(text) {
+        Text::Object(members) => parse_message(&members, profile.dialect).is_ok(),
+        _ => false,
+    };
+    if is_valid(&line.text) {
+        all.retain(|text| is_valid(text));
     }
     let ending = if line.ending == Ending::CarriageReturn { Ending::Newline } else { line.ending };
     let original = line.clone();
@@ -33,6 +42,10 @@ fn simpler_objects(members: &[(String, String)], profile: &Profile) -> Vec<Vec<u
         }
     }
     for at in 0..members.len() {
+        // Nothing is simpler without an id, only different.
+        if members[at].0 == "id" {
+            continue;
+        }
         let mut fewer = members.to_vec();
         fewer.remove(at);
         all.push(object(&fewer));
@@ -73,7 +86,7 @@ fn shorter_texts(text: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// The id of a request, if it is a number that was given to it.
-pub(super) fn integer_id(line: &Line) -> Option<String> {
+pub(in crate::conform) fn integer_id(line: &Line) -> Option<String> {
     let members = members(&line.text);
     let id = members.into_iter().find(|(name, _)| name == "id").map(|(_, id)| id)?;
     is_small(&id).then_some(id)

@@ -10,6 +10,8 @@ use std::time::Instant;
 use super::profile::Profile;
 use super::script::{Chunks, Line, Script, Setup, Start, Stderr, Step};
 use super::violation::Violation;
+pub(super) use lines::integer_id;
+
 use lines::simpler_lines;
 
 /// Plays a script, and returns the violation if it fails in the way that is being reduced.
@@ -33,6 +35,7 @@ pub(super) fn shrink(
 ) -> (Script, Violation) {
     let mut shrinker = Shrinker { smallest: script, violation, profile, play, deadline };
     shrinker.all_as_probes();
+    shrinker.without_handshake();
     loop {
         let before = shrinker.smallest.clone();
         shrinker.fewer_steps();
@@ -44,7 +47,6 @@ pub(super) fn shrink(
             break;
         }
     }
-    shrinker.without_handshake();
     (shrinker.smallest, shrinker.violation)
 }
 
@@ -104,10 +106,11 @@ impl Shrinker<'_> {
             candidate.steps.remove(at);
             self.try_script(candidate);
         }
-        for setup in [
-            Setup { stderr: Stderr::Discarded, ..self.smallest.setup },
-            Setup { start: Start::Handshake, ..self.smallest.setup },
-        ] {
+        let mut simpler = vec![Setup { stderr: Stderr::Discarded, ..self.smallest.setup }];
+        if self.smallest.setup.start == Start::ByteOrderMark {
+            simpler.push(Setup { start: Start::Handshake, ..self.smallest.setup });
+        }
+        for setup in simpler {
             self.try_script(Script { setup, ..self.smallest.clone() });
         }
     }
@@ -185,10 +188,10 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Numbers as ids that start with 2, since the handshake has 1.
+    /// Numbers as ids that start with 2 if the handshake has 1.
     fn renumbered(&mut self) {
         let mut candidate = self.smallest.clone();
-        let mut new = 1;
+        let mut new = u64::from(candidate.setup.start != Start::Nothing);
         let mut ids = Vec::new();
         for line in lines_mut(&mut candidate) {
             if let Some(id) = lines::integer_id(line) {
@@ -205,7 +208,7 @@ impl Shrinker<'_> {
     /// Without the handshake, if the server answers a request without one.
     fn without_handshake(&mut self) {
         let setup = Setup { start: Start::Nothing, is_alone: true, ..Setup::default() };
-        if self.smallest.setup.start != Start::Handshake {
+        if self.smallest.setup.start != Start::Handshake || self.smallest.steps.is_empty() {
             return;
         }
         let probe = Script { setup, ..Script::new(vec![Line::new(self.profile.request("1"))]) };
