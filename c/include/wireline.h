@@ -248,8 +248,24 @@ typedef enum wl_hint {
     WL_HINT_NOT_A_NUMBER = 6,
     // Text meant for people, such as a log line.
     WL_HINT_LOG_TEXT = 7,
+    // A line of an event stream, as HTTP servers send it: `data: {…}`.
+    WL_HINT_EVENT_STREAM = 8,
+    // A line of an HTML page.
+    WL_HINT_HTML = 9,
+    // UTF-32 text.
+    WL_HINT_UTF32 = 10,
+    // Zero bytes between or after the characters, such as the end of a C string.
+    WL_HINT_ZERO_BYTES = 11,
+    // A Python dict or a JavaScript object as it is printed.
+    WL_HINT_OBJECT_LITERAL = 12,
+    // A comma after the last member or element.
+    WL_HINT_TRAILING_COMMA = 13,
+    // A line break within a string.
+    WL_HINT_LINE_BREAK_IN_STRING = 14,
+    // Text in Latin-1 or Windows-1252.
+    WL_HINT_LATIN1 = 15,
     // A hint that is newer than the header.
-    WL_HINT_OTHER = 8,
+    WL_HINT_OTHER = 16,
 } wl_hint;
 
 // A protocol on top of JSON-RPC 2.0.

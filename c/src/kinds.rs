@@ -115,8 +115,24 @@ pub enum wl_hint {
     NotANumber = 6,
     /// Text meant for people, such as a log line.
     LogText = 7,
+    /// A line of an event stream, as HTTP servers send it: `data: {…}`.
+    EventStream = 8,
+    /// A line of an HTML page.
+    Html = 9,
+    /// UTF-32 text.
+    Utf32 = 10,
+    /// Zero bytes between or after the characters, such as the end of a C string.
+    ZeroBytes = 11,
+    /// A Python dict or a JavaScript object as it is printed.
+    ObjectLiteral = 12,
+    /// A comma after the last member or element.
+    TrailingComma = 13,
+    /// A line break within a string.
+    LineBreakInString = 14,
+    /// Text in Latin-1 or Windows-1252.
+    Latin1 = 15,
     /// A hint that is newer than the header.
-    Other = 8,
+    Other = 16,
 }
 
 /// The kind of an event on a connection.
@@ -221,7 +237,8 @@ same_names! { FaultKind => wl_fault_kind:
 }
 
 same_names! { Hint => wl_hint:
-    ContentLengthHeader, HttpRequest, Utf16, PrettyPrinted, SeveralValues, NotANumber, LogText
+    ContentLengthHeader, HttpRequest, Utf16, PrettyPrinted, SeveralValues, NotANumber, LogText, EventStream, Html,
+    Utf32, ZeroBytes, ObjectLiteral, TrailingComma, LineBreakInString, Latin1
 }
 
 same_names! { Refusal => wl_refusal: Duplicate, TooMany, Closed }

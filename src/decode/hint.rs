@@ -24,6 +24,22 @@ pub enum Hint {
     NotANumber,
     /// Text meant for people, such as a log line or a debug print.
     LogText,
+    /// A line of an event stream, as HTTP servers send it: `data: {…}`.
+    EventStream,
+    /// A line of an HTML page, such as the error page of a web server.
+    Html,
+    /// UTF-32 text.
+    Utf32,
+    /// Zero bytes between or after the characters, such as the end of a C string.
+    ZeroBytes,
+    /// A Python dict or a JavaScript object as it is printed: `{'id': 1}`, `{id: 1}`, `True` or `None`.
+    ObjectLiteral,
+    /// A comma after the last member or element.
+    TrailingComma,
+    /// A line that ends within a string, as if a line break in it were not written as `\n`.
+    LineBreakInString,
+    /// Text in Latin-1 or Windows-1252.
+    Latin1,
 }
 
 impl Hint {
@@ -36,6 +52,14 @@ impl Hint {
         Self::SeveralValues,
         Self::NotANumber,
         Self::LogText,
+        Self::EventStream,
+        Self::Html,
+        Self::Utf32,
+        Self::ZeroBytes,
+        Self::ObjectLiteral,
+        Self::TrailingComma,
+        Self::LineBreakInString,
+        Self::Latin1,
     ];
 
     /// A short name in kebab case, for logs and programs. It never changes.
@@ -49,14 +73,28 @@ impl Hint {
             Self::SeveralValues => "several-values",
             Self::NotANumber => "not-a-number",
             Self::LogText => "log-text",
+            Self::EventStream => "event-stream",
+            Self::Html => "html",
+            Self::Utf32 => "utf-32",
+            Self::ZeroBytes => "zero-bytes",
+            Self::ObjectLiteral => "object-literal",
+            Self::TrailingComma => "trailing-comma",
+            Self::LineBreakInString => "line-break-in-string",
+            Self::Latin1 => "latin-1",
         }
     }
 
     /// Guesses what `line`, which isn't JSON, was meant to be.
     pub(crate) fn of(line: &[u8], violation: Violation) -> Option<Self> {
         let text = line.trim_ascii();
+        if is_utf32(line) {
+            return Some(Self::Utf32);
+        }
         if is_utf16(line) {
             return Some(Self::Utf16);
+        }
+        if line.get(violation.at) == Some(&0) {
+            return Some(Self::ZeroBytes);
         }
         if starts_with_any(text, &["content-length:", "content-type:"]) {
             return Some(Self::ContentLengthHeader);
@@ -64,8 +102,19 @@ impl Hint {
         if is_http(text) {
             return Some(Self::HttpRequest);
         }
+        if starts_with_any(text, &["<!doctype html", "<html", "<head", "<body"]) {
+            return Some(Self::Html);
+        }
+        if is_event_stream(text) {
+            return Some(Self::EventStream);
+        }
         if is_not_a_number(line, violation) {
             return Some(Self::NotANumber);
+        }
+        if let [b'{' | b'[', ..] = text
+            && let Some(hint) = Self::within_json(line, violation)
+        {
+            return Some(hint);
         }
         if is_part_of_pretty_printed(text, violation) {
             return Some(Self::PrettyPrinted);
@@ -76,6 +125,21 @@ impl Hint {
             }
             // `[info] started` starts like an array, and `2026-11-16 started` like a number.
             _ if is_prose(text) => Some(Self::LogText),
+            _ => None,
+        }
+    }
+
+    /// Guesses the mistake within a line that starts like JSON.
+    fn within_json(line: &[u8], violation: Violation) -> Option<Self> {
+        let (before, rest) = line.split_at(violation.at.min(line.len()));
+        let previous = before.trim_ascii_end().last();
+        match (rest, violation.kind) {
+            ([b'}' | b']', ..], _) if previous == Some(&b',') => Some(Self::TrailingComma),
+            ([b'\n' | b'\r', ..], FaultKind::ControlCharacter) => Some(Self::LineBreakInString),
+            ([], FaultKind::UnexpectedEnd) if ends_within_string(line) => Some(Self::LineBreakInString),
+            // A byte beyond ASCII that no other such byte follows.
+            ([0x80..=0xff, next, ..], FaultKind::InvalidUtf8) if next.is_ascii() => Some(Self::Latin1),
+            _ if is_object_literal(previous, rest) => Some(Self::ObjectLiteral),
             _ => None,
         }
     }
@@ -91,7 +155,59 @@ impl fmt::Display for Hint {
             Self::SeveralValues => "this looks like several messages on one line: a newline is missing",
             Self::NotANumber => "this looks like NaN, Infinity or undefined: JSON has no such values",
             Self::LogText => "this looks like a log line on stdout: logs belong on stderr",
+            Self::EventStream => {
+                "this looks like an event stream (SSE): on stdio, each message is a line without `data:`"
+            }
+            Self::Html => "this looks like HTML: the peer sends a web page instead of messages",
+            Self::Utf32 => "this looks like UTF-32: JSON must be UTF-8",
+            Self::ZeroBytes => "this looks like text with zero bytes: write a message without the end of its C string",
+            Self::ObjectLiteral => {
+                "this looks like a Python dict or a JavaScript object: write json.dumps(…) or JSON.stringify(…)"
+            }
+            Self::TrailingComma => "this looks like a comma too many: JSON has none after the last member or element",
+            Self::LineBreakInString => "this looks like a string with a line break in it, or cut off: write line breaks as \\n",
+            Self::Latin1 => "this looks like Latin-1 or Windows-1252: JSON must be UTF-8",
         })
+    }
+}
+
+/// Whether the line starts with a UTF-32 byte order mark, or three of four bytes are zero.
+fn is_utf32(line: &[u8]) -> bool {
+    let is_character = |unit: &[u8]| unit.iter().filter(|&&byte| byte == 0).count() == 3;
+    line.starts_with(b"\xff\xfe\0\0")
+        || line.starts_with(b"\0\0\xfe\xff")
+        || line.len() >= 8 && line.chunks_exact(4).take(16).all(is_character)
+}
+
+/// Whether the text is a line of an event stream.
+fn is_event_stream(text: &[u8]) -> bool {
+    let field = |name: &str| text.strip_prefix(name.as_bytes()).map(<[u8]>::trim_ascii_start);
+    field("data:").is_some_and(|data| data.starts_with(b"{") || data.starts_with(b"["))
+        || field("event:").is_some_and(|event| !event.is_empty() && !event.contains(&b' '))
+}
+
+/// Whether the text ends after an odd number of quotation marks, apart from those with a backslash.
+fn ends_within_string(text: &[u8]) -> bool {
+    let (mut is_within, mut at) = (false, 0);
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        match text[at - 1] {
+            b'"' => is_within = !is_within,
+            _ => at += 1,
+        }
+    }
+    is_within
+}
+
+/// Whether `rest` starts with a name or a value as Python or JavaScript print them. `previous` precedes it.
+fn is_object_literal(previous: Option<&u8>, rest: &[u8]) -> bool {
+    let len = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let (word, after) = rest.split_at(len);
+    match previous {
+        Some(b'{' | b',' | b':' | b'[') if rest.starts_with(b"'") => true,
+        Some(b':' | b'[' | b',') if [&b"True"[..], b"False", b"None"].contains(&word) => true,
+        Some(b'{' | b',') => len > 0 && !word[0].is_ascii_digit() && after.trim_ascii_start().starts_with(b":"),
+        _ => false,
     }
 }
 
