@@ -18,8 +18,8 @@ fn check(args: &[&str], input: impl AsRef<[u8]> + Send) -> Run {
 #[test]
 fn exit_codes() {
     for (args, input, code) in [
-        (&[][..], "", 0),
-        (&[], "\n  \n\t\n", 0),
+        (&["--allow-empty"][..], "", 0),
+        (&["--allow-empty"], "\n  \n\t\n", 0),
         (&[], PING, 0),
         (&[], "oops\n", 1),
         (&[], "{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\nx\n{\"jsonrpc\":\"2.0\",\"method\":\"b\"}\n", 1),
@@ -172,7 +172,7 @@ fn sample_session_has_every_kind_of_fault() {
             (22, "missing-method", ""),
             (23, "invalid-version", ""),
             (24, "invalid-params", ""),
-            (26, "unexpected-end", ""),
+            (26, "unexpected-end", "line-break-in-string"),
         ]
     );
 

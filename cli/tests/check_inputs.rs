@@ -118,7 +118,8 @@ fn json_and_junit_have_everything() {
         "<testsuites name=\"wireline check\" tests=\"3\" failures=\"1\" errors=\"1\">",
         "bad.ndjson\" tests=\"1\" failures=\"1\" errors=\"0\">",
         "name=\"line 2, column 1\"",
-        "<failure type=\"invalid-literal\" message=\"not JSON: expected an object or an array\">hint: ",
+        "<failure type=\"invalid-literal\" message=\"not JSON: expected an object or an array\">",
+        "bad.ndjson:2:1: hint: this looks like ",
         "missing &amp; &lt;gone&gt;",
         "name=\"every line\"",
     ] {
@@ -139,7 +140,7 @@ fn words_help() {
     assert!(run_with_input(&["check", "--color", "always"], "oops\n").stdout.contains("\x1b["));
     assert!(!run_with_input(&["check", "--color", "never"], "oops\n").stdout.contains('\x1b'));
     for format in ["json", "ndjson"] {
-        let stats = run_with_input(&["stats", "--format", format], format!("{PING}\n"));
+        let stats = run_with_input(&["stats", "--format", format, "-"], format!("{PING}\n"));
         let last = stats.objects().pop().unwrap();
         assert_eq!((stats.code, &last["senders"]["all"]["messages"]), (Some(0), &1.into()), "{last}");
     }
@@ -157,7 +158,7 @@ fn nothing_a_terminal_acts_upon_gets_through() {
         &["check", "--format", "json"],
         &["check", "--format", "junit"],
         &["check", "--show"],
-        &["stats"],
+        &["stats", "-"],
         &["stats", "--format", "json"],
         &["stats", "--format", "ndjson"],
     ] {
@@ -169,4 +170,98 @@ fn nothing_a_terminal_acts_upon_gets_through() {
     }
     let ndjson = run_with_input(&["check", "--format", "ndjson"], &lines);
     assert_eq!((&ndjson.objects()[0]["id"], &ndjson.objects()[0]["method"]), (&evil.into(), &evil.into()));
+}
+
+/// A capture that has failed must not look like a session without faults.
+#[test]
+fn input_without_messages_is_a_finding() {
+    let (empty, blank) = (file("empty.ndjson", ""), file("blank.ndjson", "\n \r\n\n"));
+    let good = file("beside-empty.ndjson", format!("{PING}\n"));
+    let names = [&empty, &blank, &good].map(|path| path.to_str().unwrap());
+    for name in &names[..2] {
+        let run = run(&["check", name]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "{run:?}");
+        assert!(run.stdout.starts_with("no messages found\n\n     0 non-blank lines, "), "{}", run.stdout);
+        assert_eq!(common::run(&["check", "--quiet", name]).code, Some(1));
+        let permitted = common::run(&["check", "--allow-empty", name]);
+        assert_eq!(permitted.code, Some(0), "{permitted:?}");
+        let ndjson = common::run(&["check", "--format", "ndjson", name]);
+        assert_eq!((ndjson.code, ndjson.stdout.as_str()), (Some(1), ""));
+        assert!(ndjson.stderr.ends_with(".ndjson: no messages found\n"), "{ndjson:?}");
+    }
+    assert_eq!(run_with_input(&["check"], "").code, Some(1));
+    let several = run(&["check", names[0], names[2]]);
+    assert_eq!(several.code, Some(1));
+    let expected = format!(
+        "1 message, no faults; 1 file has no messages\n\n     0 lines  no messages  {}\n     1 line   ok           {}\n",
+        names[0], names[2]
+    );
+    assert!(several.stdout.starts_with(&expected), "{}", several.stdout);
+    let json = run(&["check", "--format", "json", names[0], names[2]]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&json["empty"], &json["files"][0]["empty"], &json["files"][1]["empty"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+}
+
+/// Elements and attributes that the schema of Jenkins' plugin has: it refuses a report with any other.
+#[test]
+fn junit_is_valid() {
+    let allowed = [
+        ("testsuites", &["name", "tests", "failures", "errors"][..]),
+        ("testsuite", &["name", "tests", "failures", "errors"]),
+        ("testcase", &["name", "classname"]),
+        ("failure", &["type", "message"]),
+        ("error", &["type", "message"]),
+        ("system-out", &[]),
+    ];
+    let required = [("testsuite", &["name", "tests", "failures", "errors"][..]), ("testcase", &["name"])];
+    let (empty, good) = (file("junit-empty.ndjson", ""), file("junit-good.ndjson", format!("{PING}\n")));
+    let bad = file("junit-bad.ndjson", format!("{}<a \"&'>\n{{'a'\n{PING}", "oops\n".repeat(1001)));
+    let [empty, good, bad] = [&empty, &good, &bad].map(|path| path.to_str().unwrap());
+    let xml = run(&["check", "--format", "junit", empty, good, bad, "/no/such/file"]).stdout;
+    assert!(xml.contains(&format!("\">{bad}:1:1: hint: this looks like a log line")), "{xml}");
+    assert!(xml.contains("<failure type=\"no-messages\" message=\"no messages found\"/>"), "{xml}");
+    let mut open = Vec::new();
+    for tag in xml.split('<').skip(2).map(|rest| rest.split('>').next().unwrap()) {
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{xml}");
+            continue;
+        }
+        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        let (_, permitted) = allowed.iter().find(|(element, _)| *element == name).unwrap_or_else(|| panic!("{name}"));
+        let mut rest = attributes.trim_end_matches('/');
+        let mut found = Vec::new();
+        while let Some((attribute, value)) = rest.trim_start().split_once("=\"") {
+            found.push(attribute);
+            rest = value.split_once('"').unwrap().1;
+        }
+        assert!(found.iter().all(|attribute| permitted.contains(attribute)), "{tag}");
+        for (_, needed) in required.iter().filter(|(element, _)| *element == name) {
+            assert!(needed.iter().all(|attribute| found.contains(attribute)), "{tag}");
+        }
+        if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+/// What people and programs write instead of messages.
+#[test]
+fn mistakes_get_a_hint() {
+    for (line, hint) in [
+        (&b"data: {\"jsonrpc\":\"2.0\"}"[..], "this looks like an event stream (SSE)"),
+        (b"<!doctype html>", "this looks like HTML"),
+        (b"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\0", "this looks like text with zero bytes"),
+        (b"{\0\0\0\"\0\0\0a\0\0\0", "this looks like UTF-32"),
+        (b"{'jsonrpc': '2.0', 'id': 1, 'result': None}", "this looks like a Python dict"),
+        (b"{\"jsonrpc\":\"2.0\",\"method\":\"a\",}", "this looks like a comma too many"),
+        (b"{\"jsonrpc\":\"2.0\",\"method\":\"a", "this looks like a string with a line break in it"),
+        (b"{\"jsonrpc\":\"2.0\",\"method\":\"caf\xe9\"}", "this looks like Latin-1"),
+    ] {
+        let run = run_with_input(&["check"], [line, b"\n"].concat());
+        assert!(run.code == Some(1) && run.stdout.contains(&format!("    hint: {hint}")), "{hint}: {}", run.stdout);
+    }
 }

@@ -165,7 +165,9 @@ impl fmt::Display for Hint {
                 "this looks like a Python dict or a JavaScript object: write json.dumps(…) or JSON.stringify(…)"
             }
             Self::TrailingComma => "this looks like a comma too many: JSON has none after the last member or element",
-            Self::LineBreakInString => "this looks like a string with a line break in it, or cut off: write line breaks as \\n",
+            Self::LineBreakInString => {
+                "this looks like a string with a line break in it, or cut off: write line breaks as \\n"
+            }
             Self::Latin1 => "this looks like Latin-1 or Windows-1252: JSON must be UTF-8",
         })
     }

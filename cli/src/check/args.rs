@@ -46,6 +46,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) allow_unterminated: bool,
 
+    /// Accept input without any message
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
     /// What makes the check fail, besides faulty lines: rules of severity `error`, or any broken rule
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Severity::Error)]
     pub(crate) fail_on: Severity,
@@ -104,7 +108,8 @@ Checks that every line is one JSON-RPC 2.0 message, and explains what is wrong w
 
 A line must be valid UTF-8 and valid JSON, and hold a request, a notification, a response or a batch of them. The check \
 covers the \"jsonrpc\" version, the types of all members that JSON-RPC defines, duplicate members, and the limits on \
-line length and nesting depth. Blank lines are skipped. A faulty line does not affect the lines after it.
+line length and nesting depth. Blank lines are skipped, but a file without any message is a finding: it is rarely what \
+was meant to be checked. A faulty line does not affect the lines after it.
 
 Each fault is reported with its position, what was expected there, the likely mistake, and whether a server would \
 answer the line. The human-readable report never shows message contents unless you pass --show, so you can share it \
@@ -120,7 +125,7 @@ shows the progress of long checks.";
 const NOTES: &str = "\
 Exit codes:
   0  no faults
-  1  at least one line or batch entry is faulty, or a last line has no line end
+  1  at least one line or batch entry is faulty, a last line has no line end, or a file has no messages
   2  usage error, or something could not be read or written
 
 Examples:

@@ -18,6 +18,8 @@ pub(crate) struct Counts {
     pub(crate) faulty_lines: u64,
     /// Last lines without a line end.
     pub(crate) unterminated: u64,
+    /// Sources without a message.
+    pub(crate) empty: u64,
     /// Lines that ended in a carriage return and a line feed: by the client, by the server, and by somebody.
     with_return: [u64; 3],
     messages: [u64; MessageKind::ALL.len()],
@@ -55,6 +57,7 @@ impl Counts {
         self.lines += other.lines;
         self.faulty_lines += other.faulty_lines;
         self.unterminated += other.unterminated;
+        self.empty += other.empty;
         for (count, more) in self.with_return.iter_mut().zip(other.with_return) {
             *count += more;
         }
@@ -114,9 +117,9 @@ impl Counts {
         self.faults.iter().map(|(_, count)| count).sum()
     }
 
-    /// Everything that is wrong with the lines: faults, and missing line ends.
+    /// Everything that is wrong with the lines: faults, missing line ends, and sources without a message.
     pub(crate) fn findings(&self) -> u64 {
-        self.faults() + self.unterminated
+        self.faults() + self.unterminated + self.empty
     }
 
     /// The number of faults of each kind, the most frequent first.

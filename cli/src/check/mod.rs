@@ -36,6 +36,9 @@ use parallel::{ParallelCheck, SEGMENT_LEN};
 use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
 use summary::Summary;
 
+/// What to say of a source without messages.
+const NO_MESSAGES: &str = "no messages found";
+
 /// Checks the sources that `args` name, and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
     if args.list_rules {
@@ -67,6 +70,7 @@ struct Checker<'a, R> {
     fail_on: Severity,
     ends: Ends,
     judges_lines: bool,
+    allow_empty: bool,
     jobs: usize,
     output: Output,
     report: R,
@@ -90,6 +94,7 @@ impl<'a, R: Report> Checker<'a, R> {
             fail_on: args.fail_on,
             ends: if args.allow_unterminated { Ends::Optional } else { Ends::Required },
             judges_lines: args.judge_lines,
+            allow_empty: args.allow_empty,
             jobs: args.jobs(),
             output: Output::new(sources, args.quiet),
             assembly: report.assembly(),
@@ -113,6 +118,7 @@ impl<'a, R: Report> Checker<'a, R> {
                 }
                 Err(Failure::Write(error)) => return self.output.write_failed(&error),
             };
+            counts.empty = u64::from(counts.lines == 0 && unread.is_none() && !self.allow_empty);
             let ended = self.end_source(source, &counts, unread.as_deref());
             summary.add(source, &counts, unread.is_none());
             if let Err(error) = ended {
@@ -138,6 +144,9 @@ impl<'a, R: Report> Checker<'a, R> {
         if R::WARNS_ON_STDERR && counts.all_with_return() > 0 {
             let (name, lines) = (source.escaped_name(), counted(counts.all_with_return(), "line", "lines"));
             self.output.report_error(&format!("{name}: {lines} with CRLF line ends: {RETURN_HINT}"));
+        }
+        if R::WARNS_ON_STDERR && counts.empty > 0 {
+            self.output.report_error(&format!("{}: {NO_MESSAGES}", source.escaped_name()));
         }
         let mut text = Text::default();
         self.report.end_source(counts, unread, &mut text.bytes)?;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use super::NO_MESSAGES;
 use super::counts::Counts;
 use crate::input::Source;
 use crate::judge::Severity;
@@ -17,6 +18,9 @@ const MAX_LISTED: usize = 20;
 
 /// The verdict on a file whose only problem is that its last line has no line end.
 const OPEN_END: &str = "no line end";
+
+/// The verdict on a file without messages.
+const EMPTY: &str = "no messages";
 
 /// The least width of a file name.
 const MIN_NAME_COLUMNS: usize = 12;
@@ -33,6 +37,8 @@ struct CheckedSource<'a> {
     lines: u64,
     faulty_lines: u64,
     is_unterminated: bool,
+    /// Whether it should have messages, and has none.
+    is_empty: bool,
     /// Whether it was read to its end.
     is_complete: bool,
 }
@@ -45,8 +51,8 @@ impl<'a> Summary<'a> {
     pub(crate) fn add(&mut self, source: &'a Source, counts: &Counts, is_complete: bool) {
         self.total.add(counts);
         let Counts { lines, faulty_lines, unterminated, .. } = *counts;
-        let is_unterminated = unterminated > 0;
-        self.sources.push(CheckedSource { source, lines, faulty_lines, is_unterminated, is_complete });
+        let (is_unterminated, is_empty) = (unterminated > 0, counts.empty > 0);
+        self.sources.push(CheckedSource { source, lines, faulty_lines, is_unterminated, is_empty, is_complete });
     }
 
     pub(crate) fn total(&self) -> &Counts {
@@ -60,7 +66,7 @@ impl<'a> Summary<'a> {
 
     /// Writes the summary, with file names cut to fit into `columns`.
     pub(crate) fn write(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
-        if self.total.failures(Severity::Warning) > 0 {
+        if self.total.failures(Severity::Warning) > self.total.empty {
             writeln!(text)?;
         }
         self.write_verdict(styles, columns, text)?;
@@ -74,9 +80,9 @@ impl<'a> Summary<'a> {
     }
 
     fn write_verdict(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
-        let Counts { lines, faulty_lines, unterminated, .. } = self.total;
+        let Counts { lines, faulty_lines, unterminated, empty, .. } = self.total;
         let mut verdict = match (faulty_lines, lines) {
-            (_, 0) => "no messages found".to_owned(),
+            (_, 0) => NO_MESSAGES.to_owned(),
             (0, _) if self.total.messages(MessageKind::Batch) > 0 => {
                 format!("{}, no faults", counted(lines, "line", "lines"))
             }
@@ -97,6 +103,9 @@ impl<'a> Summary<'a> {
                 _ => counted(unterminated, "file has no line end at its end", "files have no line end at their end"),
             });
         }
+        if lines > 0 && empty > 0 {
+            verdict.push_str(&format!("; {}", counted(empty, "file has no messages", "files have no messages")));
+        }
         for (severity, singular, plural) in
             [(Severity::Error, "error", "errors"), (Severity::Warning, "warning", "warnings")]
         {
@@ -116,8 +125,9 @@ impl<'a> Summary<'a> {
 
     /// Lists the sources; if there are many, only those with problems.
     fn write_sources(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
-        let has_problem =
-            |checked: &&CheckedSource<'_>| checked.faulty_lines > 0 || checked.is_unterminated || !checked.is_complete;
+        let has_problem = |checked: &&CheckedSource<'_>| {
+            checked.faulty_lines > 0 || checked.is_unterminated || checked.is_empty || !checked.is_complete
+        };
         let lists_all = self.sources.len() <= MAX_LISTED;
         let listed: Vec<_> = self.sources.iter().filter(|checked| lists_all || has_problem(checked)).collect();
         let count_width = |count: &dyn Fn(&CheckedSource<'_>) -> u64| {
@@ -126,14 +136,18 @@ impl<'a> Summary<'a> {
         let faulty_width = count_width(&|checked| checked.faulty_lines);
         let lines_width = count_width(&|checked| checked.lines).max(6);
         let has_open_end = listed.iter().any(|checked| checked.is_unterminated && checked.faulty_lines == 0);
-        let verdict_width = (faulty_width + " faulty".len()).max(if has_open_end { OPEN_END.len() } else { 0 });
+        let has_empty = listed.iter().any(|checked| checked.is_empty);
+        let verdict_width = (faulty_width + " faulty".len())
+            .max(if has_open_end { OPEN_END.len() } else { 0 })
+            .max(if has_empty { EMPTY.len() } else { 0 });
 
-        for CheckedSource { source, lines, faulty_lines, is_unterminated, is_complete } in
+        for CheckedSource { source, lines, faulty_lines, is_unterminated, is_empty, is_complete } in
             listed.iter().take(MAX_LISTED)
         {
             let (style, verdict) = match (is_complete, faulty_lines) {
                 (false, _) => (styles.bad, "unread".to_owned()),
                 (true, 0) if *is_unterminated => (styles.bad, OPEN_END.to_owned()),
+                (true, 0) if *is_empty => (styles.bad, EMPTY.to_owned()),
                 (true, 0) => (styles.good, "ok".to_owned()),
                 (true, _) => (styles.bad, format!("{:>faulty_width$} faulty", Count(*faulty_lines))),
             };

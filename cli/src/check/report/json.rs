@@ -6,8 +6,8 @@
 //! ],"findings":[
 //! {"file":"a.tap","from":"server","line":7,"kind":"finding","rule":"second-answer", …}
 //! ],"files":[
-//! {"file":"a.ndjson","lines":4,"faulty":1,"fault_count":1,"unterminated":0,"crlf":0,"errors":0, …}
-//! ],"lines":4,"faulty":1,"fault_count":1,"unterminated":0,"crlf":0,"errors":0, …}
+//! {"file":"a.ndjson","lines":4,"faulty":1,"fault_count":1,"unterminated":0,"empty":0,"crlf":0,"errors":0, …}
+//! ],"lines":4,"faulty":1,"fault_count":1,"unterminated":0,"empty":0,"crlf":0,"errors":0, …}
 //! ```
 //!
 //! It is written as the files are read, so its size does not matter.
@@ -107,11 +107,11 @@ impl Report for Json {
 
 /// The members about what was counted.
 fn totals(counts: &Counts) -> String {
-    let Counts { lines, faulty_lines, unterminated, bytes, .. } = counts;
+    let Counts { lines, faulty_lines, unterminated, empty, bytes, .. } = counts;
     let (faults, crlf) = (counts.faults(), counts.all_with_return());
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| counts.broken_by(severity));
     format!(
         "\"lines\":{lines},\"faulty\":{faulty_lines},\"fault_count\":{faults},\"unterminated\":{unterminated},\
-         \"crlf\":{crlf},\"errors\":{errors},\"warnings\":{warnings},\"bytes\":{bytes}"
+         \"empty\":{empty},\"crlf\":{crlf},\"errors\":{errors},\"warnings\":{warnings},\"bytes\":{bytes}"
     )
 }
