@@ -35,6 +35,10 @@ pub(crate) struct Filter {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     slower_than: Option<Duration>,
 
+    /// Show only messages, faulty lines and lines of standard error that contain this text, whatever the case of letters
+    #[arg(long, value_name = "TEXT")]
+    grep: Vec<String>,
+
     /// Show only what this side sent
     #[arg(long, value_enum, value_name = "FROM")]
     direction: Option<Direction>,
@@ -84,6 +88,14 @@ impl Filter {
         if !self.is_selective() {
             return true;
         }
+        let text = match seen {
+            Seen::Message { message, .. } => message.as_bytes(),
+            Seen::Fault { line, .. } => line,
+            _ => b"",
+        };
+        if !self.contains(text) {
+            return false;
+        }
         self.permits(&match seen {
             // Its entries are shown one by one.
             Seen::Batch { .. } => return false,
@@ -115,6 +127,25 @@ impl Filter {
         })
     }
 
+    /// Whether to show a line of standard error, which belongs to no message.
+    pub(crate) fn shows_stderr(&self, line: &[u8]) -> bool {
+        let Self { method, tool, id, errors, slower_than, grep: _, direction } = self;
+        let is_about_messages = !method.is_empty() || !tool.is_empty() || !id.is_empty();
+        !is_about_messages && !errors && slower_than.is_none() && direction.is_none() && self.contains(line)
+    }
+
+    /// Whether a text contains one of those that are looked for, as it is or as JSON spells it.
+    fn contains(&self, text: &[u8]) -> bool {
+        if self.grep.is_empty() {
+            return true;
+        }
+        let text = String::from_utf8_lossy(text).to_lowercase();
+        self.grep.iter().map(|wanted| wanted.to_lowercase()).any(|wanted| {
+            let spelled = serde_json::to_string(&wanted).unwrap_or_default();
+            text.contains(&wanted) || text.contains(spelled.trim_matches('"'))
+        })
+    }
+
     /// Whether to say that a request is still pending.
     pub(crate) fn shows_overdue(&self, session: &Session, request: &OverdueRequest, now: Duration) -> bool {
         let latency = Some(now.saturating_sub(request.sent));
@@ -125,8 +156,9 @@ impl Filter {
 
     /// Whether it looks at more than the direction.
     fn is_selective(&self) -> bool {
-        let Self { method, tool, id, errors, slower_than, direction: _ } = self;
-        !method.is_empty() || !tool.is_empty() || !id.is_empty() || *errors || slower_than.is_some()
+        let Self { method, tool, id, errors, slower_than, grep, direction: _ } = self;
+        let names = !method.is_empty() || !tool.is_empty() || !id.is_empty();
+        names || *errors || slower_than.is_some() || !grep.is_empty()
     }
 
     fn permits(&self, facts: &Facts) -> bool {

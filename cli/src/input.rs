@@ -5,8 +5,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::judge::BYTE_ORDER_MARK;
-use crate::recording;
+use crate::output::report_error;
 use crate::terminal::{escape, escape_end};
+use crate::{recording, recordings};
 
 /// How much to read at once, by measurement: it is still in the cache when it is decoded.
 pub(crate) const READ_LEN: usize = 128 << 10;
@@ -53,6 +54,16 @@ impl Source {
     /// The source that an argument names: standard input for `-`.
     pub(crate) fn one(file: &Path) -> Self {
         if file == Path::new("-") { Self::Stdin } else { Self::File(file.to_owned()) }
+    }
+
+    /// Like [`one`](Self::one), or without an argument the newest recording, which is named on standard error.
+    pub(crate) fn one_or_newest(file: Option<&Path>) -> Result<Self, String> {
+        if let Some(file) = file {
+            return Ok(Self::one(file));
+        }
+        let newest = Self::File(recordings::newest()?);
+        report_error(&format!("reading {}", newest.escaped_name()));
+        Ok(newest)
     }
 
     pub(crate) fn open(&self) -> io::Result<Input> {

@@ -6,7 +6,7 @@
 //! - `input`, `output`: the files and streams to read; standard output, errors and the progress bar
 //! - `rules_args`: the options that say which lines are accepted
 //! - `protocol`: what messages mean in MCP and other protocols, as a table for each
-//! - `recording`: the file format that `tap --record` writes
+//! - `recording`, `recordings`: the file format that `tap --record` writes, and the folder of such files
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
 //! - `judge`: which rules a session breaks
 //! - `transcript`, `filter`: the line about each message, and which of them to show
@@ -31,6 +31,7 @@ mod misbehave;
 mod output;
 mod protocol;
 mod recording;
+mod recordings;
 mod replay;
 mod report;
 mod rules_args;

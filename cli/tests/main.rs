@@ -18,6 +18,7 @@ mod line_ends;
 mod misbehave;
 mod readme;
 mod reasons;
+mod recordings;
 mod replay;
 mod replay_differences;
 mod report;

@@ -100,7 +100,7 @@ fn json_log_first() {
     let log = "{\"time\":1731,\"event\":\"server started\"}\nnonsense\n";
     let faults = ["<stdin>:1:1: ", "<stdin>:2:1: not JSON: expected an object", "2 lines are faulty"];
     tells(&["check"], log, &faults);
-    tells(&["stats"], log, &["2 faulty lines or batch entries"]);
+    tells(&["stats", "-"], log, &["2 faulty lines or batch entries"]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ const START_THREAD: &str = "start a thread";
 
 /// Runs a session, and returns how its last server ended.
 pub(super) fn run(args: &Args) -> Result<ExitStatus, Failure> {
-    let files = Files::open(args.log.as_deref(), args.record.as_deref());
+    let files = Files::open(args.log.as_deref(), args.record.clone().map(Ok));
     let target = group::forward_signals().map_err(cannot("catch signals"))?;
     let (server, to_server) = Server::start(args, &target)?;
     let (stdin, stdout) = sys::take_stdio().map_err(cannot("take over standard input and output"))?;

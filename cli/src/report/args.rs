@@ -9,9 +9,9 @@ use crate::units::parse_len;
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
 pub(crate) struct Args {
-    /// Recording to read; `-` means standard input
+    /// Recording to read; `-` means standard input [default: the newest one]
     #[arg(value_name = "RECORDING")]
-    pub(super) recording: PathBuf,
+    pub(super) recording: Option<PathBuf>,
 
     /// Write the page to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -66,6 +66,9 @@ Exit codes:
   2  usage error, or something could not be read, written or opened
 
 Examples:
+  Look at the newest recording that `wireline tap --record` made without a name:
+    wireline report --open
+
   Record a session and look at it:
     wireline tap --quiet --record session.tap -- my-server
     wireline report --open session.tap

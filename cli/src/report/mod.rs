@@ -15,7 +15,7 @@ pub(crate) use args::Args;
 
 use crate::exit;
 use crate::input::{Input, Source};
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, report_error};
 use crate::recording::Reader;
 use crate::terminal::escape;
 use crate::units::counted;
@@ -24,7 +24,14 @@ use rows::{LeftOut, Limits, Rows};
 
 /// Writes the page and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
-    let source = &Source::one(&args.recording);
+    let source = match Source::one_or_newest(args.recording.as_deref()) {
+        Ok(source) => source,
+        Err(message) => {
+            report_error(&message);
+            return exit::FAILURE;
+        }
+    };
+    let source = &source;
     let output = Output::new(std::slice::from_ref(source), false);
     let destination = &Destination::new(args);
     let made = make(args, source, destination, &output.progress());

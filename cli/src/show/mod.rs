@@ -1,11 +1,14 @@
 //! `wireline show`: the transcript of a recording.
 
 mod follow;
+mod ndjson;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, StdoutLock, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
 
 use crate::exit;
 use crate::filter::Filter;
@@ -13,18 +16,23 @@ use crate::input::{Input, READ_LEN, Source};
 use crate::output::report_error;
 use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
-use crate::session::{Follower, Side};
+use crate::session::{Follower, Seen, Session, Side};
 use crate::terminal::{Styles, Width};
 use crate::transcript::{CalledWith, Faults, Payloads, RUN_PAUSE, Transcript};
 use follow::FollowedFile;
+use ndjson::Ndjson;
 
 /// Show the transcript of a recording again, or a part of it
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
 pub(crate) struct Args {
-    /// Recording that `wireline tap --record` wrote; `-` means standard input
+    /// Recording that `wireline tap --record` wrote; `-` means standard input [default: the newest one]
     #[arg(value_name = "RECORDING")]
-    recording: PathBuf,
+    recording: Option<PathBuf>,
+
+    /// Format of the transcript
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
 
     /// Show the start of params, results and errors, with control characters escaped
     #[arg(long)]
@@ -64,6 +72,14 @@ pub(crate) struct Args {
     rules: RulesArgs,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines for people
+    Human,
+    /// One JSON object per message, fault, and line of standard error; with --show, it has the message itself
+    Ndjson,
+}
+
 const ABOUT: &str = "\
 Shows what `wireline tap` logged while it recorded a session, one line per message: time, direction (→ from the client, \
 ← from the server), kind, method, id, size, and the latency of a response.
@@ -84,6 +100,15 @@ Widths:
 terminal, nothing is cut.
 
 Examples:
+  The newest recording that `wireline tap --record` made without a name:
+    wireline show --errors
+
+  Messages and lines of standard error that contain a word:
+    wireline show --grep timeout session.tap
+
+  The slowest calls, with jq:
+    wireline show --format ndjson session.tap | jq -s 'sort_by(-.seconds)[:5]'
+
   All calls of one tool, with their contents:
     wireline show --tool echo --pretty session.tap
 
@@ -121,10 +146,19 @@ pub(crate) fn run(args: &Args) -> u8 {
         faults: Faults::new(args.all),
         text: String::new(),
     };
+    let ndjson = (args.format == Format::Ndjson).then(|| Ndjson {
+        session: 1,
+        has_messages: payloads != Payloads::Hidden,
+        has_reasons: !args.no_reasons,
+    });
     let follower = Follower::new(&args.rules);
-    let mut showing = Showing { args, follower, transcript, stdout, last_write: Instant::now(), sessions: 0 };
-    let name = Source::one(&args.recording).escaped_name();
-    match open(args).and_then(|(input, handle)| showing.show(Reader::new(input), handle.as_ref())) {
+    let mut showing = Showing { args, follower, transcript, stdout, last_write: Instant::now(), sessions: 0, ndjson };
+    let recording = match Source::one_or_newest(args.recording.as_deref()) {
+        Ok(recording) => recording,
+        Err(message) => return failure(&message),
+    };
+    let name = recording.escaped_name();
+    match open(args, &recording).and_then(|(input, handle)| showing.show(Reader::new(input), handle.as_ref())) {
         Ok(()) => exit::SUCCESS,
         // Its reader, such as `head`, has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::SUCCESS,
@@ -148,9 +182,8 @@ fn failure(message: &str) -> u8 {
 }
 
 /// Opens the recording. If it is followed, there is a second handle to see its length.
-fn open(args: &Args) -> Result<(Box<dyn BufRead>, Option<File>), Failure> {
-    let source = Source::one(&args.recording);
-    if let Source::File(path) = &source
+fn open(args: &Args, source: &Source) -> Result<(Box<dyn BufRead>, Option<File>), Failure> {
+    if let Source::File(path) = source
         && args.follow
     {
         let file = File::open(path).map_err(Failure::Input)?;
@@ -178,6 +211,8 @@ struct Showing<'a> {
     stdout: StdoutLock<'static>,
     last_write: Instant,
     sessions: u64,
+    /// Set for programs instead of people.
+    ndjson: Option<Ndjson>,
 }
 
 impl Showing<'_> {
@@ -223,26 +258,39 @@ impl Showing<'_> {
                     // Streams that have ended take nothing more, and what was known of a session says nothing of the next.
                     self.follower = Follower::new(&self.args.rules);
                     self.transcript.called_with = self.transcript.called_with.take().map(|_| CalledWith::default());
+                    if let Some(ndjson) = &mut self.ndjson {
+                        ndjson.session = self.sessions;
+                        return;
+                    }
                     let rule = "─".repeat(3);
                     self.transcript.text.push_str(&format!("{dim}{rule} session {} {rule}{dim:#}\n", self.sessions));
                 }
             }
             Content::Bytes { from, bytes, is_last } => {
-                let Self { follower, transcript, .. } = self;
-                let mut see = |session: &_, seen: crate::session::Seen<'_>| transcript.add(session, from, &seen, at);
+                let Self { follower, transcript, ndjson, .. } = self;
+                let mut see = |session: &_, seen: Seen<'_>| see(transcript, ndjson.as_ref(), session, from, &seen, at);
                 follower.add_bytes(from, &bytes, Some(at), &mut see);
                 if is_last {
                     follower.end_stream(from, Some(at), &mut see);
                 }
             }
             Content::Stderr { bytes } => {
-                if !self.args.no_stderr {
-                    self.transcript.add_stderr(&bytes, at);
+                let Self { transcript, ndjson, .. } = self;
+                match ndjson {
+                    _ if self.args.no_stderr => {}
+                    None => transcript.add_stderr(&bytes, at),
+                    Some(ndjson) if transcript.filter.shows_stderr(&bytes) => {
+                        ndjson.add_stderr(&mut transcript.text, &bytes, at);
+                    }
+                    Some(_) => {}
                 }
             }
             Content::End { code, signal } => {
                 self.end_streams(at);
                 if self.args.filter.is_empty() {
+                    if let Some(ndjson) = &self.ndjson {
+                        return ndjson.add_end(&mut self.transcript.text, code, signal, at);
+                    }
                     let (style, how) = match (code, signal) {
                         (Some(0), _) => (good, "server exited with code 0".to_owned()),
                         (Some(code), _) => (bad, format!("server exited with code {code}")),
@@ -258,12 +306,14 @@ impl Showing<'_> {
 
     /// Ends what is unterminated. Ending a stream twice does no harm.
     fn end_streams(&mut self, at: Duration) {
-        let Self { follower, transcript, .. } = self;
+        let Self { follower, transcript, ndjson, .. } = self;
+        let mut see =
+            |from, session: &Session, seen: Seen<'_>| see(transcript, ndjson.as_ref(), session, from, &seen, at);
         for from in Side::BOTH {
-            follower.end_stream(from, Some(at), |session, seen| transcript.add(session, from, &seen, at));
+            follower.end_stream(from, Some(at), |session, seen| see(from, session, seen));
         }
+        follower.end_session(Some(at), |session, seen| see(Side::Client, session, seen));
         transcript.end_faults(at);
-        follower.end_session(Some(at), |session, seen| transcript.add(session, Side::Client, &seen, at));
     }
 
     fn write(&mut self) -> Result<(), Failure> {
@@ -271,5 +321,20 @@ impl Showing<'_> {
         let written = self.stdout.write_all(self.transcript.text.as_bytes()).and_then(|()| self.stdout.flush());
         self.transcript.text.clear();
         written.map_err(Failure::Output)
+    }
+}
+
+/// Adds what was seen to the transcript, for people or for programs.
+fn see(
+    transcript: &mut Transcript,
+    ndjson: Option<&Ndjson>,
+    session: &Session,
+    from: Side,
+    seen: &Seen<'_>,
+    at: Duration,
+) {
+    match ndjson {
+        None => transcript.add(session, from, seen, at),
+        Some(ndjson) => ndjson.add(&mut transcript.text, &transcript.filter, session, from, seen, at),
     }
 }

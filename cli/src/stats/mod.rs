@@ -11,7 +11,7 @@ use clap::ValueEnum;
 
 use crate::exit;
 use crate::input::{BINARY, Input, READ_LEN, Source, read_retrying};
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, report_error};
 use crate::recording::{Content, Reader};
 use crate::rules_args::RulesArgs;
 use crate::session::{Follower, Side, overview};
@@ -22,7 +22,7 @@ use crate::units::{Bytes, Seconds};
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = NOTES)]
 pub(crate) struct Args {
-    /// Files, directories or glob patterns to read; `-` or none means standard input
+    /// Files, directories or glob patterns to read; `-` means standard input [default: the newest recording]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -62,12 +62,23 @@ Exit codes:
   2  usage error, or something could not be read or written
 
 Examples:
+  wireline stats    # of the newest recording that `wireline tap --record` made without a name
   wireline tap --quiet --record session.tap -- my-server
   wireline stats session.tap";
 
 /// Reads the sources that `args` name, prints the statistics and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
-    let sources = Source::all(&args.files);
+    let sources = match args.files.is_empty() {
+        true => Source::one_or_newest(None).map(|newest| vec![newest]),
+        false => Ok(Source::all(&args.files)),
+    };
+    let sources = match sources {
+        Ok(sources) => sources,
+        Err(message) => {
+            report_error(&message);
+            return exit::FAILURE;
+        }
+    };
     let mut output = Output::new(&sources, false);
     let mut reading = Reading {
         follower: Follower::new(&args.rules),

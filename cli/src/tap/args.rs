@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::filter::Filter;
 use crate::rules_args::RulesArgs;
-use crate::units::parse_duration;
+use crate::units::{parse_duration, parse_len};
 
 /// Run a server and log what passes between it and its client
 #[derive(Debug, clap::Args)]
@@ -15,11 +15,21 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) rules: RulesArgs,
 
-    /// Append the session to this file, for the other commands to read
+    /// Append the session to this file, for the other commands to read; without a name, to a new one in the folder of
+    /// recordings
     ///
-    /// In the name, %t stands for the time, %p for the process id, %% for %, and ~ at the start for the home directory.
-    #[arg(long, value_name = "FILE")]
-    pub(super) record: Option<PathBuf>,
+    /// Other commands without a file read the newest recording in that folder, $XDG_STATE_HOME/wireline or
+    /// ~/.local/state/wireline. In the name, %t stands for the time, %p for the process id, %% for %, and ~ at the start for the home directory.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub(super) record: Option<Option<PathBuf>>,
+
+    /// How many recordings the folder keeps; the oldest ones are removed
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(super) keep: u64,
+
+    /// How large the recordings in the folder may be together, in bytes; the oldest ones are removed
+    #[arg(long, value_name = "BYTES", value_parser = parse_len, default_value = "1G")]
+    pub(super) keep_size: u64,
 
     /// Do not record what the server writes to standard error
     #[arg(long)]
@@ -126,7 +136,11 @@ Examples:
     wireline tap --errors -- my-server
     wireline tap --tool echo --slower-than 1s -- my-server
 
-  Record every session of a client to a file of its own:
+  Record every session of a client, and look at the last one:
+    { \"command\": \"wireline\", \"args\": [\"tap\", \"--record\", \"--\", \"my-server\"] }
+    wireline show
+
+  Record every session to a file of its own elsewhere:
     { \"command\": \"wireline\", \"args\": [\"tap\", \"--record\", \"~/taps/%t-%p.tap\", \"--\", \"my-server\"] }
 
   Record a session and examine it later:

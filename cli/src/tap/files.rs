@@ -42,8 +42,8 @@ pub(crate) struct NamedFile {
 }
 
 impl Files {
-    /// Opens the files with these names, which may have placeholders.
-    pub(crate) fn open(log: Option<&Path>, recording: Option<&Path>) -> Self {
+    /// Opens the files with these names, which may have placeholders. For the recording, there may be an error instead.
+    pub(crate) fn open(log: Option<&Path>, recording: Option<io::Result<PathBuf>>) -> Self {
         let log = match log.map(expand) {
             None => LogFile::Stderr,
             Some(path) => match open_log(&path) {
@@ -55,11 +55,19 @@ impl Files {
                 }
             },
         };
-        let recording = recording.map(expand).and_then(|path| match open_recording(&path, &log) {
-            Ok(recording) => Some(recording),
-            Err(error) => {
-                report_error(&format!("cannot record to {}: {error}; the session goes on unrecorded", place(&path)));
-                None
+        let recording = recording.and_then(|path| {
+            let path = path.map(|path| expand(&path));
+            let opened = match &path {
+                Ok(path) => open_recording(path, &log),
+                Err(error) => Err(io::Error::other(error.to_string())),
+            };
+            match opened {
+                Ok(recording) => Some(recording),
+                Err(error) => {
+                    let place = path.map_or_else(|_| "the folder of recordings".to_owned(), |path| place(&path));
+                    report_error(&format!("cannot record to {place}: {error}; the session goes on unrecorded"));
+                    None
+                }
             }
         });
         Self { log, recording }

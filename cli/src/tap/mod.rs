@@ -27,6 +27,7 @@ mod watcher;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal};
+use std::path::Path;
 use std::process::{Child, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
@@ -37,7 +38,7 @@ pub(crate) use recorder::Recorder;
 
 use crate::output::report_error;
 use crate::session::Side;
-use crate::spawn;
+use crate::{recordings, spawn};
 use files::{Files, LogFile};
 use log::Log;
 use relay::{Activity, ActivityMonitor, Event, Relay};
@@ -84,12 +85,25 @@ fn tap(args: &Args) -> Result<ExitStatus, Failure> {
     let mut child = start_server(args)?;
     let target = signals.forward_to(&child);
     // After the server has started: opening a named pipe takes as long as its reader does.
-    let status = relay_session(args, &mut child, target, Files::open(args.log.as_deref(), args.record.as_deref()));
+    let status = relay_session(args, &mut child, target, open_files(args));
     if status.is_err() {
         // Nobody else would end it.
         let _ = child.kill().and_then(|()| child.wait());
     }
     status
+}
+
+fn open_files(args: &Args) -> Files {
+    let recording = args.record.as_ref().map(|path| match (path, args.command.first()) {
+        (Some(path), _) => Ok(path.clone()),
+        (None, program) => recordings::new_name(program.map_or(Path::new(""), Path::new)),
+    });
+    let files = Files::open(args.log.as_deref(), recording);
+    if let (Some(None), Some(_)) = (&args.record, &files.recording) {
+        // The new one counts, and is never removed while it is being written.
+        recordings::rotate(args.keep.max(1), args.keep_size);
+    }
+    files
 }
 
 fn start_server(args: &Args) -> Result<Child, Failure> {

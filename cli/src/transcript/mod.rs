@@ -200,7 +200,7 @@ impl Transcript {
     /// Writes what the server wrote to its standard error: a line with its newline, or a part of one. It belongs to no
     /// message, so a filter leaves it out.
     pub(crate) fn add_stderr(&mut self, bytes: &[u8], at: Duration) {
-        if !self.filter.is_empty() {
+        if !self.filter.shows_stderr(bytes) {
             return;
         }
         self.end_run();
