@@ -7,6 +7,7 @@ mod common;
 mod completions_and_man;
 mod conform;
 mod conform_client;
+mod figures;
 #[cfg(unix)]
 mod guard;
 #[cfg(target_os = "linux")]

@@ -222,9 +222,9 @@ impl<W: Write> Rows<W> {
             Seen::Batch { .. } => row.bits |= kind_bits(MessageKind::Batch),
             Seen::Message { message, role, is_entry, findings, .. } => {
                 describe_findings(&mut row, findings);
+                row.len = message.as_bytes().len() as u64;
                 if *is_entry {
                     row.bits |= IS_ENTRY;
-                    row.len = message.as_bytes().len() as u64;
                     payload = embed::cut(message.as_bytes(), self.limits.payload_len);
                 }
                 self.describe_message(&mut row, session, message, role);
@@ -350,6 +350,10 @@ impl SessionInfo {
             "isUnterminated": self.is_unterminated,
             "findings": self.findings,
             "hellos": Side::BOTH.map(hello),
+            "traffic": Side::BOTH.map(|side| {
+                let traffic = &session.traffic[side as usize];
+                json!({ "messages": traffic.messages, "bytes": traffic.bytes })
+            }),
         })
     }
 }

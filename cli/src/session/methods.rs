@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::ops::Index;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
 use super::Side;
+use super::latencies::{Latencies, MAX_KEPT};
 use super::log2_histogram::Log2Histogram;
 use crate::terminal::escape_start;
 
@@ -30,12 +29,19 @@ pub(super) const OTHERS: &str = "(others)";
 pub(crate) struct MethodIndex(usize);
 
 /// All methods that were called, and what their calls were about, in the order of their first call.
-#[derive(Default)]
 pub(crate) struct Methods {
     methods: Vec<Method>,
     indexes: [HashMap<String, MethodIndex>; 2],
     /// How many methods and subjects there are of each side.
     lens: [usize; 2],
+    /// For how many more latencies there is room.
+    room: usize,
+}
+
+impl Default for Methods {
+    fn default() -> Self {
+        Self { methods: Vec::new(), indexes: Default::default(), lens: [0; 2], room: MAX_KEPT }
+    }
 }
 
 /// The calls of a method by one side, or those of them about one subject, and the responses to them.
@@ -58,9 +64,7 @@ pub(crate) struct Method {
     pub(crate) failures: u64,
     /// The size of all requests, notifications and responses.
     pub(crate) bytes: u64,
-    /// In nanoseconds, with two significant digits.
-    latencies: Histogram<u32>,
-    slowest: u64,
+    latencies: Latencies,
 }
 
 /// What the statistics need to know of a response.
@@ -151,13 +155,20 @@ impl Methods {
         }
     }
 
+    /// Adds a response to a method, and to the one that it is a part of.
+    pub(super) fn add_response(&mut self, index: MethodIndex, response: ResponseInfo, latency: Option<Duration>) {
+        let Self { methods, room, .. } = self;
+        let parent = methods[index.0].parent;
+        for MethodIndex(index) in [Some(index), parent].into_iter().flatten() {
+            methods[index].add_response(response, latency, room);
+        }
+    }
+
     /// The latencies of all responses, in nanoseconds.
     pub(super) fn latencies(&self) -> Log2Histogram {
         let mut all = Log2Histogram::new();
         let methods = self.without_subjects().map(|(_, method)| method);
-        for step in methods.flat_map(|method| method.latencies.iter_recorded()) {
-            all.add(step.value_iterated_to(), step.count_at_value().into());
-        }
+        methods.for_each(|method| method.latencies.add_to(&mut all));
         all
     }
 }
@@ -185,16 +196,18 @@ impl Method {
             notifications: 0,
             failures: 0,
             bytes: 0,
-            latencies: Histogram::new(2).expect("hdrhistogram supports 0 to 5 significant digits"),
-            slowest: 0,
+            latencies: Latencies::new(),
         }
     }
 
     /// The latency that this fraction of all responses did not exceed. `None` if no latency is known.
     pub(crate) fn latency(&self, quantile: f64) -> Option<Duration> {
-        // The histogram rounds up, possibly beyond the slowest response.
-        let nanoseconds = self.latencies.value_at_quantile(quantile).min(self.slowest);
-        (!self.latencies.is_empty()).then(|| Duration::from_nanos(nanoseconds))
+        self.latencies.quantile(quantile).map(Duration::from_nanos)
+    }
+
+    /// Whether percentiles may be off by [`MAX_ERROR`](super::MAX_ERROR), because there were too many latencies.
+    pub(crate) fn is_approximate(&self) -> bool {
+        self.latencies.is_approximate()
     }
 
     /// Whether a response says that the call has failed.
@@ -202,14 +215,11 @@ impl Method {
         response.is_error || (self.can_fail && response.says_failed)
     }
 
-    pub(super) fn add_response(&mut self, response: ResponseInfo, latency: Option<Duration>) {
+    fn add_response(&mut self, response: ResponseInfo, latency: Option<Duration>, room: &mut usize) {
         self.bytes += response.len;
         self.failures += u64::from(self.is_failure(response));
         if let Some(latency) = latency {
-            let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1);
-            // The histogram resizes itself, and fails only where that is beyond `usize`.
-            let _ = self.latencies.record(nanoseconds);
-            self.slowest = self.slowest.max(nanoseconds);
+            self.latencies.add(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX), room);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod failures;
 mod follower;
+mod latencies;
 mod log2_histogram;
 mod method_table;
 mod methods;
@@ -19,6 +20,7 @@ use wireline::{Fault, FaultKind, Id, Message, RawJson};
 
 pub(crate) use failures::{Failures, Reason};
 pub(crate) use follower::{Follower, Seen};
+pub(crate) use latencies::MAX_ERROR;
 pub(crate) use log2_histogram::Log2Histogram;
 pub(crate) use methods::{Method, MethodIndex};
 pub(crate) use overview::{overview, tells};
@@ -436,7 +438,7 @@ impl Session {
                 if self.methods[method].is_failure(response) {
                     self.failures.add_unknown();
                 }
-                self.methods.update(method, |method| method.add_response(response, None));
+                self.methods.add_response(method, response, None);
             }
             Outcome::Untracked => self.untracked += 1,
         }
@@ -465,7 +467,7 @@ impl Session {
             let PendingRequest { method, is_cancelled, is_overdue, .. } = request;
             response.says_failed = self.methods[method].can_fail && says_failed();
             let is_failure = self.methods[method].is_failure(response);
-            self.methods.update(method, |method| method.add_response(response, latency));
+            self.methods.add_response(method, response, latency);
             return Role::Response { method, latency, is_failure, is_cancelled, is_overdue };
         }
         if response.is_error && id.is_none_or(Id::is_null) && pending.take_faulty_line() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::styling::Style;
 
 use super::pending::{MAX_ID_LEN, MAX_PENDING};
-use super::{MethodIndex, Sample, SentId, Session, Side, cut_id, method_table};
+use super::{MAX_ERROR, MethodIndex, Sample, SentId, Session, Side, cut_id, method_table};
 use crate::judge::{Rule, Severity};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::terminal::{Styles, Width, columns, escape, escape_start, wrap};
@@ -35,6 +35,13 @@ pub(crate) fn overview(
     if !session.methods.is_empty() {
         text.push('\n');
         let _ = method_table::write(&mut text, session, width, styles);
+        let approximate = session.methods.iter().filter(|method| method.is_approximate()).count();
+        if approximate > 0 {
+            let rows = counted(approximate as u64, "row", "rows");
+            let error = (100.0 * MAX_ERROR).round();
+            let remark = format!("p50, p90 and p99 of {rows} with many calls are within {error} % of the exact ones");
+            text.push_str(&wrapped(&remark, width, ""));
+        }
     }
     let mut verdict = String::new();
     let _ = write_failures(&mut verdict, session, with_texts, width, styles);

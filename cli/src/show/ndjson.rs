@@ -56,7 +56,7 @@ impl Ndjson {
                 add("fault", fault.kind().name().into());
                 add("line", fault.line().into());
                 add("column", fault.column().into());
-                add("hint", fault.hint().map(|hint| hint.name()).into());
+                add("hint", fault.hint().map(wireline::Hint::name).into());
             }
             Seen::Finding(finding) => {
                 add("kind", "finding".into());

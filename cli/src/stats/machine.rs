@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Reading;
 use crate::protocol::Hello;
-use crate::session::{Method, Side};
+use crate::session::{MAX_ERROR, Method, Side};
 use crate::terminal::printable_json;
 
 /// The quantiles of latencies, and their names.
@@ -120,6 +120,9 @@ fn method_object(method: &Method, with_sender: bool) -> Value {
         let seconds = |quantile| method.latency(quantile).as_ref().map(Duration::as_secs_f64);
         object["seconds"] =
             LATENCIES.iter().map(|(name, quantile)| ((*name).to_owned(), json!(seconds(*quantile)))).collect();
+    }
+    if method.is_approximate() {
+        object["percentile_error"] = MAX_ERROR.into();
     }
     object
 }

@@ -36,6 +36,8 @@ const PIPE_READ_LEN: usize = sys::PIPE_CAPACITY / 2;
 
 pub(super) struct Watcher {
     started: Instant,
+    /// When that was, since 1970.
+    epoch: Duration,
     follower: Follower,
     transcript: Transcript,
     recorder: Option<Recorder<BufWriter<RecordingFile>>>,
@@ -81,8 +83,10 @@ impl Watcher {
             faults: Faults::new(args.all),
             text: String::new(),
         };
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut watcher = Self {
             started,
+            epoch,
             follower: Follower::new(&args.rules),
             transcript,
             recorder: None,
@@ -97,7 +101,6 @@ impl Watcher {
             #[cfg(target_os = "linux")]
             buffer: Vec::new(),
         };
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let recorder = recording.map(|file| Recorder::new(BufWriter::new(RecordingFile(file)), epoch)).transpose();
         match recorder {
             Ok(recorder) => watcher.recorder = recorder,
@@ -185,7 +188,7 @@ impl Watcher {
 
     /// Processes one event, and returns how many bytes it was about.
     fn process(&mut self, Event { from, at, kind }: Event) -> usize {
-        let at = at.duration_since(self.started);
+        let at = self.recorded_time(at.duration_since(self.started));
         match kind {
             EventKind::Bytes(bytes) => {
                 self.process_bytes(from, &bytes, at);
@@ -227,6 +230,13 @@ impl Watcher {
         }
     }
 
+    /// A time since the start of the session as its recording has it, in whole microseconds, so that both give the same
+    /// figures.
+    fn recorded_time(&self, at: Duration) -> Duration {
+        let micros = (self.epoch + at).as_micros() - self.epoch.as_micros();
+        Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+
     fn process_bytes(&mut self, from: Side, bytes: &[u8], at: Duration) {
         let Self { follower, transcript, recorder, .. } = self;
         follower.add_bytes(from, bytes, Some(at), |session, seen| transcript.add(session, from, &seen, at));
@@ -239,7 +249,7 @@ impl Watcher {
 
     /// Ends the log and the recording after the server has exited.
     pub(super) fn finish(mut self, status: ExitStatus) {
-        let elapsed = self.started.elapsed();
+        let elapsed = self.recorded_time(self.started.elapsed());
         // Ending a stream twice does no harm.
         for from in Side::BOTH {
             self.process(Event { from, at: Instant::now(), kind: EventKind::EndOfStream });

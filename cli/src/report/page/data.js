@@ -138,6 +138,11 @@ class Recording {
     return response < 0 ? -1 : Math.max(0, this.time[response] - this.time[call]);
   }
 
+  /** Whether a call has an answer that is a message, so that its latency and its size count. */
+  isAnswered(call) {
+    return this.response[call] >= 0 && this.kind(this.response[call]) !== FAULT;
+  }
+
   /** What became of an entry of the timeline. A call has failed if its answer is an error, says so, or is faulty. */
   status(row) {
     const bits = this.bits[row];

@@ -27,10 +27,13 @@ const MAX_REASON = 100;
 /** How much of a payload is shown in the list. */
 const PREVIEW_LENGTH = 160;
 
+/** Stands in for the session of an empty recording. */
+const NO_SESSION = { start: 0, duration: 0, first: 0, end: 0, traffic: [0, 1].map(() => ({ messages: 0, bytes: 0 })) };
+
 class App {
   constructor(recording) {
     this.recording = recording;
-    this.session = largest(recording.sessions) ?? { start: 0, duration: 0, first: 0, end: 0 };
+    this.session = largest(recording.sessions) ?? NO_SESSION;
     this.found = { messages: [], timeline: [] };
     this.searches = 0;
     this.tab = "timeline";
@@ -157,22 +160,17 @@ class App {
   /** Shows the totals of a session, whatever the filter. */
   showSession() {
     const { recording, session } = this;
-    const sides = [0, 1].map(() => ({ messages: 0, bytes: 0 }));
     const counts = { calls: 0, failed: 0, faults: 0, unanswered: 0, cancelled: 0, server: 0 };
     const latencies = [];
     for (let row = session.first; row < session.end; row++) {
-      const side = sides[recording.isFromServer(row) ? 1 : 0];
-      const kind = recording.kind(row);
-      if (kind !== BATCH) side.messages++;
-      if (!(recording.bits[row] & IS_ENTRY)) side.bytes += recording.size[row];
-      if (kind === FAULT) counts.faults++;
+      if (recording.kind(row) === FAULT) counts.faults++;
       if (!isOnTimeline(recording, row)) continue;
       if (recording.isFromServer(row)) counts.server++;
       const status = recording.status(row);
       if (["failed", "unanswered", "cancelled"].includes(status)) counts[status]++;
       if (!(recording.bits[row] & IS_CALL)) continue;
       counts.calls++;
-      if (recording.response[row] >= 0) latencies.push(recording.latency(row));
+      if (recording.isAnswered(row)) latencies.push(recording.latency(row));
     }
     latencies.sort((a, b) => a - b);
     this.showNegotiated();
@@ -182,8 +180,8 @@ class App {
     byId("totals").replaceChildren(
       entry("started", formatStart(session)),
       entry("duration", formatDuration(session.duration), session.isCutOff ? "cut off" : "", session.isCutOff ? "warn" : ""),
-      traffic("→ from client", sides[0]),
-      traffic("← from server", sides[1]),
+      traffic("→ from client", session.traffic[0]),
+      traffic("← from server", session.traffic[1]),
       entry("calls", formatCount(counts.calls)),
       entry("failed", formatCount(counts.failed), "", counts.failed > 0 ? "bad" : ""),
       entry("faults", formatCount(counts.faults), "", counts.faults > 0 ? "bad" : ""),

@@ -21,15 +21,14 @@ function groupByMethod(recording, rows) {
       groups.set(key, group);
     }
     group.count++;
-    group.bytes += recording.size[row];
+    if (kind !== FAULT) group.bytes += recording.size[row];
     if (!isCall) continue;
     group.calls++;
     const status = recording.status(row);
     if (status === "failed") group.failed++;
     if (status === "unanswered") group.open++;
-    const response = recording.response[row];
-    if (response >= 0) {
-      group.bytes += recording.size[response];
+    if (recording.isAnswered(row)) {
+      group.bytes += recording.size[recording.response[row]];
       group.latencies.push(recording.latency(row));
     }
   }
@@ -135,7 +134,7 @@ class Histograms {
 
   show({ messages, timeline }) {
     const { recording } = this;
-    const calls = timeline.filter((row) => recording.bits[row] & IS_CALL && recording.response[row] >= 0);
+    const calls = timeline.filter((row) => recording.bits[row] & IS_CALL && recording.isAnswered(row));
     const latencies = calls.map((row) => ({
       value: recording.latency(row),
       isBad: recording.status(row) === "failed",
