@@ -62,9 +62,12 @@ Exit codes:
   2  usage error, or something could not be read or written
 
 Examples:
-  wireline stats    # of the newest recording that `wireline tap --record` made without a name
-  wireline tap --quiet --record session.tap -- my-server
-  wireline stats session.tap";
+  The newest recording that `wireline tap --record` made without a name:
+    wireline stats
+
+  A recording in a file:
+    wireline tap --quiet --record session.tap -- my-server
+    wireline stats session.tap";
 
 /// Reads the sources that `args` name, prints the statistics and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
