@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::PathBuf;
 
-use common::{PING, Run, file, run, run_with_input};
+use common::{PING, Run, file, run};
 use serde_json::{Value, json};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -64,7 +64,8 @@ fn byte_order_mark() {
 fn byte_order_mark_in_a_live_session() {
     let script = format!(r#"read line; printf '\357\273\277%s\n' '{ACCEPT}'; cat >/dev/null"#);
     let record = path(common::new_file("live.tap"));
-    let run = run_with_input(&["tap", "--record", &record, "--", "sh", "-c", &script], format!("{INITIALIZE}\n"));
+    let run =
+        common::run_with_input(&["tap", "--record", &record, "--", "sh", "-c", &script], format!("{INITIALIZE}\n"));
     // Bytes pass unchanged.
     assert!(run.stdout.starts_with("\u{FEFF}{"), "{run:?}");
     assert!(run.stderr.contains("[byte-order-mark]\n"), "{}", run.stderr);

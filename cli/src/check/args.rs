@@ -116,7 +116,9 @@ answer the line. The human-readable report never shows message contents unless y
 when the traffic is confidential. The ndjson report contains ids and method names.
 
 A recording written by `wireline tap --record` is checked as the session it contains: line numbers refer to its \
-records.
+records. The session is also judged: whether each request is answered once, whether both sides keep to the protocol that \
+they agreed on, whether arguments and results of tools match their schemas, and whether official clients would refuse a \
+message. --list-rules lists the rules.
 
 Input is streamed: memory use depends on the longest line, not on the file. Large files are checked by several \
 threads, and reported in order all the same. The report goes to standard output. If standard error is a terminal, it \
@@ -125,7 +127,8 @@ shows the progress of long checks.";
 const NOTES: &str = "\
 Exit codes:
   0  no faults
-  1  at least one line or batch entry is faulty, a last line has no line end, or a file has no messages
+  1  at least one line or batch entry is faulty, a last line has no line end, a file has no messages, or a session breaks a
+     rule whose severity is at least that of --fail-on
   2  usage error, or something could not be read or written
 
 Examples:
@@ -137,6 +140,9 @@ Examples:
 
   Check what a server really writes to its standard output:
     my-server < requests.ndjson | wireline check --rules mcp
+
+  Judge a recorded session in CI, and let warnings fail too:
+    wireline check --fail-on warning --format sarif session.tap > session.sarif
 
   Count the methods in a log with jq:
     wireline check --format ndjson log.ndjson | jq .method | sort | uniq -c";

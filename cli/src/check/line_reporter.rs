@@ -59,7 +59,9 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
         loop {
             let Some(frame) = decoder.next_frame() else { return Ok(()) };
             // Not right after their line: a missing line end is reported before them.
-            self.report_findings()?;
+            if !self.findings.is_empty() {
+                self.report_findings()?;
+            }
             let Self { report, counts, text, judging, judges_lines, findings, .. } = self;
             let (faults_before, start) = (counts.faults(), text.bytes.len());
             match frame {

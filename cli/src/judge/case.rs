@@ -115,8 +115,6 @@ pub(super) struct Case {
     pub(super) is_dialect_certain: bool,
     /// Pending requests, by their position among all requests.
     pub(super) asked: HashMap<u64, Asked>,
-    /// The ids of pending requests in `asked`, by who sent them.
-    pub(super) pending_ids: [HashMap<Id<'static>, u64>; 2],
     pub(super) answered: [Recent; 2],
     pub(super) findings: Vec<Finding>,
 }
@@ -128,7 +126,6 @@ impl Case {
             dialect: super::dialect::given(protocols),
             is_dialect_certain: false,
             asked: HashMap::new(),
-            pending_ids: Default::default(),
             answered: Default::default(),
             findings: Vec::new(),
         }
@@ -182,28 +179,17 @@ impl Case {
             session_cancelled: None,
         };
         self.asked.insert(number, asked);
-        if !id.is_null() {
-            self.pending_ids[call.place.from as usize].insert(id.clone().into_owned(), number);
-        }
     }
 
     /// Moves a request from the pending ones to the answered ones.
-    pub(super) fn note_answer(&mut self, place: Place, number: u64, asked: Asked, response: &Response<'_>) {
+    pub(super) fn note_answer(&mut self, place: Place, asked: Asked, response: &Response<'_>) {
         let from = asked.place.from as usize;
         let Some(id) = response.id().filter(|id| !id.is_null()) else { return };
         let id = id.clone().into_owned();
-        if self.pending_ids[from].get(&id) == Some(&number) {
-            self.pending_ids[from].remove(&id);
-        }
         let Asked { name, progress_token, .. } = asked;
         // A task goes on after the answer that it was created.
         let is_task = response.result().is_some_and(|result| result.pointer("/task/taskId").is_some());
         self.answered[from].add(id, Answered { name, at: place.at }, progress_token.filter(|_| !is_task));
-    }
-
-    /// The request of `from` that is pending with this id.
-    pub(super) fn pending(&self, from: Side, id: &Id<'static>) -> Option<&Asked> {
-        self.asked.get(self.pending_ids[from as usize].get(id)?)
     }
 }
 

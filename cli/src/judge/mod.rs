@@ -117,8 +117,8 @@ impl Judge {
                 let answer = Answer { place, response, role, asked: asked.as_ref(), number };
                 dialect::detect_in_answer(&answer, case);
                 groups.iter_mut().for_each(|group| group.answer(&answer, case));
-                if let (Some(asked), Some(number)) = (asked, number) {
-                    case.note_answer(place, number, asked, response);
+                if let Some(asked) = asked {
+                    case.note_answer(place, asked, response);
                 }
             }
             Message::Request(_) | Message::Notification(_) => {

@@ -5,9 +5,8 @@ use wireline::RawJson;
 use super::case::{Asked, Call, Case, Place, text};
 use super::lifecycle::is_handshake_method;
 use super::rules::{Revision, Rule};
-use super::{Answer, Group, subscriptions};
-use crate::protocol::Protocols;
-use crate::session::{Side, displayed_id};
+use super::{Answer, Group};
+use crate::session::Side;
 use crate::terminal::escape_start;
 
 pub(super) const DISCOVER: &str = "server/discover";
@@ -74,13 +73,7 @@ impl Group for Stateless {
             Side::Server if call.is_request() => {
                 case.find(Rule::ServerRequest, call.place, format!("the server sent {}", call.name()));
             }
-            Side::Server => {
-                let Some(id) = Protocols::ANY.cancelled_id(call.method, call.params) else { return };
-                if case.pending(Side::Client, &id).is_none_or(|asked| &*asked.method != subscriptions::LISTEN) {
-                    let what = format!("{} is no open subscription", displayed_id(Some(&id)));
-                    case.find(Rule::ServerCancellation, call.place, what);
-                }
-            }
+            Side::Server => {}
             Side::Client => self.judge_client(call, case),
         }
     }

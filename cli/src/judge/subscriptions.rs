@@ -7,6 +7,7 @@ use wireline::Id;
 use super::case::{Call, Case, id};
 use super::rules::Rule;
 use super::{Answer, Group};
+use crate::protocol::Protocols;
 use crate::session::{Side, displayed_id};
 
 pub(super) const LISTEN: &str = "subscriptions/listen";
@@ -75,6 +76,13 @@ impl Subscriptions {
     }
 
     fn judge(&mut self, call: &Call<'_>, case: &mut Case) {
+        if let Some(id) = Protocols::ANY.cancelled_id(call.method, call.params)
+            && !self.open.contains_key(&id)
+            && !self.has_forgotten
+        {
+            let what = format!("{} is no open subscription", displayed_id(Some(&id)));
+            case.find(Rule::ServerCancellation, call.place, what);
+        }
         let kind = KINDS.iter().position(|(method, _)| *method == call.method);
         if kind.is_none() && call.method != ACKNOWLEDGED || self.has_forgotten {
             return;

@@ -110,7 +110,7 @@ impl Follower {
         self.session.add_bytes(from, bytes.len());
         let stream = &mut self.streams[from as usize];
         let is_start = stream.len == 0;
-        if stream.rules_changed && stream.decoder.buffered() == 0 {
+        if stream.rules_changed && stream.decoder.buffered() == 0 && !stream.line_ends.is_open {
             // Between two lines, the rules become those of what the session speaks.
             stream.rules_changed = false;
             stream.decoder = Decoder::new(self.rules).starting_at(stream.lines + 1, stream.len);
