@@ -179,7 +179,7 @@ a minute needs --timeout 70s.
 
 Examples:
   Test an MCP server:
-    wireline conform -- my-server --verbose
+    wireline conform -- my-server
 
   Let it call two tools, and write a report for CI:
     wireline conform --call 'echo={\"text\":\"x\"}' --call now --format junit -- my-server > report.xml

@@ -322,10 +322,11 @@ fn describe(script: &Script, about: Option<usize>) -> String {
         writes,
         script.steps.contains(&Step::StopReading).then_some("while the output isn't read"),
         script.is_closing().then_some("then the end of input"),
-    ] {
-        if let Some(circumstance) = circumstance {
-            text = format!("{text}, {circumstance}");
-        }
+    ]
+    .into_iter()
+    .flatten()
+    {
+        text = format!("{text}, {circumstance}");
     }
     text
 }

@@ -175,7 +175,7 @@ impl Judge {
     /// Judges the code of an error without an id, which may belong to any of several lines.
     fn judge_without_id(&self, outcome: Outcome, line: &[u8]) -> Result<(), Violation> {
         let open = || self.entries.iter().filter(|entry| entry.is_refusable());
-        match open().last() {
+        match open().next_back() {
             Some(last) if !open().any(|entry| entry.expectation.content.includes(outcome)) => {
                 Err(Violation::WrongContent {
                     sent: last.sent,

@@ -53,6 +53,9 @@ const LONG: usize = 1 << 20;
 /// A request that is so short that no server has a reason to give up while it parses it.
 const SHORT: usize = 4096;
 
+/// How many arrays in each other are so deep that a server may drop the line.
+const DEEP: usize = 64;
+
 /// A line that is so long that a server may drop it.
 const TOO_LONG: usize = (16 << 20) + 1;
 
@@ -85,6 +88,10 @@ pub(super) fn expect(line: &[u8], profile: &Profile, policy: &Policy) -> Expecte
             let mut entry = object(&members, profile, policy);
             if line.len() > LONG {
                 entry.may_lack_id = true;
+            }
+            if memchr::memmem::find(line, &[b'['; DEEP]).is_some() && entry.count == Count::One {
+                entry.may_lack_id = true;
+                entry.count = Count::AtMostOne;
             }
             let is_plain = entry.count == Count::One && !entry.may_lack_id;
             if is_plain && entry.content == Content::Anything && line.len() <= SHORT {
