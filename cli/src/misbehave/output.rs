@@ -47,7 +47,7 @@ pub(super) fn print_progress(server: &mut Server, answer: &Answered<'_>) {
 }
 
 pub(super) fn print_every_37th(server: &mut Server, answer: &Answered<'_>) {
-    if server.memory.answers % 37 == 0 {
+    if server.memory.answers.is_multiple_of(37) {
         server.deviate(LOG_LINE);
     }
     server.write_line(answer.line);
