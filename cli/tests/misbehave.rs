@@ -592,8 +592,8 @@ const LINES: &[&str] = &[
     "lose-unterminated",
     "crash-on-unterminated",
     "crash-on-bom",
-    "split-at-u2028",
-    "split-at-u0085",
+    "lose-u2028",
+    "lose-u0085",
     "lose-65535",
     "lose-65536",
     "lose-over-64k",
@@ -630,9 +630,9 @@ fn lines_are_lost_because_of_how_they_arrive() {
         ("lose-begun", half(&(one.clone() + &two), one.len() + 5), 1),
         ("lose-begun", half(&one, 5), 0),
         ("lose-unterminated", whole(&[&one, two.trim_end()]), 1),
-        ("split-at-u2028", whole(&[&text("\u{2028}"), &two]), 1),
-        ("split-at-u0085", whole(&[&text("\u{85}"), &two]), 1),
-        ("split-at-u0085", whole(&[&text("\u{2028}"), &two]), 0),
+        ("lose-u2028", whole(&[&text("\u{2028}"), &two]), 1),
+        ("lose-u0085", whole(&[&text("\u{85}"), &two]), 1),
+        ("lose-u0085", whole(&[&text("\u{2028}"), &two]), 0),
     ] {
         assert!(LINES.contains(&name));
         let answers = |name| {

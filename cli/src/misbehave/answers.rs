@@ -229,8 +229,9 @@ pub(super) fn forget_ids_of_bad_lines(server: &mut Server, answer: &Answered<'_>
 
 /// Answers `ping`, and whatever else a client finds out with whether the server works, with an error.
 pub(super) fn refuse_ping(server: &mut Server, answer: &Answered<'_>) {
+    const PINGS: [&str; 2] = ["ping", "server/discover"];
     match &answer.origin {
-        Some(origin) if origin.method == "ping" => answer_error(server, answer),
+        Some(origin) if PINGS.contains(&&*origin.method) => answer_error(server, answer),
         _ => server.write_line(answer.line),
     }
 }

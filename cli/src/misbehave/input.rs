@@ -88,23 +88,17 @@ pub(super) fn crash_on_byte_order_mark(server: &mut Server, line: &Line<'_>) -> 
     crash_if(server, line.bytes.starts_with(b"\xef\xbb\xbf"))
 }
 
-/// Reads a character in a string as the end of a line.
-fn split_at(server: &mut Server, line: &Line<'_>, separator: &str) -> Incoming {
-    match std::str::from_utf8(line.bytes) {
-        Ok(text) if text.contains(separator) => {
-            server.note_misbehaviour();
-            Incoming::Instead(text.replace(separator, "\n").into_bytes())
-        }
-        _ => Incoming::Pass,
-    }
+/// Loses lines with this character, as if it ended them.
+fn lose_containing(server: &mut Server, line: &Line<'_>, separator: &str) -> Incoming {
+    lose_if(server, memchr::memmem::find(line.bytes, separator.as_bytes()).is_some())
 }
 
-pub(super) fn split_at_line_separator(server: &mut Server, line: &Line<'_>) -> Incoming {
-    split_at(server, line, "\u{2028}")
+pub(super) fn lose_line_separator(server: &mut Server, line: &Line<'_>) -> Incoming {
+    lose_containing(server, line, "\u{2028}")
 }
 
-pub(super) fn split_at_next_line(server: &mut Server, line: &Line<'_>) -> Incoming {
-    split_at(server, line, "\u{85}")
+pub(super) fn lose_next_line(server: &mut Server, line: &Line<'_>) -> Incoming {
+    lose_containing(server, line, "\u{85}")
 }
 
 /// Loses lines of this many bytes, with the line feed.
@@ -118,7 +112,7 @@ pub(super) fn lose_longer<const LEN: usize>(server: &mut Server, line: &Line<'_>
 }
 
 pub(super) fn crash_on_long(server: &mut Server, line: &Line<'_>) -> Incoming {
-    crash_if(server, line.bytes.len() >= 1 << 20)
+    crash_if(server, line.bytes.len() + 1 >= 1 << 20)
 }
 
 /// Reads the whole line, and keeps it if it is longer than what the rules accept.

@@ -49,8 +49,6 @@ pub(super) enum Hook {
 pub(super) enum Incoming {
     Pass,
     Swallow,
-    /// This is read instead.
-    Instead(Vec<u8>),
 }
 
 /// An answer that is about to be sent.
@@ -123,6 +121,8 @@ pub(super) struct Server {
     waiting: Vec<Waiting>,
     /// The requests in flight, by id.
     requests: BTreeMap<String, Origin>,
+    /// The methods of the handshake that were answered.
+    greeted: Vec<&'static str>,
     held: Vec<String>,
     held_until: Option<Instant>,
     is_mute: bool,
@@ -158,6 +158,7 @@ impl Server {
             stdout: Some(stdio::claim()?),
             waiting: Vec::new(),
             requests: BTreeMap::new(),
+            greeted: Vec::new(),
             held: Vec::new(),
             held_until: None,
             is_mute: false,
@@ -217,11 +218,10 @@ impl Server {
             Hook::Line(hook) | Hook::LongLine(hook) => hook(self, &line),
             _ => Incoming::Pass,
         };
-        match &incoming {
-            Incoming::Pass => self.connection.feed(line.bytes),
-            Incoming::Swallow => return,
-            Incoming::Instead(bytes) => self.connection.feed(bytes),
+        if matches!(incoming, Incoming::Swallow) {
+            return;
         }
+        self.connection.feed(line.bytes);
         if line.is_terminated {
             self.connection.feed(b"\n");
         }
@@ -334,7 +334,7 @@ impl Server {
         };
         let id = member("/id").map_or_else(|| "null".to_owned(), |id| id.as_json().to_owned());
         let origin = self.requests.remove(&id);
-        let is_handshake = origin.as_ref().is_some_and(|origin| self.service.handshake.contains(&&*origin.method));
+        let is_handshake = origin.as_ref().is_some_and(|origin| self.is_handshake(&origin.method));
         let code = member("/error/code").and_then(|code| code.deserialize().ok());
         match self.hook {
             Hook::Answer(hook) if !is_handshake => {
@@ -343,6 +343,14 @@ impl Server {
             }
             _ => self.write_line(line),
         }
+    }
+
+    /// Whether this is the first answer to a method of the handshake. Clients use some of them as pings later.
+    fn is_handshake(&mut self, method: &str) -> bool {
+        let method = self.service.handshake.iter().find(|handshake| **handshake == method);
+        let Some(method) = method.filter(|method| !self.greeted.contains(method)) else { return false };
+        self.greeted.push(method);
+        true
     }
 
     // What hooks use.

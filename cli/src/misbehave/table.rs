@@ -395,8 +395,8 @@ pub(crate) static ALL: &[Misbehaviour] = &[
         Line(input::crash_on_unterminated),
     ),
     new("crash-on-bom", "crashes on a byte order mark", &["byte-order-mark"], Line(input::crash_on_byte_order_mark)),
-    new("split-at-u2028", "reads U+2028 as a line ending", &["line-separator"], Line(input::split_at_line_separator)),
-    new("split-at-u0085", "reads U+0085 as a line ending", &["next-line"], Line(input::split_at_next_line)),
+    new("lose-u2028", "loses lines with U+2028 in them", &["line-separator"], Line(input::lose_line_separator)),
+    new("lose-u0085", "loses lines with U+0085 in them", &["next-line"], Line(input::lose_next_line)),
     new("lose-65535", "loses lines of 65,535 bytes", &["line-of-64k-minus-1"], Line(input::lose_len::<65535>)),
     new("lose-65536", "loses lines of 65,536 bytes", &["line-of-64k"], Line(input::lose_len::<65536>)),
     new(
