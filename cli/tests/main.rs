@@ -9,6 +9,8 @@ mod conform;
 mod conform_client;
 #[cfg(unix)]
 mod guard;
+#[cfg(unix)]
+mod guard_misbehaviours;
 #[cfg(target_os = "linux")]
 mod guard_orphans;
 #[cfg(unix)]
