@@ -21,7 +21,7 @@ fn input() -> String {
             let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })
         }
-        _ if id % 2 == 0 => json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }),
+        _ if id.is_multiple_of(2) => json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }),
         _ => {
             let params = json!({ "name": "echo", "arguments": { "text": id.to_string() } });
             json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
