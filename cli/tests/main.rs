@@ -10,6 +10,8 @@ mod conform_client;
 mod figures;
 #[cfg(unix)]
 mod guard;
+#[cfg(unix)]
+mod guard_misbehaviours;
 #[cfg(target_os = "linux")]
 mod guard_orphans;
 #[cfg(unix)]

@@ -312,7 +312,8 @@ impl Downstream {
         }
         let ledger = state.ledger(Side::Client);
         let settlement = response.id().map(|id| ledger.settle(id));
-        if ledger.waiting() == 0 {
+        // Only at the end does somebody wait for that.
+        if ledger.waiting() == 0 && state.client.has_ended {
             self.link.shared.notify();
         }
         let incident = match settlement {

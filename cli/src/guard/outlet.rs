@@ -15,7 +15,11 @@ const BACKLOG: usize = 1 << 20;
 
 pub(super) struct Outlet {
     state: Mutex<State>,
+    /// Notified when the outlet is opened or closed, or has room again.
     changed: Condvar,
+    /// Notified when something was queued, or may be written again. Waking a thread takes longer than writing a line, so
+    /// nobody is woken for the lines of a relay.
+    has_work: Condvar,
     /// Held while lines are written.
     writing: Mutex<()>,
 }
@@ -46,7 +50,7 @@ impl Outlet {
     pub(super) fn new(file: File) -> Self {
         let state =
             State { file: Some(Arc::new(file)), reader: 0, is_held: false, queued: Vec::new(), writers: 0, writes: 0 };
-        Self { state: Mutex::new(state), changed: Condvar::new(), writing: Mutex::new(()) }
+        Self { state: Mutex::new(state), changed: Condvar::new(), has_work: Condvar::new(), writing: Mutex::new(()) }
     }
 
     /// Writes whole lines for a reader, and waits until they are written. Fails if it is no longer the reader.
@@ -73,7 +77,6 @@ impl Outlet {
             self.write_all(&file, lines)
         };
         self.lock().writers -= 1;
-        self.changed.notify_all();
         written
     }
 
@@ -96,7 +99,7 @@ impl Outlet {
     /// Queues whole lines of the guard. Whoever can wait should [wait for room](Self::wait_for_room) afterwards.
     pub(super) fn queue(&self, lines: &[u8]) {
         self.lock().queued.extend_from_slice(lines);
-        self.changed.notify_all();
+        self.has_work.notify_one();
     }
 
     /// Like [`queue`](Self::queue), but drops the lines and returns false if there is no room.
@@ -120,9 +123,10 @@ impl Outlet {
         loop {
             let mut state = self.lock();
             while state.queued.is_empty() || state.is_held {
-                state = self.wait(state);
+                state = self.has_work.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             let lines = std::mem::take(&mut state.queued);
+            self.changed.notify_all();
             if self.write_locked(state, &lines).is_err() {
                 fail();
             }
@@ -141,6 +145,7 @@ impl Outlet {
         (state.file, state.reader, state.is_held) = (Some(file), reader, false);
         drop(state);
         self.changed.notify_all();
+        self.has_work.notify_one();
     }
 
     /// Closes the stream once nothing is being written any more. Further lines are refused.
