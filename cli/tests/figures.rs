@@ -69,7 +69,7 @@ fn of_report(name: &str) -> Option<(Figures, Vec<Value>)> {
     let figures = found["groups"].as_array().unwrap().iter().map(|group| {
         let from = if group["isFromServer"] == true { "server" } else { "client" };
         let string = |name: &str| group[name].as_str().unwrap().to_owned();
-        let failed = group["errors"].as_u64().filter(|_| group["calls"] != 0);
+        let failed = group["failed"].as_u64().filter(|_| group["calls"] != 0);
         let latencies = group["latencies"].as_array().unwrap().iter().map(Value::as_u64);
         let figures = [group["count"].as_u64(), failed, group["bytes"].as_u64()].into_iter().chain(latencies);
         ((from.to_owned(), string("method"), string("tool")), figures.collect())

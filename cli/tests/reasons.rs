@@ -25,7 +25,7 @@ const SERVER: &str = r#"
 /// Records the session, and returns the name of the recording and the log.
 fn record(name: &str, options: &[&str]) -> (String, String) {
     let recording = new_file(name).into_os_string().into_string().unwrap();
-    let options = [&["--rules", "mcp", "--record", &recording], options].concat();
+    let options = [&["--rules", "json-rpc", "--record", &recording], options].concat();
     let output = session(&options, &["sh", "-c", SERVER], (REQUESTS.join("\n") + "\n").as_bytes());
     (recording, text(&output.stderr).to_owned())
 }
@@ -70,14 +70,14 @@ fn live_log_has_the_meaning_of_codes_and_the_texts_if_they_are_wanted() {
 fn recordings_say_why_calls_failed() {
     let (name, _) = record("why.tap", &["-qq"]);
     let failed = "no such city\\x1b[2J";
-    let shown = run(&["show", "--rules", "mcp", &name]).stdout;
+    let shown = run(&["show", "--rules", "json-rpc", &name]).stdout;
     tells(
         &shown,
         &["← failure tools/call echo #169 ", failed, "← error tools/list #171 (-32602) ", "cursor is unknown"],
     );
     assert!(!shown.contains("Atlantis"), "{shown}");
 
-    let errors = run(&["show", "--rules", "mcp", "--errors", &name]).stdout;
+    let errors = run(&["show", "--rules", "json-rpc", "--errors", &name]).stdout;
     tells(
         &errors,
         &[
@@ -92,15 +92,15 @@ fn recordings_say_why_calls_failed() {
     );
     assert!(!errors.contains("request"), "{errors}");
 
-    let stats = run(&["stats", "--rules", "mcp", &name]).stdout;
+    let stats = run(&["stats", "--rules", "json-rpc", &name]).stdout;
     let group = format!("4 calls failed → tools/call echo (2 times, first #169): {failed} ");
     tells(&stats, &[&group, "→ tools/list #171: -32602 cursor is unknown → resources/read"]);
-    let stats = run(&["stats", "--rules", "mcp", "--format", "json", &name]).objects().remove(0);
+    let stats = run(&["stats", "--rules", "json-rpc", "--format", "json", &name]).objects().remove(0);
     let expected =
         json!({ "method": "tools/call", "subject": "echo", "code": null, "count": 2, "text": "no such city\u{1b}[2J" });
     assert_eq!((&stats["failures"][0], &stats["failures"][1]["code"]), (&expected, &json!(-32602)));
 
-    let page = run(&["report", "--rules", "mcp", &name]).stdout;
+    let page = run(&["report", "--rules", "json-rpc", &name]).stdout;
     let rows = page.split("data-part=\"rows\">").nth(1).unwrap().split("</script>").next().unwrap();
     let rows: Value = serde_json::from_str(rows).unwrap();
     let notes: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row[6]).filter(|note| **note != 0).collect();
@@ -120,7 +120,7 @@ fn reasons_can_be_left_out() {
     ] {
         let mut args = args.to_vec();
         args.extend((args[0] != "report").then_some("--no-reasons"));
-        let run = run(&[&args[..], &["--rules", "mcp", &name]].concat());
+        let run = run(&[&args[..], &["--rules", "json-rpc", &name]].concat());
         assert_eq!(run.code, Some(0), "{run:?}");
         // Of the page, its data alone.
         let shown = run.stdout.split("data-part=\"rows\">").last().unwrap().split("<script>").next().unwrap();

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn lines_know_how_they_arrived() {
-        let expected = ["a", "bc cut [1]", " 1/3 behind", "d 2/3 behind after-blank", "ef open cut [1, 2] behind"];
+        let expected = ["a", "bc cut [1] 0/3", " 1/3 behind", "d 2/3 behind after-blank", "ef open cut [1, 2] behind"];
         assert_eq!(split(100, &["a\n", "b", "c\n\nd\ne", "f"]), expected);
     }
 
