@@ -1,4 +1,4 @@
-//! `wireline`: checks, watches and measures newline-delimited JSON-RPC 2.0.
+//! `wireline`: checks, watches, guards and measures newline-delimited JSON-RPC 2.0.
 //!
 //! Each subcommand is a module with its `Args` (help text included) and a `run` function. To add one, write the module
 //! and name it in [`Command`] and in [`main`]. The other modules are shared:
