@@ -224,6 +224,15 @@ fn unanswered_requests_are_answered_when_the_server_ends() {
 }
 
 #[test]
+fn server_is_ended_when_its_time_to_exit_is_over() {
+    // It would exit by itself if it had twice the time.
+    let output = session(&["--grace", "4s"], "cat; sleep 7; exit 9", "");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), None, "{stderr}");
+    assert!(stderr.contains("has not exited 4.00 s after its input was closed: ending it"), "{stderr}");
+}
+
+#[test]
 fn server_has_time_to_answer_at_the_end_of_input() {
     let script = format!(
         "{ID}; while read -r line; do sleep 0.2; echo \"{{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":$(id \"$line\"),\\\"result\\\":{{}}}}\"; done"
