@@ -172,6 +172,16 @@ fn invalid_response_is_replaced_by_an_error() {
     }
 }
 
+#[test]
+fn invalid_response_that_nobody_waits_for_is_not_called_replaced() {
+    let printed = format!("{{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":7}}\n{RESULT}\n");
+    let output = session(&["--grace", "30s"], &server("invalid-stray", printed), format!("{REQUEST}\n"));
+    let stderr = text(&output.stderr);
+    assert_eq!(text(&output.stdout), format!("{RESULT}\n"), "{stderr}");
+    assert!(stderr.contains("invalid response to no request that is waiting: dropped"), "{stderr}");
+    assert!(!stderr.contains("replaced by an error"), "{stderr}");
+}
+
 /// How a server leaves requests 1 and 2 unanswered, why they are answered with errors, and how the guard exits.
 const ENDS: &[(&str, &str, &str, Option<i32>)] = &[
     ("dies", "read -r a; read -r b; exit 3", "the server exited with code 3 before it answered", Some(3)),
@@ -221,6 +231,15 @@ fn unanswered_requests_are_answered_when_the_server_ends() {
         assert_eq!(output.status.code(), *code, "{name}\n{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("     2 → request not answered before the server ended"), "{name}");
     }
+}
+
+#[test]
+fn server_is_ended_when_its_time_to_exit_is_over() {
+    // It would exit by itself if it had twice the time.
+    let output = session(&["--grace", "4s"], "cat; sleep 7; exit 9", "");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), None, "{stderr}");
+    assert!(stderr.contains("has not exited 4.00 s after its input was closed: ending it"), "{stderr}");
 }
 
 #[test]

@@ -418,33 +418,43 @@ impl Downstream {
     /// Answers whoever waits for an invalid message, which isn't passed on.
     fn invalid_message(&self, text: &[u8], fault: &Fault) {
         let is_response = fault.is_response() || !names_method(text);
-        let incident = if is_response { Incident::InvalidResponse } else { Incident::InvalidCall };
+        let is_replaced = self.answer_for(fault, is_response);
+        let incident = match (is_response, is_replaced) {
+            (true, true) => Incident::InvalidResponse,
+            (true, false) => Incident::InvalidStray,
+            (false, _) => Incident::InvalidCall,
+        };
         let reason = fault.reason().to_string();
         let place = Place { from: Side::Server, line: Some(self.number), fault: Some((fault.kind().name(), &reason)) };
         self.link.reporter.note(incident, place);
         self.link.reporter.invalid_message(text);
-        self.answer_for(fault, is_response);
     }
 
-    /// Answers the client in place of an invalid response, or the server for an invalid request.
-    fn answer_for(&self, fault: &Fault, is_response: bool) {
-        let Some(id) = fault.id() else { return };
+    /// Answers the client in place of an invalid response, or the server for an invalid request. Returns whether the
+    /// client was waiting.
+    fn answer_for(&self, fault: &Fault, is_response: bool) -> bool {
+        let Some(id) = fault.id() else { return false };
         if is_response {
-            self.answer_client(id, &format!("the server's response is invalid: {}", fault.reason()));
-        } else if let Some(reply) = fault.reply()
+            return self.answer_client(id, &format!("the server's response is invalid: {}", fault.reason()));
+        }
+        if let Some(reply) = fault.reply()
             && let Ok(reply) = to_line(&self.link.answers, |encoder| encoder.error_reply(&reply))
         {
             self.tell_server(reply.as_bytes());
         }
+        false
     }
 
-    fn answer_client(&self, id: &Id<'_>, message: &str) {
+    /// Returns false if the client isn't waiting for this response.
+    fn answer_client(&self, id: &Id<'_>, message: &str) -> bool {
         let mut state = self.link.shared.lock();
-        if state.receiver == self.server && state.ledger(Side::Client).answer(id) {
+        let is_waiting = state.receiver == self.server && state.ledger(Side::Client).answer(id);
+        if is_waiting {
             let error = RpcError::new(RpcError::INTERNAL_ERROR, message.to_owned());
             self.link.to_client.queue(&self.link.error_line(id, &error));
             self.link.shared.notify();
         }
+        is_waiting
     }
 
     /// Answers the server, without waiting for it: it may wait for its output to be read.

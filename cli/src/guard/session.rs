@@ -184,9 +184,9 @@ impl Session<'_> {
         let mut group = server.run(&self.link, 0)?;
         loop {
             shared.wait(None, |state| state.server.is_over() || state.client.has_ended || state.client.is_gone);
-            self.end_of_client();
+            let had_time = self.end_of_client();
             let can_restart = self.is_worth_a_restart(restarts);
-            let status = self.end_of_server(group, can_restart);
+            let status = self.end_of_server(group, can_restart, had_time);
             if !can_restart {
                 self.end_of_session();
                 return status.ok_or_else(|| Failure { code: 125, message: "the server doesn't exit".to_owned() });
@@ -209,11 +209,11 @@ impl Session<'_> {
     }
 
     /// At the end of the client's input, waits until the server has answered what is in flight, and closes its input.
-    /// Does nothing if the server has ended before.
-    fn end_of_client(&self) {
+    /// Does nothing if the server has ended before. Returns whether the server has had its time to exit.
+    fn end_of_client(&self) -> bool {
         let (shared, grace) = (&self.link.shared, self.args.grace);
         if shared.lock().server.is_over() {
-            return;
+            return false;
         }
         let deadline = Instant::now() + grace;
         shared.wait(Some(deadline), |state| {
@@ -226,7 +226,7 @@ impl Session<'_> {
             thread::sleep(Duration::from_millis(1));
         }
         if shared.lock().server.is_over() {
-            return;
+            return false;
         }
         self.link.to_server.close();
         let has_exited = shared.wait(Some(Instant::now() + grace), |state| state.server.status.is_some());
@@ -236,6 +236,7 @@ impl Session<'_> {
                 .reporter
                 .event(&format!("the server has not exited {grace} after its input was closed: ending it"));
         }
+        !has_exited
     }
 
     fn is_worth_a_restart(&self, restarts: u32) -> bool {
@@ -245,9 +246,11 @@ impl Session<'_> {
 
     /// Waits for the last answers of a server, ends its processes, and answers what it has left unanswered. Returns its
     /// exit status if it has exited, as it always does.
-    fn end_of_server(&self, group: Group, can_restart: bool) -> Option<ExitStatus> {
+    fn end_of_server(&self, group: Group, can_restart: bool, had_time: bool) -> Option<ExitStatus> {
         let (link, shared) = (&self.link, &self.link.shared);
-        shared.wait(Some(Instant::now() + EXIT_TIME), |state| state.server.status.is_some());
+        if !had_time {
+            shared.wait(Some(Instant::now() + EXIT_TIME), |state| state.server.status.is_some());
+        }
         let how = |state: &State| match state.server.status {
             Some(status) => format!("the server {} before it answered", describe(status)),
             None if state.server.output_has_ended => "the server closed its output before it answered".to_owned(),
@@ -274,7 +277,9 @@ impl Session<'_> {
             link.to_server.close();
         }
         // A server without output has time to exit by itself, now that its input has ended.
-        shared.wait(Some(Instant::now() + self.args.grace), |state| state.server.status.is_some());
+        if !had_time {
+            shared.wait(Some(Instant::now() + self.args.grace), |state| state.server.status.is_some());
+        }
         drop(group);
         let until = Some(Instant::now() + SILENCE);
         shared.wait(until, |state| {
