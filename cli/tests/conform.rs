@@ -223,6 +223,16 @@ fn servers_that_crash_or_hang_get_a_report() {
     }
 }
 
+/// Under MCP, too, where the server is asked first which revision it speaks.
+#[test]
+fn a_server_that_dies_at_once_is_said_to_have_exited() {
+    for rules in ["mcp", "json-rpc"] {
+        let run = run(&["conform", "--rules", rules, "--only", "starts-in-time", "--", "sh", "-c", "exit 3"]);
+        assert_eq!(run.code, Some(1), "{rules}: {run:?}");
+        assert!(run.stdout.contains("the server exited with code 3 before it answered"), "{rules}: {run:?}");
+    }
+}
+
 #[test]
 fn trouble_has_another_code() {
     for (args, message) in [
