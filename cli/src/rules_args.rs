@@ -38,11 +38,15 @@ impl RulesArgs {
 
     /// The rules that were asked for, or those of what a session speaks.
     pub(crate) fn rules_of(&self, spoken: judge::Dialect) -> Rules {
-        self.limited(self.rules.unwrap_or(match spoken {
+        if self.is_given() {
+            return self.rules();
+        }
+        let rules = self.limited(match spoken {
             judge::Dialect::JsonRpc => Dialect::JsonRpc,
             judge::Dialect::Mcp(_) => Dialect::Mcp,
             judge::Dialect::Acp => Dialect::Acp,
-        }))
+        });
+        if spoken.is_mcp_with_batches() { rules.batches(true) } else { rules }
     }
 
     /// The protocol that the rules are for.

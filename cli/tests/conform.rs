@@ -1,7 +1,7 @@
 //! `wireline conform`, against servers that misbehave in one way each, and against one that doesn't.
 #![cfg(unix)]
 
-use crate::common;
+use crate::{common, guarding};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use common::{Run, new_file, run};
+use guarding::ID;
 use serde_json::Value;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_wireline");
@@ -220,6 +221,36 @@ fn servers_that_crash_or_hang_get_a_report() {
         let run = run(&[&args[..], &rest, &[recordings.to_str().unwrap(), "--", "sh", "-c", server]].concat());
         assert_eq!(outcomes(&run).get(failed).map(String::as_str), Some("failed"), "{server}: {run:?}");
         assert_eq!(run.code, Some(code), "{server}: {run:?}");
+    }
+}
+
+/// To it, `tools/call` is an unknown method.
+#[test]
+fn a_server_without_tools_may_refuse_their_methods() {
+    let server = format!(
+        r#"{ID}; while read -r line; do id=$(id "$line"); case $line in
+            *'"initialize"'*) result='"result":{{"protocolVersion":"2025-11-25","capabilities":{{"prompts":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}';;
+            *'"ping"'*) result='"result":{{}}';;
+            *'"id"'*) result='"error":{{"code":-32601,"message":"unknown"}}';;
+            *) continue;;
+        esac; echo "{{\"jsonrpc\":\"2.0\",\"id\":$id,$result}}"; done"#
+    );
+    let args =
+        ["conform", "--only", "invalid-params-code", "--only", "known-method", "--format", "json", "--", "sh", "-c"];
+    let run = run(&[&args[..], &[&server]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let outcomes = outcomes(&run);
+    assert_eq!(outcomes["known-method"], "passed", "{run:?}");
+    assert_eq!(outcomes["invalid-params-code"], "skipped", "{run:?}");
+}
+
+/// Under MCP, too, where the server is asked first which revision it speaks.
+#[test]
+fn a_server_that_dies_at_once_is_said_to_have_exited() {
+    for rules in ["mcp", "json-rpc"] {
+        let run = run(&["conform", "--rules", rules, "--only", "starts-in-time", "--", "sh", "-c", "exit 3"]);
+        assert_eq!(run.code, Some(1), "{rules}: {run:?}");
+        assert!(run.stdout.contains("the server exited with code 3 before it answered"), "{rules}: {run:?}");
     }
 }
 

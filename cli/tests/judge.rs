@@ -268,6 +268,28 @@ fn the_session_says_which_rules_apply() {
 }
 
 #[test]
+fn one_revision_of_mcp_has_batches() {
+    const CALLS: &str = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]"#;
+    const ANSWERS: &str = r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#;
+    for (revision, code) in [("2024-11-05", 1), ("2025-03-26", 0), ("2025-06-18", 1)] {
+        let [initialize, accept] = [INITIALIZE, ACCEPT].map(|line| line.replace("2025-11-25", revision));
+        let name = recording(
+            &format!("batches-{revision}.tap"),
+            &[
+                (0.0, "client", &initialize),
+                (0.1, "server", &accept),
+                (0.2, "client", INITIALIZED),
+                (0.3, "client", CALLS),
+                (0.4, "server", ANSWERS),
+            ],
+        );
+        let run = run(&["check", &name]);
+        assert_eq!(run.code, Some(code), "{revision}: {run:?}");
+        assert_eq!(run.stdout.contains("[batch-not-allowed]"), code == 1, "{revision}: {run:?}");
+    }
+}
+
+#[test]
 fn equal_findings_are_counted() {
     let lines: Vec<_> = (0..30).map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}")).collect();
     let lines: Vec<_> = lines.iter().map(|line| (0.0, "server", &**line)).collect();

@@ -82,29 +82,30 @@ fn mcp_era(settings: &Settings<'_>) -> Result<Era, Violation> {
         live.send_unjudged(&initialize(SECOND_ID, NEWEST_HANDSHAKE));
         answer = live.answer_to(&[FIRST_ID, SECOND_ID], args.start_timeout);
     }
-    let initialized = match answer {
+    let answer = match answer {
         Some((0, answer)) => {
             let versions = answer.pointer("/result/supportedVersions").and_then(Value::as_array);
             if versions.is_some_and(|versions| versions.iter().any(|version| version == STATELESS)) {
                 return Ok(Era::Stateless);
             }
-            let mut live = start_silently(settings)?;
+            live = start_silently(settings)?;
             live.send_unjudged(&initialize(FIRST_ID, NEWEST_HANDSHAKE));
             live.answer_to(&[FIRST_ID], args.start_timeout)
         }
         // It may have exited because of a request that it doesn't know.
         None => {
-            let mut live = start_silently(settings)?;
+            live = start_silently(settings)?;
             live.send_unjudged(&initialize(FIRST_ID, NEWEST_HANDSHAKE));
             live.answer_to(&[FIRST_ID], args.timeout.min(args.start_timeout))
         }
         answer => answer,
     };
-    let version = initialized.as_ref().and_then(|(_, answer)| answer.pointer("/result/protocolVersion")?.as_str());
+    let version = answer.as_ref().and_then(|(_, answer)| answer.pointer("/result/protocolVersion")?.as_str());
     version.map(|version| Era::Initialized(version.to_owned())).ok_or_else(|| Violation::NotStarted {
-        how: match &initialized {
-            Some(_) => "no result with a protocolVersion to `initialize`".to_owned(),
-            None => "no response to `initialize`".to_owned(),
+        how: match (&answer, live.end()) {
+            (Some(_), _) => "no result with a protocolVersion to `initialize`".to_owned(),
+            (None, Some(end)) => format!("{end} before it answered `initialize`"),
+            (None, None) => "no response to `initialize`".to_owned(),
         },
     })
 }

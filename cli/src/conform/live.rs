@@ -166,7 +166,11 @@ impl Live {
         loop {
             match self.server.next(deadline) {
                 Event::Bytes(more) => self.partial.extend(more),
-                Event::Timeout | Event::Ended => return None,
+                Event::Timeout => return None,
+                Event::Ended => {
+                    self.has_ended = true;
+                    return None;
+                }
             }
             let complete = memchr::memrchr(b'\n', &self.partial).map_or(0, |end| end + 1);
             let lines: Vec<u8> = self.partial.drain(..complete).collect();
@@ -181,6 +185,11 @@ impl Live {
                 }
             }
         }
+    }
+
+    /// How the server's output has ended, if it has.
+    pub(super) fn end(&mut self) -> Option<String> {
+        self.has_ended.then(|| self.end_text())
     }
 
     /// Plays a script. After an error, the server is of no more use.

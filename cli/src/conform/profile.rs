@@ -26,6 +26,8 @@ pub(super) struct Profile {
     pub(super) calls: Vec<ToolCall>,
     /// The tools that may be called with any arguments.
     pub(super) callable: Vec<String>,
+    /// Whether the server knows the methods for tools (MCP).
+    pub(super) has_tools: bool,
 }
 
 /// How both sides agree on what they speak.
@@ -53,7 +55,16 @@ impl Profile {
             Era::Initialized(revision) => revision == "2025-03-26",
             _ => dialect == Dialect::JsonRpc,
         };
-        Self { dialect, era, has_batches, probe, probe_is_known, calls: Vec::new(), callable: Vec::new() }
+        Self {
+            dialect,
+            era,
+            has_batches,
+            probe,
+            probe_is_known,
+            calls: Vec::new(),
+            callable: Vec::new(),
+            has_tools: dialect == Dialect::Mcp,
+        }
     }
 
     /// What the server speaks, for people.

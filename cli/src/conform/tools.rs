@@ -1,6 +1,7 @@
 //! Finds out which tools of an MCP server may be called.
 
 use serde_json::Value;
+use wireline::RpcError;
 
 use super::args::ToolCall;
 use super::live::{Live, Patience, Settings};
@@ -35,8 +36,8 @@ pub(super) fn find(profile: &mut Profile, settings: &Settings<'_>) {
     }
 }
 
-/// All tools that the server lists. None, if it lists them in another way than the protocol says.
-fn list(profile: &Profile, settings: &Settings<'_>) -> Vec<Value> {
+/// All tools that the server lists, and whether it knows how to. None, if it lists them in another way than the protocol says.
+fn list(profile: &mut Profile, settings: &Settings<'_>) -> Vec<Value> {
     let patience = Patience::new(settings.args);
     let mut tools = Vec::new();
     let Ok(mut live) = Live::start(settings, profile, Setup::default(), patience, false) else { return tools };
@@ -44,6 +45,7 @@ fn list(profile: &Profile, settings: &Settings<'_>) -> Vec<Value> {
     for page in 2..MAX_PAGES + 2 {
         live.send_unjudged(&profile.request_of(&page.to_string(), "tools/list", &members));
         let Some((_, answer)) = live.answer_to(&[&page.to_string()], settings.args.timeout) else { break };
+        profile.has_tools = answer.pointer("/error/code") != Some(&RpcError::METHOD_NOT_FOUND.into());
         tools.extend(answer.pointer("/result/tools").and_then(Value::as_array).into_iter().flatten().cloned());
         match answer.pointer("/result/nextCursor") {
             Some(Value::String(cursor)) => members = format!("\"cursor\":{}", Value::from(cursor.as_str())),

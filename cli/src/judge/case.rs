@@ -1,6 +1,6 @@
 //! What is known of a session, for all groups of rules.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use wireline::{Id, RawJson, Response};
@@ -100,8 +100,8 @@ pub(super) struct Answered {
 pub(super) struct Recent {
     by_id: HashMap<Id<'static>, Answered>,
     order: VecDeque<Id<'static>>,
-    /// The progress tokens of answered requests.
-    tokens: HashSet<Id<'static>>,
+    /// The progress tokens of answered requests, and whether each belongs to a task, which goes on.
+    tokens: HashMap<Id<'static>, bool>,
     token_order: VecDeque<Id<'static>>,
     /// Whether there were more than are remembered.
     pub(super) has_forgotten: bool,
@@ -187,14 +187,13 @@ impl Case {
         let Some(id) = response.id().filter(|id| !id.is_null()) else { return };
         let id = id.clone().into_owned();
         let Asked { name, progress_token, .. } = asked;
-        // A task goes on after the answer that it was created.
         let is_task = response.result().is_some_and(|result| result.pointer("/task/taskId").is_some());
-        self.answered[from].add(id, Answered { name, at: place.at }, progress_token.filter(|_| !is_task));
+        self.answered[from].add(id, Answered { name, at: place.at }, progress_token, is_task);
     }
 }
 
 impl Recent {
-    fn add(&mut self, id: Id<'static>, answered: Answered, token: Option<Id<'static>>) {
+    fn add(&mut self, id: Id<'static>, answered: Answered, token: Option<Id<'static>>, is_task: bool) {
         if self.by_id.insert(id.clone(), answered).is_none() {
             self.order.push_back(id);
         }
@@ -205,7 +204,7 @@ impl Recent {
             }
         }
         let Some(token) = token.filter(|token| token.as_json().len() <= MAX_LEN) else { return };
-        if self.tokens.insert(token.clone()) {
+        if self.tokens.insert(token.clone(), is_task).is_none() {
             self.token_order.push_back(token);
         }
         if self.token_order.len() > MAX_ANSWERED
@@ -222,8 +221,9 @@ impl Recent {
         self.by_id.get(&id.clone().into_owned())
     }
 
-    pub(super) fn had_token(&self, token: &Id<'static>) -> bool {
-        self.tokens.contains(token)
+    /// Whether a token belonged to an answered request, and if so, to a task.
+    pub(super) fn token(&self, token: &Id<'static>) -> Option<bool> {
+        self.tokens.get(token).copied()
     }
 }
 

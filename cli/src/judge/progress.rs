@@ -27,12 +27,14 @@ impl Group for ProgressTokens {
             let place = call.place;
             let (Role::Progress { .. }, Some(number)) = (call.role, call.number) else {
                 let token = displayed_id(Some(&progress.token));
-                match case.answered[place.from.other() as usize].had_token(&progress.token) {
-                    true => {
+                match case.answered[place.from.other() as usize].token(&progress.token) {
+                    // A task goes on after the answer that it was created.
+                    Some(true) => {}
+                    Some(false) => {
                         let what = format!("the request with the progress token {token} had been answered");
                         case.find(Rule::ProgressAfterAnswer, place, what);
                     }
-                    false => {
+                    None => {
                         let what = format!("no request has had the progress token {token}");
                         case.find(Rule::UnknownProgressToken, place, what);
                     }

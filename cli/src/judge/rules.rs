@@ -295,6 +295,11 @@ impl Revision {
 }
 
 impl Dialect {
+    /// Whether this is the only revision of MCP that has batches.
+    pub(crate) fn is_mcp_with_batches(self) -> bool {
+        self == Self::Mcp(Revision::V2025_03_26)
+    }
+
     pub(super) fn is_stateless(self) -> bool {
         matches!(self, Self::Mcp(revision) if revision.is_stateless())
     }

@@ -197,7 +197,7 @@ const TABLE: &[Sessions] = &[
         MCP,
         "> 1 tools/call {\"name\":\"t\",\"_meta\":{\"progressToken\":5}}\n< =1 {}\n< - notifications/progress {\"progressToken\":5,\"progress\":1}",
         // A task goes on.
-        "> 1 tools/call {\"name\":\"t\",\"_meta\":{\"progressToken\":5}}\n< =1 {\"task\":{\"taskId\":\"x\"}}\n> 2 tools/call {\"name\":\"t\",\"_meta\":{\"progressToken\":6}}\n< - notifications/progress {\"progressToken\":6,\"progress\":1}\n< =2 {}",
+        "> 1 tools/call {\"name\":\"t\",\"_meta\":{\"progressToken\":5}}\n< =1 {\"task\":{\"taskId\":\"x\"}}\n< - notifications/progress {\"progressToken\":5,\"progress\":1}\n> 2 tools/call {\"name\":\"t\",\"_meta\":{\"progressToken\":6}}\n< - notifications/progress {\"progressToken\":6,\"progress\":1}\n< =2 {}",
     ),
     sessions(
         Rule::ProgressNotIncreasing,

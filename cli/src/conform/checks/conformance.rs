@@ -337,10 +337,16 @@ fn invalid_params_code(maker: &mut Maker<'_>) -> Made {
     if maker.profile.dialect != Dialect::Mcp {
         return Err(ONLY_MCP);
     }
-    let mut lines = vec![maker.request("tools/call", "\"arguments\":{}")];
+    let mut lines = Vec::new();
+    if maker.profile.has_tools {
+        lines.push(maker.request("tools/call", "\"arguments\":{}"));
+    }
     if maker.profile.era == Era::Stateless {
         let id = maker.id();
         lines.push(Line::new(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"server/discover","params":{{}}}}"#)));
+    }
+    if lines.is_empty() {
+        return Err("the server has no tools");
     }
     Ok(Script::new(lines).judged(Policy { invalid_params_code: true, ..Policy::default() }))
 }
