@@ -81,6 +81,8 @@ changes, with one exception: the escape of half a surrogate pair, such as \\ud83
 character, and many clients refuse the whole message because of it.
   An invalid response whose id can be read is replaced by an error. Of what may be a copy of a message, as in a log line, \
 only the first response to a request counts.
+  Under the rules of MCP and ACP, a request or notification that the server prints just as the client has sent it is \
+dropped: it is an echo.
   Each kind of repair is told once on standard error, as the line of which side (→ client, ← server), and counted in a \
 summary at the end. Nothing of the messages is shown without --show.
 
@@ -89,6 +91,8 @@ What the client is answered here:
   -32603          the server's response is invalid or beyond the limits
   -32000          the server has ended, has closed its output, or doesn't read
   -32001          the server has exceeded --timeout
+  While the server doesn't read, nothing more is read from the client than a pipe holds; what comes after that is \
+answered once the server reads again or ends.
   A response that comes later is dropped. Until it has come, the id can't be used again. A request that was cancelled \
 under MCP isn't answered here, because its client expects no answer.
   Of a batch, the entries that are valid reach the server, and the others are answered with an array of their own.

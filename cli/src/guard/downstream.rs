@@ -290,7 +290,7 @@ impl Downstream {
             if before == Before::Text && state.copies.has_method(&method) {
                 return Verdict::Drop;
             }
-            if !COMMON_METHODS.contains(&&*method) && is_copy(message, &mut state) {
+            if link.drops_copies && !COMMON_METHODS.contains(&&*method) && is_copy(message, &mut state) {
                 self.note(Incident::Copy);
                 return Verdict::Drop;
             }

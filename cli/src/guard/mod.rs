@@ -69,6 +69,8 @@ struct Link {
     has_timeout: bool,
     can_restart: bool,
     records_stderr: bool,
+    /// Whether a message that the client has sent can't come from the server too. Peers of JSON-RPC may be symmetric.
+    drops_copies: bool,
     shared: Shared,
     reporter: Reporter,
     recording: Recording,

@@ -21,6 +21,7 @@ use super::state::{Shared, State};
 use super::upstream::{READ_LEN, Upstream};
 use super::{Args, CONNECTION_CLOSED, Link, REQUEST_TIMEOUT};
 use crate::recording::Stream;
+use crate::rules_args::Dialect;
 use crate::session::Side;
 use crate::tap::files::Files;
 use crate::tap::log::Log;
@@ -59,6 +60,7 @@ pub(super) fn run(args: &Args) -> Result<ExitStatus, Failure> {
         has_timeout: !args.timeout.is_zero(),
         can_restart: args.restart > 0,
         records_stderr: !args.no_stderr,
+        drops_copies: args.rules.dialect() != Dialect::JsonRpc,
         shared: Shared::new(),
         reporter: Reporter::new(log, args.quiet, args.show),
         recording,

@@ -78,7 +78,7 @@ macro_rules! rules {
 
 rules! {
     UnansweredRequest "unanswered-request" Error [MCP "Base Protocol, Responses", JSON_RPC "JSON-RPC 2.0, 5"]
-        "a request was never answered, although the session went on for a second, or later requests were answered";
+        "a request was never answered, although the session went on for a second";
     UnansweredAtEnd "unanswered-at-end" Warning [MCP "Base Protocol, Responses", JSON_RPC "JSON-RPC 2.0, 5"]
         "a request had no answer yet when the session ended";
     SecondAnswer "second-answer" Error [MCP "Base Protocol, Responses", JSON_RPC "JSON-RPC 2.0, 5"]

@@ -69,7 +69,7 @@ const fn sessions(rule: Rule, start: &'static str, broken: &'static str, fine: &
 }
 
 const TABLE: &[Sessions] = &[
-    sessions(Rule::UnansweredRequest, MCP, "> 1 ping\n> 2 ping\n< =2 {}", "> 1 ping\n> 2 ping\n< =2 {}\n< =1 {}"),
+    sessions(Rule::UnansweredRequest, MCP, "> 1 ping\n> 2 ping\n@1500 < =2 {}", "> 1 ping\n> 2 ping\n< =2 {}\n< =1 {}"),
     sessions(
         Rule::UnansweredRequest,
         MCP,
