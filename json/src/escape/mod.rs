@@ -1,6 +1,6 @@
 //! Escapes text for JSON strings while copying it into a buffer.
 //!
-//! Only quotes, backslashes and control characters need an escape. An [`Escaper`] searches for them in blocks of 64
+//! Only quotes, backslashes and control characters need an escape. An `Escaper` searches for them in blocks of 64
 //! bytes, and copies a whole block if there are none. An [`OutputCursor`] writes the output to the spare capacity of a
 //! buffer.
 //!
