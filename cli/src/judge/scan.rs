@@ -41,6 +41,8 @@ enum Level {
 #[derive(Default)]
 struct Names {
     ranges: Vec<Range<usize>>,
+    /// Whether any of them is spelled with escapes.
+    has_escapes: bool,
     hashes: HashSet<u64>,
 }
 
@@ -129,10 +131,15 @@ impl Names {
         if self.ranges.len() >= MAX_NAMES {
             return false;
         }
-        let decoded = decode(&json[name.clone()]);
-        let is_there = if self.ranges.len() < MAX_COMPARED {
+        let literal = &json[name.clone()];
+        self.has_escapes |= literal.contains('\\');
+        let is_there = if self.ranges.len() < MAX_COMPARED && !self.has_escapes {
+            self.ranges.iter().any(|other| json[other.clone()] == *literal)
+        } else if self.ranges.len() < MAX_COMPARED {
+            let decoded = decode(literal);
             self.ranges.iter().any(|other| decode(&json[other.clone()]) == decoded)
         } else {
+            let decoded = decode(literal);
             if self.hashes.is_empty() {
                 self.hashes = self.ranges.iter().map(|other| hasher.hash_one(decode(&json[other.clone()]))).collect();
             }
