@@ -123,7 +123,7 @@ fn truncated_last_line_does_not_spoil_the_next_one() {
 
 #[test]
 fn documented_example_is_a_recording() {
-    let page = include_str!("../../docs/recordings.md");
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/recordings.md")).unwrap();
     let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let recording = file("documented.tap", example);
     let shown = wireline(&["show", recording.to_str().unwrap()]).output().unwrap();
