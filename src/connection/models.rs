@@ -253,7 +253,7 @@ fn write(link: &Link, lines: &AtomicUsize) {
         lines.fetch_add(count_lines(&bytes), Ordering::Relaxed);
         link.set_unwritten(0);
     }
-    link.has_closed();
+    link.mark_closed();
 }
 
 /// A thread that writes, one that reads to the end and then waits, and one that answers.
@@ -415,9 +415,9 @@ fn senders_get_their_turn() {
 /// A request that was admitted before all were stopped knows that it was.
 #[test]
 fn no_request_misses_that_it_was_stopped() {
-    let stops: [(&str, fn(&Link)); 2] =
-        [("an abort", |link| link.abort(&RpcError::internal())), ("the end", Link::break_off)];
-    for (name, stop) in stops {
+    type Stop = (&'static str, fn(&Link));
+    const STOPS: [Stop; 2] = [("an abort", |link| link.abort(&RpcError::internal())), ("the end", Link::break_off)];
+    for (name, stop) in STOPS {
         check(&format!("a request and {name}"), 2, move || {
             let link = link(0);
             let stopping = spawn({
@@ -441,13 +441,14 @@ fn no_request_misses_that_it_was_stopped() {
 /// A ticket that asks too early finds out the next time.
 #[test]
 fn no_ticket_misses_that_it_was_stopped() {
-    let stops: [(&str, fn(&Link, Number)); 4] = [
+    type Stop = (&'static str, fn(&Link, Number));
+    const STOPS: [Stop; 4] = [
         ("its cancellation", |link, _| assert!(link.cancel(&Id::from(1)))),
         ("its deadline", |link, number| link.expire(number, &RpcError::internal())),
         ("an abort", |link, _| link.abort(&RpcError::internal())),
         ("the end", |link, _| link.break_off()),
     ];
-    for (name, stop) in stops {
+    for (name, stop) in STOPS {
         check(&format!("a ticket and {name}"), 2, move || {
             let link = link(0);
             let ticket = admit(&link, 1);
@@ -507,7 +508,7 @@ fn the_last_call_ends_a_broken_connection() {
         // Without telling the server, which would wake the driver as well.
         let caller = spawn(move || peer.withdraw(&id));
         connection.link().break_off();
-        block_on(poll_fn(|cx| connection.poll_unawaited(cx)));
+        block_on(poll_fn(|cx| connection.poll_no_calls(cx)));
         assert!(!connection.awaits_responses());
         caller.join().unwrap();
     });
