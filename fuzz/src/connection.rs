@@ -721,13 +721,15 @@ impl Session {
             self.owed_in.retain(|_, ids| !ids.is_empty());
             for (number, mut ids) in self.owed_in {
                 ids.sort();
-                // One that is also used by a line of its own may be answered there.
+                // One that is also used by a line of its own may be answered there, also if its entry was cancelled.
                 let arrays = seen.arrays.get(&number).map_or(&[][..], Vec::as_slice);
+                let is_single = |id: &String| self.single.contains(id);
                 match ids.iter().all(|id| id == "null") {
                     true => {}
+                    false if ids.iter().all(is_single) => assert!(arrays.len() <= 1, "arrays of batch {number}"),
                     false => {
                         assert_eq!(arrays.len(), 1, "arrays of batch {number}");
-                        if ids.iter().all(|id| !self.single.contains(id)) {
+                        if !ids.iter().any(is_single) {
                             assert_eq!(arrays[0], ids, "batch {number}");
                         }
                     }
