@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id as SpanId, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 use wireline::{Decoder, Encoder, Frame, Id, Rules};
 
 /// A subscriber that records each event with its fields.
@@ -45,10 +45,20 @@ impl Subscriber for Notebook {
     fn exit(&self, _: &SpanId) {}
 }
 
+/// The events that `run` emits.
+fn events_of(run: impl FnOnce()) -> Vec<String> {
+    let notebook = Notebook::default();
+    // While there is only one subscriber, and another thread is the first to emit an event, tracing asks only that
+    // thread's subscriber. It has none, so the event would be turned off for all threads.
+    let _second = Dispatch::new(Notebook::default());
+    tracing::subscriber::with_default(notebook.clone(), run);
+    let events = notebook.0.lock().unwrap();
+    events.clone()
+}
+
 #[test]
 fn faults_and_refusals_are_events() {
-    let notebook = Notebook::default();
-    tracing::subscriber::with_default(notebook.clone(), || {
+    let events = events_of(|| {
         let mut decoder = Decoder::new(Rules::json_rpc());
         decoder.feed(b"{\"jsonrpc\":\"2.0\",\"id\":\"hunter2\",\"method\":1}\nhunter2 says hello\n[{\"hunter2\":1}]\n");
         assert!(decoder.next_frame().unwrap().is_err());
@@ -58,9 +68,8 @@ fn faults_and_refusals_are_events() {
         assert!(batch.iter().next().unwrap().is_err());
         assert!(Encoder::new(Rules::mcp()).response(&Id::from("hunter2"), "hunter2").is_err());
     });
-    let events = notebook.0.lock().unwrap();
     assert_eq!(
-        *events,
+        events,
         [
             "message=faulty line kind=\"invalid-method\" code=-32600 line=1 column=42 offset=0 has_id=true answered=true",
             "message=faulty line kind=\"invalid-literal\" code=-32700 line=2 column=1 offset=44 hint=\"log-text\" has_id=false answered=true",
@@ -72,12 +81,11 @@ fn faults_and_refusals_are_events() {
 /// `serve` reads each entry of a batch once, and so reports it once.
 #[test]
 fn serve_emits_an_event_for_a_faulty_entry() {
-    let notebook = Notebook::default();
     let batch = &b"[{\"hunter2\":1},{\"jsonrpc\":\"2.0\",\"method\":\"m\"}]\n"[..];
-    tracing::subscriber::with_default(notebook.clone(), || {
+    let events = events_of(|| {
         wireline::io::serve(batch, std::io::sink(), Rules::json_rpc(), |_| Ok(())).unwrap();
     });
-    let event =
+    let expected =
         "message=faulty line kind=\"missing-version\" code=-32600 line=1 column=2 offset=0 has_id=false answered=true";
-    assert_eq!(*notebook.0.lock().unwrap(), [event]);
+    assert_eq!(events, [expected]);
 }
