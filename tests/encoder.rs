@@ -980,7 +980,7 @@ fn with_id_checks_the_rules_of_the_encoder() {
     assert_eq!(kind(&null, Id::from(2), Rules::json_rpc()), rule(FaultKind::InvalidParams));
     assert_eq!(kind(&null, Id::from(2), Rules::json_rpc().null_params(true)), None);
     let note = parse(r#"{"jsonrpc":"2.0","method":"m"}"#, Rules::mcp());
-    assert_eq!(kind(&note, Id::from(2), Rules::mcp()), rule(FaultKind::MissingId));
+    assert_eq!(kind(&note, Id::from(2), Rules::mcp()), Some(EncodeErrorKind::NoId));
     let broken = parse("{\"jsonrpc\":\"2.0\",\n\"id\":1,\"method\":\"m\"}", Rules::mcp());
     let forwarded = to_line(&Rules::mcp(), |e| e.forward_with_id(&broken, &Id::from(2))).unwrap();
     assert_eq!(forwarded, "{\"jsonrpc\":\"2.0\", \"id\":2,\"method\":\"m\"}\n");
@@ -1042,7 +1042,7 @@ fn forward_with_refuses_what_is_ambiguous_or_against_the_rules() {
         (line, Some(2), "/jsonrpc", json!("1.0"), Some(rule(FaultKind::InvalidVersion))),
         (line, Some(2), "/params/a/1/b", json!([[]]), Some(rule(FaultKind::TooDeep))),
         (line, Some(2), "/params/a/0", json!("x".repeat(150)), Some(rule(FaultKind::LineTooLong))),
-        (note, Some(2), "/params/0", json!(2), Some(rule(FaultKind::MissingId))),
+        (note, Some(2), "/params/0", json!(2), Some(EncodeErrorKind::NoId)),
         (note, None, "/params/0", json!(2), None),
         (line, Some(2), "/params/e", json!(0), Some(Pointer)),
         (line, Some(2), "/params/a/2", json!(0), Some(Pointer)),

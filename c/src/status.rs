@@ -80,6 +80,7 @@ impl wl_status {
         match error.kind() {
             EncodeErrorKind::LineBreak => Self::LineBreak,
             EncodeErrorKind::Rule(_) => Self::Rule,
+            EncodeErrorKind::NoId => Self::InvalidArgument,
             _ => Self::NotJson,
         }
     }

@@ -193,7 +193,7 @@ impl<'d> Draft<'d> {
     pub(crate) fn forward_with_id(&mut self, message: &impl AnyMessage, id: &Id<'_>) -> Result<(), EncodeError> {
         let (text, envelope) = message.text_and_envelope();
         if envelope.id.is_empty() {
-            return Err(EncodeError::rule(FaultKind::MissingId, None));
+            return Err(EncodeError::no_id());
         }
         let id = id.as_json();
         self.check_id(id, envelope.kind)?;
@@ -220,7 +220,7 @@ impl<'d> Draft<'d> {
         let old_id = envelope.id.range();
         match id {
             None => self.text(&text.as_bytes()[before])?,
-            Some(_) if old_id.is_empty() => return Err(EncodeError::rule(FaultKind::MissingId, None)),
+            Some(_) if old_id.is_empty() => return Err(EncodeError::no_id()),
             Some(id) => {
                 self.check_id(id.as_json(), envelope.kind)?;
                 self.spliced(text, before, &old_id, id)?;

@@ -47,6 +47,10 @@ impl EncodeError {
         Self { kind: EncodeErrorKind::NotOneLine, offset: None, source: None }
     }
 
+    pub(crate) fn no_id() -> Self {
+        Self { kind: EncodeErrorKind::NoId, offset: None, source: None }
+    }
+
     pub(crate) fn pointer() -> Self {
         Self { kind: EncodeErrorKind::Pointer, offset: None, source: None }
     }
@@ -112,6 +116,8 @@ pub enum EncodeErrorKind {
     Rule(FaultKind),
     /// Nothing, or more than one line, was written where exactly one was expected.
     NotOneLine,
+    /// The message has no id that could be replaced.
+    NoId,
     /// The pointer leads to no value that can be replaced, or to several.
     Pointer,
 }
@@ -124,6 +130,7 @@ impl fmt::Display for EncodeErrorKind {
             Self::LineBreak => f.write_str("message contains a line break"),
             Self::Rule(kind) => fmt::Display::fmt(kind, f),
             Self::NotOneLine => f.write_str("expected exactly one line"),
+            Self::NoId => f.write_str("message has no id to replace"),
             Self::Pointer => f.write_str("the pointer must lead to exactly one value"),
         }
     }

@@ -1,16 +1,20 @@
 //! The proxy, with clients and servers that misbehave.
 
+#[cfg(unix)]
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, Stdio};
+#[cfg(unix)]
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
 use serde_json::Value;
 
 use super::{PATIENCE, common, example, wait};
 
 /// The responses with each id, in order.
+#[cfg(unix)]
 fn by_id(responses: impl IntoIterator<Item = String>) -> BTreeMap<String, Vec<Value>> {
     let mut by_id = BTreeMap::<_, Vec<_>>::new();
     for response in responses {

@@ -533,7 +533,8 @@ impl World {
             self.read(lines);
             let mut refused = MaybeUninit::uninit();
             if wl_encoder_refused(encoder, refused.as_mut_ptr()) == wl_status::Ok {
-                assert!(matches!(status, wl_status::Rule | wl_status::LineBreak), "{status:?}");
+                let refusals = [wl_status::Rule, wl_status::LineBreak, wl_status::InvalidArgument];
+                assert!(refusals.contains(&status), "{status:?}");
                 self.read(refused.assume_init().message);
             }
             if status != wl_status::Ok {
