@@ -1,4 +1,4 @@
-// Tests examples/mcp_server.rs and rmcp/examples/rmcp_server.rs with the official TypeScript SDK.
+// Tests examples/mcp_server.rs and transports/rmcp/examples/rmcp_server.rs with the official TypeScript SDK.
 //
 // Usage: node client.mjs SERVER PACKAGE REVISION
 //

@@ -1,4 +1,4 @@
-"""Tests examples/mcp_server.rs and rmcp/examples/rmcp_server.rs with the official Python SDK.
+"""Tests examples/mcp_server.rs and transports/rmcp/examples/rmcp_server.rs with the official Python SDK.
 
 Usage: client.py SERVER MODE REVISION
 
