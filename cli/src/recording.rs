@@ -230,7 +230,7 @@ impl<R: BufRead> Reader<R> {
                         self.session_start = None;
                     }
                     let start = *self.session_start.get_or_insert(time);
-                    // Times may go backwards, or be absurd: nobody has checked them.
+                    // Times are unchecked: they may go backwards, or be absurd.
                     let at = Duration::try_from_secs_f64(time - start).unwrap_or_default();
                     // They are in microseconds, which their difference as a number is not exactly.
                     let at = Duration::from_micros(((at.as_nanos() + 500) / 1000).try_into().unwrap_or(u64::MAX));

@@ -20,7 +20,7 @@ pub(crate) struct Counts {
     pub(crate) unterminated: u64,
     /// Sources without a message.
     pub(crate) empty: u64,
-    /// Lines that ended in a carriage return and a line feed: by the client, by the server, and by somebody.
+    /// Lines that ended in a carriage return and a line feed: by the client, by the server, and by an unknown sender.
     with_return: [u64; 3],
     messages: [u64; MessageKind::ALL.len()],
     faults: Vec<(FaultKind, u64)>,
@@ -108,7 +108,7 @@ impl Counts {
         self.with_return[sender.map_or(2, |side| side as usize)]
     }
 
-    /// How many lines ended in a carriage return and a line feed, whoever sent them.
+    /// How many lines ended in a carriage return and a line feed, from all senders.
     pub(crate) fn all_with_return(&self) -> u64 {
         self.with_return.iter().sum()
     }

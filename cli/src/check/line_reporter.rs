@@ -42,7 +42,7 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
         Self { report, counts, text: Text::default(), send, judging: None, judges_lines: false, findings: Vec::new() }
     }
 
-    /// Judges each line on its own, whoever has sent it.
+    /// Judges each line on its own, without regard to its sender.
     pub(crate) fn judging_lines(mut self, judges_lines: bool) -> Self {
         self.judges_lines = judges_lines;
         self

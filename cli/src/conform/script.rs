@@ -33,7 +33,7 @@ pub(super) enum Start {
 pub(super) enum Stderr {
     #[default]
     Discarded,
-    /// A pipe that nobody reads.
+    /// A pipe that is never read, and fills up.
     Unread,
     /// A pipe whose reader goes away after the handshake.
     Closed,

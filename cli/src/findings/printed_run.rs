@@ -6,7 +6,7 @@ use wireline::{Fault, Hint};
 
 use crate::units::Count;
 
-/// The longest line whose brackets are counted. Whoever prints over several lines prints shorter ones.
+/// The longest line whose brackets are counted. Pretty-printers break lines long before that.
 const MAX_LINE_LEN: usize = 64 << 10;
 
 /// A faulty line, as a part of a message that was printed over several lines.

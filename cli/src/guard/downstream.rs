@@ -122,7 +122,7 @@ impl Downstream {
 
     fn flush(&mut self) {
         let is_current = self.link.shared.lock().receiver == self.server;
-        // Nobody is answered any more by a server that has been replaced.
+        // A server that has been replaced doesn't answer any more.
         if is_current && self.link.to_client.write(&self.passed, 0).is_err() {
             self.link.shared.update(|state| state.client.is_gone = true);
         }
@@ -312,7 +312,7 @@ impl Downstream {
         }
         let ledger = state.ledger(Side::Client);
         let settlement = response.id().map(|id| ledger.settle(id));
-        // Only at the end does somebody wait for that.
+        // A thread waits for this only at the end.
         if ledger.waiting() == 0 && state.client.has_ended {
             self.link.shared.notify();
         }
@@ -415,7 +415,7 @@ impl Downstream {
         }
     }
 
-    /// Answers whoever waits for an invalid message, which isn't passed on.
+    /// Answers the request that an invalid message, which isn't passed on, should have answered.
     fn invalid_message(&self, text: &[u8], fault: &Fault) {
         let is_response = fault.is_response() || !names_method(text);
         let is_replaced = self.answer_for(fault, is_response);

@@ -120,7 +120,7 @@ mod tests {
         let stream = ["one\n\ntwo\r\n", &long, "three"].concat();
         for piece in [1, 2, 7, 64, 10_000] {
             let found = lines(stream.as_bytes(), piece);
-            // A line that arrives whole is checked by whoever parses it.
+            // The length of a line that arrives whole is checked by its parser.
             let long = if piece > stream.len() { long.trim_end_matches('\n') } else { "too long: Some(7)" };
             assert_eq!(found, ["one", "", "two\r", long, "three"], "{piece}");
         }

@@ -18,14 +18,14 @@ pub(super) struct Outlet {
     /// Notified when the outlet is opened or closed, or has room again.
     changed: Condvar,
     /// Notified when something was queued, or may be written again. Waking a thread takes longer than writing a line, so
-    /// nobody is woken for the lines of a relay.
+    /// no thread is woken for the lines of a relay.
     has_work: Condvar,
     /// Held while lines are written.
     writing: Mutex<()>,
 }
 
 struct State {
-    /// `None` if nobody reads it.
+    /// `None` if the reader is gone.
     file: Option<Arc<File>>,
     /// Counts the readers.
     reader: u32,
@@ -96,7 +96,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// Queues whole lines of the guard. Whoever can wait should [wait for room](Self::wait_for_room) afterwards.
+    /// Queues whole lines of the guard. A caller that can wait should [wait for room](Self::wait_for_room) afterwards.
     pub(super) fn queue(&self, lines: &[u8]) {
         self.lock().queued.extend_from_slice(lines);
         self.has_work.notify_one();
@@ -157,7 +157,7 @@ impl Outlet {
         self.changed.notify_all();
     }
 
-    /// Whether all lines have been written, or nobody reads them.
+    /// Whether all lines have been written, or the reader is gone.
     pub(super) fn is_flushed(&self) -> bool {
         let state = self.lock();
         state.file.is_none() || state.queued.is_empty() && state.writers == 0

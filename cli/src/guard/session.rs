@@ -121,7 +121,7 @@ impl Server {
         let reporting = Arc::clone(link);
         spawn(move || {
             let mut bytes = vec![0; READ_LEN];
-            // An error can't be handled: the server may still print, but nobody can read it.
+            // An error can't be handled: the server may still print, but its output can't be read.
             while let Ok(len @ 1..) = stderr.read(&mut bytes) {
                 if reporting.records_stderr {
                     reporting.recording.bytes(Stream::Stderr, &bytes[..len]);

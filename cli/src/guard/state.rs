@@ -95,14 +95,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes whoever waits for a change.
+    /// Changes the state, and wakes all threads that wait for one.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let changed = change(&mut self.lock());
         self.changed.notify_all();
         changed
     }
 
-    /// Wakes whoever waits for a change.
+    /// Wakes all threads that wait for a change.
     pub(super) fn notify(&self) {
         self.changed.notify_all();
     }

@@ -68,7 +68,7 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
     findings
 }
 
-/// Judges a message of which nobody knows who has sent it.
+/// Judges a message whose sender is unknown.
 pub(crate) fn judge_line(line: u64, message: &Message<'_>) -> Vec<Finding> {
     let place = Place { from: Side::Client, line, at: None };
     let findings = line_findings(message.as_bytes(), message.id(), place, Dialect::JsonRpc).into_iter();

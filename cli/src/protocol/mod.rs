@@ -136,7 +136,7 @@ impl FailureMark {
     }
 
     fn is_in(&self, result: &RawJson<'_>) -> bool {
-        // Results may be large: look for the member's name before looking for the member. Nobody escapes letters.
+        // Results may be large: search for the member's name before parsing. No known peer escapes letters in it.
         memchr::memmem::find(result.as_bytes(), self.name().as_bytes()).is_some()
             && result.pointer(self.pointer).is_some_and(|value| value.as_json() == "true")
     }

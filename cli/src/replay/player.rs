@@ -409,7 +409,7 @@ impl<'a, R: BufRead> Player<'a, R> {
                     self.compare_requests(&recorded, &live);
                     self.respond(|encoder| encoder.forward_with_id(&response, live.id()));
                 }
-                // Nobody answered it in the recording either.
+                // The recording has no answer to it either.
                 Some((recorded, None)) => self.compare_requests(&recorded, &live),
                 None => {
                     self.report.add(&Subject::of_request(&live, self.protocols), &Problem::ExtraRequest);
@@ -431,7 +431,7 @@ impl<'a, R: BufRead> Player<'a, R> {
         }
     }
 
-    /// Ends the session, and reports what nobody expected.
+    /// Ends the session, and reports what is left over.
     fn finish(self, recorded_code: Option<i32>) -> io::Result<()> {
         let Self { server, report, protocols, stopped, mut calls, given_up, requests, .. } = self;
         let mut extra: Vec<Request<'static>> = requests.into();

@@ -224,7 +224,7 @@ impl Session {
         others.iter().for_each(|finding| see(self, Seen::Finding(finding)));
     }
 
-    /// Judges the message that was just added, unless nobody knows who sent it, and counts what is found.
+    /// Judges the message that was just added, unless its sender is unknown, and counts the findings.
     pub(crate) fn judge_message(
         &mut self,
         judge: &mut Judge,

@@ -92,7 +92,7 @@ number. Otherwise:
   127  COMMAND was not found
 
 Slow readers:
-  The session never waits for whoever reads standard error. Lines that are not read in time are dropped, and the log \
+  The session never waits for the reader of standard error. Lines that are not read in time are dropped, and the log \
 says how many. At the end, the tap waits up to 10 s for the reader. A log file and a recording are always complete: for \
 them the session waits for the disk if it must. If the log or the recording is a named pipe, the session waits up to 5 s \
 for its reader, and then goes on without it.

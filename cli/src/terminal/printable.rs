@@ -1,4 +1,4 @@
-//! The one rule for what a terminal may get of somebody else's text.
+//! The one rule for what a terminal may get of text from others.
 //!
 //! Escaped text for people ([`escape`](super::escape)) and JSON for programs ([`printable_json`]) both follow it: what
 //! programs print often ends up on a terminal as well.

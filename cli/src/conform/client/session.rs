@@ -28,7 +28,7 @@ impl Scratch {
     pub(super) fn new() -> io::Result<Self> {
         let started = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let path = std::env::temp_dir().join(format!("wireline-conform-{}-{started}", std::process::id()));
-        // Fails if it exists, so it can't be somebody else's.
+        // Fails if it exists, so another process can't have created it.
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
@@ -51,7 +51,7 @@ impl Drop for Scratch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Exited(i32),
-    /// By a signal that nobody here has sent.
+    /// By a signal that this program didn't send.
     Killed(i32),
     /// It still ran when its time was over, and was killed.
     Hung,

@@ -158,7 +158,7 @@ fn words(demand: Demand) -> (&'static str, &'static str, &'static str) {
         }
         SendsMessages => (
             "sends-messages",
-            "valid messages only, and no responses that nobody asked for",
+            "valid messages only, and no response without a request",
             "the server refuses or misunderstands the client",
         ),
         ClosesInput => (

@@ -104,7 +104,7 @@ fn verdict(demand: Demand, is_first: bool, session: &Session, baseline: &Baselin
             return match (faults, strays) {
                 (0, 0) => Verdict::Passed,
                 (0, strays) => failed(format!(
-                    "the client sent {} that nobody asked for",
+                    "the client sent {} without a request",
                     counted(strays as u64, "response", "responses")
                 )),
                 (faults, _) => failed(format!(

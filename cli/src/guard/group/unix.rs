@@ -90,7 +90,7 @@ pub(in crate::guard) fn watch() -> io::Result<()> {
     io::stdout().flush()?;
     let mut last = Vec::new();
     io::stdin().read_to_end(&mut last)?;
-    // Whoever tries this option in a pipeline doesn't want it to end.
+    // If a user tries this option in a pipeline, the pipeline should survive.
     let group = getpid();
     if getpgrp() != group {
         return Ok(());

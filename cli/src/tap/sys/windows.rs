@@ -1,7 +1,7 @@
 //! Windows.
 //!
 //! There are no signals: Ctrl-C and Ctrl-Break reach every process of the console, so the server gets them without our
-//! help, and the tap only has to survive them. Whoever ends a process there otherwise ends it at once.
+//! help, and the tap only has to survive them. Every other way to end a process there ends it at once.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
