@@ -184,6 +184,7 @@ pub mod testing;
 
 pub use decode::decoder::Decoder;
 pub use decode::fault::Fault;
+pub use decode::framing::Framing;
 pub use decode::hint::Hint;
 pub use decode::parse::Entries;
 pub use encode::encoder::Encoder;

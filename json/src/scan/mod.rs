@@ -140,6 +140,12 @@ impl<'a> Input<'a> {
         Self { buffer, ends_at_line_feed: true, reads_ahead: false }
     }
 
+    /// The first `len` bytes of a buffer.
+    #[inline(always)]
+    pub fn first_bytes_of(buffer: &'a [u8], len: usize) -> Self {
+        (&buffer[..len]).into()
+    }
+
     /// Lets the receiver read members [ahead](Members::opening).
     #[inline(always)]
     pub fn reading_ahead(self) -> Self {
