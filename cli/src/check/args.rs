@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use crate::framing::FramingArgs;
 use crate::input::CAN_READ_AT;
 use crate::judge::Severity;
 use crate::rules_args::RulesArgs;
@@ -20,6 +21,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
+
+    #[command(flatten)]
+    pub(crate) framing: FramingArgs,
 
     /// Number of threads that check one large file [default: number of CPUs]
     ///

@@ -7,7 +7,7 @@ use wireline::{Decoder, Frame};
 use super::counts::Counts;
 use super::folding::{ReportedFault, Text};
 use super::judging::Judging;
-use super::report::Report;
+use super::report::{Position, Report};
 use crate::judge::{self, Finding};
 use crate::message_kind::MessageKind;
 use crate::session::Side;
@@ -25,6 +25,15 @@ pub(crate) enum Ends {
     Optional,
 }
 
+/// The frames of a stream that isn't framed by lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Frames {
+    /// How many have been reported.
+    pub(crate) count: u64,
+    /// The record whose bytes complete a frame, if the stream is in a recording.
+    pub(crate) record: Option<u64>,
+}
+
 /// Counts and reports what a decoder yields.
 pub(crate) struct LineReporter<'a, 'b, R> {
     report: &'a R,
@@ -33,13 +42,15 @@ pub(crate) struct LineReporter<'a, 'b, R> {
     send: &'a mut SendText<'a>,
     judging: Option<(&'a mut Judging<'b>, Side)>,
     judges_lines: bool,
+    frames: Option<Frames>,
     /// What to report after the current line.
     findings: Vec<Finding>,
 }
 
 impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
     pub(crate) fn new(report: &'a R, counts: &'a mut Counts, send: &'a mut SendText<'a>) -> Self {
-        Self { report, counts, text: Text::default(), send, judging: None, judges_lines: false, findings: Vec::new() }
+        let (text, findings) = (Text::default(), Vec::new());
+        Self { report, counts, text, send, judging: None, judges_lines: false, frames: None, findings }
     }
 
     /// Judges each line on its own, without regard to its sender.
@@ -54,6 +65,15 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
         self
     }
 
+    /// Sets that the stream isn't framed by lines.
+    pub(crate) fn set_frames(&mut self, frames: Option<Frames>) {
+        self.frames = frames;
+    }
+
+    pub(crate) fn frames(&self) -> Option<Frames> {
+        self.frames
+    }
+
     /// Reports all lines that are complete, and sends the text when there is enough of it.
     pub(crate) fn report_lines(&mut self, decoder: &mut Decoder) -> io::Result<()> {
         loop {
@@ -62,28 +82,38 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
             if !self.findings.is_empty() {
                 self.report_findings()?;
             }
-            let Self { report, counts, text, judging, judges_lines, findings, .. } = self;
+            let Self { report, counts, text, judging, judges_lines, frames, findings, .. } = self;
             let (faults_before, start) = (counts.faults(), text.bytes.len());
+            let (line, offset, len) = match &frame {
+                Ok(frame) => (frame.line(), frame.offset(), frame.as_bytes().len() as u64),
+                Err(fault) => (fault.line(), fault.offset(), fault.line_len()),
+            };
+            let mut at = Position { line, offset, len, frame: None };
+            if let Some(Frames { count, record }) = frames {
+                *count += 1;
+                (at.frame, at.line) = (Some(*count), record.unwrap_or(line));
+                counts.frames += 1;
+            }
             match frame {
                 Ok(frame) => match &frame {
                     Frame::Message(message) => {
                         if let Some((judging, sender)) = judging {
-                            *findings = judging.add_message(*sender, frame.line(), message);
+                            *findings = judging.add_message(*sender, at.line, message);
                         }
                         if *judges_lines {
-                            *findings = judge::judge_line(frame.line(), message);
+                            *findings = judge::judge_line(at.line, message);
                         }
                         counts.add_message(MessageKind::of(message));
-                        report.message(&frame, message, &mut text.bytes)?;
+                        report.message(&at, message, &mut text.bytes)?;
                     }
                     Frame::Batch(batch) => {
                         counts.add_message(MessageKind::Batch);
                         let entries = batch.iter().inspect(|entry| counts.add_batch_entry(entry));
-                        report.batch(&frame, entries, &mut text.bytes)?;
+                        report.batch(&at, &frame, entries, &mut text.bytes)?;
                         if let Some((judging, sender)) = judging {
                             for entry in batch {
                                 match entry {
-                                    Ok(entry) => findings.extend(judging.add_message(*sender, frame.line(), &entry)),
+                                    Ok(entry) => findings.extend(judging.add_message(*sender, at.line, &entry)),
                                     Err(fault) => judging.add_fault(*sender, &fault),
                                 }
                             }
@@ -96,10 +126,10 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
                         judging.add_fault(*sender, &fault);
                     }
                     let line = decoder.last_line();
-                    let details = report.fault(&fault, line, &mut text.bytes)?;
+                    let details = report.fault(&at, &fault, line, &mut text.bytes)?;
                     if R::MAY_BE_FOLDED {
                         let all = start..text.bytes.len();
-                        text.faults.push(ReportedFault::new(&fault, line, report.sender(), all, details));
+                        text.faults.push(ReportedFault::new(&fault, at.line, line, report.sender(), all, details));
                     }
                 }
             }
@@ -117,7 +147,8 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
         let lines_before = self.counts.lines;
         decoder.finish();
         self.report_lines(decoder)?;
-        if self.counts.lines > lines_before && ends == Ends::Required {
+        // In another framing, an incomplete frame is a fault.
+        if self.counts.lines > lines_before && ends == Ends::Required && self.frames.is_none() {
             self.counts.unterminated += 1;
             self.report.unterminated(&mut self.text.bytes)?;
         }

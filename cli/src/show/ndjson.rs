@@ -46,16 +46,20 @@ impl Ndjson {
                 self.describe(&mut add, session, message, role);
                 raw = str::from_utf8(message.as_bytes()).ok();
             }
-            Seen::Batch { entries, len } => {
+            Seen::Batch { entries, text, .. } => {
                 add("kind", MessageKind::Batch.name().into());
                 add("entries", (*entries).into());
-                add("len", (*len).into());
+                add("len", text.len().into());
             }
-            Seen::Fault { fault, .. } => {
+            Seen::Fault { fault, frame, .. } => {
                 add("kind", "fault".into());
                 add("fault", fault.kind().name().into());
                 add("line", fault.line().into());
                 add("column", fault.column().into());
+                if let Some(frame) = frame {
+                    add("frame", (*frame).into());
+                    add("offset", fault.offset().into());
+                }
                 add("hint", fault.hint().map(wireline::Hint::name).into());
             }
             Seen::Finding(finding) => {

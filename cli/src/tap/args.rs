@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::filter::Filter;
+use crate::framing::FramingArgs;
 use crate::rules_args::RulesArgs;
 use crate::units::{parse_duration, parse_len};
 
@@ -14,6 +15,9 @@ use crate::units::{parse_duration, parse_len};
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) rules: RulesArgs,
+
+    #[command(flatten)]
+    pub(super) framing: FramingArgs,
 
     /// Append the session to this file, for the other commands to read; without a name, to a new one in the folder of
     /// recordings

@@ -40,16 +40,22 @@ impl<W: Write> Recorder<W> {
                     line.extend_from_slice(fitting);
                     bytes = &bytes[fitting.len()..];
                     if line.len() == MAX_PART_LEN {
-                        // A part that ends within a character would not be UTF-8, and be stored as base64.
-                        let end = MAX_PART_LEN - line.utf8_chunks().last().map_or(0, |last| last.invalid().len());
-                        self.write_line(from, &line[..end], at, Record { more: true, ..Record::default() })?;
-                        line.drain(..end);
+                        self.write_part(from, &mut line, at)?;
                     }
                 }
             }
         }
         self.unterminated[from as usize] = line;
         Ok(())
+    }
+
+    /// Records what has come of an unfinished line, because messages aren't lines and one may have ended there.
+    pub(crate) fn end_of_part(&mut self, from: impl Into<Stream>, at: Duration) -> io::Result<()> {
+        let from = from.into();
+        let mut line = std::mem::take(&mut self.unterminated[from as usize]);
+        let written = self.write_part(from, &mut line, at);
+        self.unterminated[from as usize] = line;
+        written
     }
 
     /// Records that `from` will send no more.
@@ -70,6 +76,16 @@ impl<W: Write> Recorder<W> {
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
+    }
+
+    /// Writes an unfinished line, except for a part of a character, with which it would be stored as base64.
+    fn write_part(&mut self, from: Stream, line: &mut Vec<u8>, at: Duration) -> io::Result<()> {
+        let end = line.len() - line.utf8_chunks().last().map_or(0, |last| last.invalid().len());
+        if end > 0 {
+            self.write_line(from, &line[..end], at, Record { more: true, ..Record::default() })?;
+            line.drain(..end);
+        }
+        Ok(())
     }
 
     fn write_line(&mut self, from: Stream, line: &[u8], at: Duration, record: Record<'_>) -> io::Result<()> {

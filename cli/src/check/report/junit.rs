@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use wireline::Fault;
 
-use super::Report;
+use super::{Position, Report};
 use crate::check::NO_MESSAGES;
 use crate::check::assembly::{Assembly, MAX_LISTED, Suite};
 use crate::check::counts::Counts;
@@ -44,8 +44,9 @@ impl Report for Junit {
         self.sender = sender;
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
+    fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        let (line, column, kind) = (at.line, fault.column(), fault.kind().name());
+        let frame = attribute(&at.in_frame(fault));
         let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
         let reason = attribute(&fault.reason().to_string());
         let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!(": hint: {hint}")));
@@ -53,7 +54,7 @@ impl Report for Junit {
         writeln!(
             text,
             "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\"><failure type=\"{kind}\" \
-             message=\"{reason}\">{file}:{line}:{column}{hint}</failure></testcase>"
+             message=\"{frame}{reason}\">{file}:{line}:{column}{hint}</failure></testcase>"
         )?;
         Ok(0..0)
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 use wireline::{Fault, Frame, Id, Message};
 
-use super::Report;
+use super::{Position, Report};
 use crate::input::Source;
 use crate::judge::Finding;
 use crate::message_kind::MessageKind;
@@ -27,22 +27,12 @@ impl Ndjson {
     }
 
     /// Writes the start of an object, up to the line's position.
-    fn write_position(&self, line: u64, offset: u64, len: u64, text: &mut Vec<u8>) -> io::Result<()> {
+    fn write_start(&self, at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
         text.write_all(&self.opening)?;
         if let Some(sender) = self.sender {
             write!(text, r#""from":"{}","#, sender.name())?;
         }
-        text.write_all(b"\"line\":")?;
-        write_json(text, &line)?;
-        text.write_all(b",\"offset\":")?;
-        write_json(text, &offset)?;
-        text.write_all(b",\"len\":")?;
-        write_json(text, &len)?;
-        text.write_all(b",")
-    }
-
-    fn write_position_of(&self, frame: &Frame<'_>, text: &mut Vec<u8>) -> io::Result<()> {
-        self.write_position(frame.line(), frame.offset(), frame.as_bytes().len() as u64, text)
+        write_position(at, text)
     }
 }
 
@@ -62,19 +52,20 @@ impl Report for Ndjson {
         self.sender = sender;
     }
 
-    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
-        self.write_position_of(frame, text)?;
+    fn message(&self, at: &Position, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        self.write_start(at, text)?;
         write_message(message, text)?;
         text.write_all(b"}\n")
     }
 
     fn batch<'a>(
         &self,
-        frame: &Frame<'_>,
+        at: &Position,
+        _: &Frame<'_>,
         entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
-        self.write_position_of(frame, text)?;
+        self.write_start(at, text)?;
         write_kind(MessageKind::Batch.name(), text)?;
         text.write_all(b",\"entries\":[")?;
         let mut opening: &[u8] = b"{";
@@ -90,8 +81,8 @@ impl Report for Ndjson {
         text.write_all(b"}]}\n")
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        self.write_position(fault.line(), fault.offset(), fault.line_len(), text)?;
+    fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        self.write_start(at, text)?;
         write_fault(fault, text)?;
         text.write_all(b"}\n").map(|()| 0..0)
     }
@@ -111,6 +102,21 @@ impl Report for Ndjson {
         }
         Ok(())
     }
+}
+
+/// Writes the members about a position.
+pub(super) fn write_position(at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
+    let Position { line, offset, len, frame } = at;
+    text.write_all(b"\"line\":")?;
+    write_json(text, line)?;
+    text.write_all(b",\"offset\":")?;
+    write_json(text, offset)?;
+    text.write_all(b",\"len\":")?;
+    write_json(text, len)?;
+    if let Some(frame) = frame {
+        write!(text, ",\"frame\":{frame}")?;
+    }
+    text.write_all(b",")
 }
 
 fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
