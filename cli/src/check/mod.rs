@@ -19,7 +19,7 @@ use wireline::{Decoder, Framing, Rules};
 pub(crate) use args::Args;
 
 use crate::exit;
-use crate::framing::{self, Detection, Next, Start};
+use crate::framing::{self, Detection, Frames, Next, Start};
 use crate::input::{BINARY, Input, READ_LEN, Source, read_at, read_retrying};
 use crate::judge::{self, Finding, Severity};
 use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
@@ -33,7 +33,7 @@ use assembly::Assembly;
 use counts::Counts;
 use folding::Text;
 use judging::Judging;
-use line_reporter::{Ends, Frames, LineReporter};
+use line_reporter::{Ends, LineReporter};
 use parallel::{ParallelCheck, SEGMENT_LEN};
 use recorded::{Part, RecordedStream};
 use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
@@ -257,7 +257,7 @@ impl<'a, R: Report> Checker<'a, R> {
                     stream.end();
                     self.check_parts(from, &mut stream, &mut judging, counts)?;
                     if let Some((mut decoder, frames)) = stream.into_rest() {
-                        let rest = Recorded { sender: from, is_last: true, start: None };
+                        let rest = Recorded { sender: from, record: None, is_last: true, start: None };
                         self.report_recorded_lines(rest, &mut decoder, frames, &mut judging, counts)?;
                     }
                 }
@@ -289,7 +289,7 @@ impl<'a, R: Report> Checker<'a, R> {
             if frames.is_none() {
                 counts.add_returns(Some(from), count_returns(&part.bytes));
             }
-            let recorded = Recorded { sender: from, is_last: part.is_last, start };
+            let recorded = Recorded { sender: from, record: Some(part.number), is_last: part.is_last, start };
             let frames = self.report_recorded_lines(recorded, &mut decoder, frames, judging, counts)?;
             stream.put_back(&part, decoder, frames);
         }
@@ -298,7 +298,7 @@ impl<'a, R: Report> Checker<'a, R> {
 
     fn report_recorded_lines(
         &mut self,
-        Recorded { sender, is_last, start }: Recorded,
+        Recorded { sender, record, is_last, start }: Recorded,
         decoder: &mut Decoder,
         frames: Option<Frames>,
         judging: &mut Judging<'_>,
@@ -308,7 +308,7 @@ impl<'a, R: Report> Checker<'a, R> {
         report.set_sender(Some(sender));
         let mut send = |text: &mut Text| send(output, assembly, text);
         let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, sender);
-        reporter.set_frames(frames);
+        reporter.set_frames(frames, record);
         reporter.add_findings(start).map_err(Failure::Write)?;
         let reported = match is_last {
             true => reporter.finish(decoder, *ends),
@@ -342,6 +342,8 @@ fn send_if_any(output: &mut Output, mut text: Vec<u8>) -> io::Result<()> {
 /// What is to be reported of a recorded stream.
 struct Recorded {
     sender: Side,
+    /// The number of the record that completes what is reported.
+    record: Option<u64>,
     /// Whether the stream ends.
     is_last: bool,
     /// What is wrong with its start.
@@ -387,7 +389,7 @@ fn check_stream(
 
 /// A decoder for a stream of which `reporter` tells.
 fn start_stream(rules: Rules, start: Start, reporter: &mut LineReporter<'_, '_, impl Report>) -> Decoder {
-    reporter.set_frames((start.framing != Framing::Lines).then(Frames::default));
+    reporter.set_frames(Frames::new(start.framing), None);
     start.decoder(rules).keep_capacity(2 * READ_LEN)
 }
 

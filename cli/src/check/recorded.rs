@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use wireline::{Decoder, Framing, Rules};
 
-use super::line_reporter::Frames;
-use crate::framing::{Detection, Next, Start};
+use crate::framing::{Detection, Frames, Next, Start};
 
 /// A record with bytes of the stream.
 pub(super) struct Part {
@@ -41,9 +40,8 @@ impl RecordedStream {
 
     fn start(&mut self, start: Start, rules: Rules) {
         self.detection = None;
-        if start.framing != Framing::Lines {
-            (self.decoder, self.frames) = (Some(start.decoder(rules)), Some(Frames::default()));
-        }
+        self.frames = Frames::new(start.framing);
+        self.decoder = self.frames.map(|_| start.decoder(rules));
     }
 
     pub(super) fn add(&mut self, part: Part) {
@@ -85,7 +83,7 @@ impl RecordedStream {
         let mut decoder = decoder.unwrap_or_else(|| Decoder::new(rules).starting_at(part.number, self.offset));
         decoder.feed(&part.bytes);
         self.offset += part.bytes.len() as u64;
-        (decoder, self.frames.map(|frames| Frames { record: Some(part.number), ..frames }))
+        (decoder, self.frames)
     }
 
     /// Gives it back.

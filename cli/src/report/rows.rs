@@ -9,7 +9,7 @@ use wireline::{Fault, Id, Message};
 
 use super::embed;
 use super::page::{Page, Row};
-use crate::framing::{FramingArgs, described};
+use crate::framing::{FramingArgs, InFrame, Mistake, described};
 use crate::judge::{Finding, Severity};
 use crate::message_kind::MessageKind;
 use crate::protocol::Hello;
@@ -209,9 +209,11 @@ impl<W: Write> Rows<W> {
             return;
         }
         let line = match seen {
-            Seen::Message { message, frame: Some(_), .. } => RawLine::of(message.as_bytes(), self.limits.payload_len),
-            Seen::Batch { text, frame: Some(_), .. } => RawLine::of(text, self.limits.payload_len),
-            Seen::Fault { fault, line, frame: Some(_), .. } => {
+            Seen::Message { message, in_frame: Some(_), .. } => {
+                RawLine::of(message.as_bytes(), self.limits.payload_len)
+            }
+            Seen::Batch { text, in_frame: Some(_), .. } => RawLine::of(text, self.limits.payload_len),
+            Seen::Fault { fault, line, in_frame: Some(_), .. } => {
                 RawLine { len: fault.line_len(), ..RawLine::of(line, self.limits.payload_len) }
             }
             _ => std::mem::take(&mut self.lines[from as usize]),
@@ -239,14 +241,14 @@ impl<W: Write> Rows<W> {
                 }
                 self.describe_message(&mut row, session, message, role);
             }
-            Seen::Fault { fault, is_entry, frame, .. } => {
+            Seen::Fault { fault, is_entry, in_frame, .. } => {
                 row.bits |= FAULT << KIND_SHIFT;
                 if *is_entry {
                     // The batch has it.
                     row.bits |= IS_ENTRY;
                     (row.len, payload) = (0, &[]);
                 }
-                describe_fault(&mut row, fault, *frame);
+                describe_fault(&mut row, fault, *in_frame);
             }
         }
         row.request = session.last_request();
@@ -402,12 +404,12 @@ fn subject(role: &Role) -> &str {
     }
 }
 
-fn describe_fault(row: &mut Row, fault: &Fault, frame: Option<u64>) {
+fn describe_fault(row: &mut Row, fault: &Fault, in_frame: Option<InFrame>) {
     row.id = id_json(fault.id());
     // One with an id counts as a request unless it was meant as a response.
     row.bits |= if fault.id().is_some() && !fault.is_response() { IS_CALL } else { 0 };
-    let hint = fault.hint().map(|hint| hint.to_string());
-    row.note = escaped(&json!([fault.kind().name(), described(fault, frame), hint]));
+    let hint = Mistake::behind(fault, in_frame).map(|hint| hint.to_string());
+    row.note = escaped(&json!([fault.kind().name(), described(fault, in_frame), hint]));
 }
 
 fn id_json(id: Option<&Id<'_>>) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use wireline::{Decoder, Fault, Frame, Framing, Message, Rules};
 
 use super::{Role, Session, Side};
-use crate::framing::{Detection, FramingArgs, Next, Start};
+use crate::framing::{Detection, Frames, FramingArgs, InFrame, Next, Start};
 use crate::judge::{BYTE_ORDER_MARK, Dialect, Finding, Judge, Place};
 use crate::line_ends::LineEnds;
 use crate::protocol::Hello;
@@ -31,21 +31,21 @@ pub(crate) enum Seen<'a> {
         message: &'a Message<'a>,
         role: Role,
         is_entry: bool,
-        /// The number of the frame, unless the stream is framed by lines.
-        frame: Option<u64>,
+        /// Set if the stream isn't framed by lines.
+        in_frame: Option<InFrame>,
         /// What the side says of itself, if this message does.
         hello: Option<&'a Hello>,
         /// Which rules this message breaks.
         findings: &'a [Finding],
     },
     /// A batch. Its entries follow.
-    Batch { entries: usize, text: &'a [u8], frame: Option<u64> },
+    Batch { entries: usize, text: &'a [u8], in_frame: Option<InFrame> },
     Fault {
         fault: &'a Fault,
         /// The line, as far as the decoder kept it. Empty for an entry of a batch.
         line: &'a [u8],
         is_entry: bool,
-        frame: Option<u64>,
+        in_frame: Option<InFrame>,
     },
     /// A rule that is broken by something else than the current message.
     Finding(&'a Finding),
@@ -61,19 +61,13 @@ struct Stream {
     detection: Option<Detection>,
     decoder: Decoder,
     /// Set if it isn't framed by lines.
-    framed: Option<Framed>,
+    frames: Option<Frames>,
     line_ends: LineEnds,
     /// How many line feeds and bytes were in it.
     lines: u64,
     len: u64,
     /// Whether the decoder still has other rules.
     rules_changed: bool,
-}
-
-struct Framed {
-    framing: Framing,
-    /// How many frames have been seen.
-    frames: u64,
 }
 
 /// Bytes of a line or a message whose end hasn't arrived.
@@ -87,7 +81,7 @@ impl Stream {
         let mut stream = Self {
             detection: framing.is_none().then(Detection::new),
             decoder: Decoder::new(rules),
-            framed: None,
+            frames: None,
             line_ends: LineEnds::default(),
             lines: 0,
             len: 0,
@@ -101,8 +95,8 @@ impl Stream {
 
     /// Starts with the first message.
     fn start(&mut self, start: Start, rules: Rules) {
-        if start.framing != Framing::Lines {
-            self.framed = Some(Framed { framing: start.framing, frames: 0 });
+        self.frames = Frames::new(start.framing);
+        if self.frames.is_some() {
             self.decoder = start.decoder(rules);
         }
     }
@@ -165,7 +159,7 @@ impl Follower {
         let is_open = !self.args.is_given() && !self.judge.is_dialect_certain() && !self.session.has_unknown_senders();
         let stream = &self.streams[from as usize];
         // Another framing keeps the rules that it started with.
-        stream.framed.is_none() && (is_open || stream.rules_changed)
+        stream.frames.is_none() && (is_open || stream.rules_changed)
     }
 
     /// Adds bytes that belong to one line, or for which the rules are certain.
@@ -174,7 +168,7 @@ impl Follower {
         let stream = &mut self.streams[from as usize];
         let is_start = stream.len == 0;
         if stream.rules_changed
-            && stream.framed.is_none()
+            && stream.frames.is_none()
             && stream.decoder.buffered() == 0
             && !stream.line_ends.is_open
         {
@@ -191,8 +185,8 @@ impl Follower {
             see(&self.session, Seen::Finding(&finding));
         }
         self.decode(from, at, see);
-        let Stream { framed, line_ends: ends, .. } = &mut self.streams[from as usize];
-        if framed.is_some() {
+        let Stream { frames, line_ends: ends, .. } = &mut self.streams[from as usize];
+        if frames.is_some() {
             return;
         }
         let before = ends.with_return;
@@ -204,10 +198,10 @@ impl Follower {
 
     /// What one side has sent of a line or a message without its end.
     pub(crate) fn open(&self, from: Side) -> Option<Open> {
-        let Stream { detection, decoder, framed, line_ends, .. } = &self.streams[from as usize];
-        if let Some(Framed { framing, .. }) = framed {
+        let Stream { detection, decoder, frames, line_ends, .. } = &self.streams[from as usize];
+        if let Some(frames) = frames {
             let len = decoder.buffered() as u64;
-            return (len > 0).then_some(Open { len, framing: *framing });
+            return (len > 0).then_some(Open { len, framing: frames.framing() });
         }
         let mut line_ends = *line_ends;
         if let Some(detection) = detection {
@@ -218,7 +212,7 @@ impl Follower {
 
     /// Whether the messages of one side are known not to be lines.
     pub(crate) fn is_framed(&self, from: Side) -> bool {
-        self.streams[from as usize].framed.is_some()
+        self.streams[from as usize].frames.is_some()
     }
 
     /// Ends the stream of one side, and calls `see` with its last line if that was unterminated.
@@ -257,37 +251,41 @@ impl Follower {
 
     fn decode(&mut self, from: Side, at: Option<Duration>, see: &mut impl FnMut(&Session, Seen<'_>)) {
         let Self { streams, session, judge, .. } = self;
-        let Stream { decoder, framed, .. } = &mut streams[from as usize];
+        let Stream { decoder, frames, .. } = &mut streams[from as usize];
         while let Some(frame) = decoder.next_frame() {
-            let number = framed.as_mut().map(|framed| {
-                framed.frames += 1;
-                framed.frames
-            });
             match frame {
                 Ok(frame) => {
+                    let in_frame = frames.as_mut().map(Frames::add_message);
                     let place = Place { from, line: frame.line(), at };
                     match &frame {
-                        Frame::Message(message) => session.see_message(judge, place, message, (false, number), see),
+                        Frame::Message(message) => session.see_message(judge, place, message, (false, in_frame), see),
                         Frame::Batch(batch) => {
-                            see(session, Seen::Batch { entries: batch.len(), text: batch.as_bytes(), frame: number });
+                            see(session, Seen::Batch { entries: batch.len(), text: batch.as_bytes(), in_frame });
                             batch.iter().for_each(|entry| match entry {
-                                Ok(message) => session.see_message(judge, place, &message, (true, number), see),
+                                Ok(message) => session.see_message(judge, place, &message, (true, in_frame), see),
                                 Err(fault) => {
                                     session.add_fault(from, &fault, at);
-                                    let (line, is_entry, frame) = (&b""[..], true, number);
-                                    see(session, Seen::Fault { fault: &fault, line, is_entry, frame });
+                                    let (line, is_entry, in_frame) = (&b""[..], true, in_frame);
+                                    see(session, Seen::Fault { fault: &fault, line, is_entry, in_frame });
                                 }
                             });
                         }
                     }
                 }
                 Err(fault) => {
+                    let line = decoder.last_line();
+                    let in_frame = match frames {
+                        None => None,
+                        Some(frames) => match frames.add_fault(&fault, line) {
+                            None => continue,
+                            in_frame => in_frame,
+                        },
+                    };
                     session.add_fault(from, &fault, at);
                     if fault.is_response() {
                         judge.add_faulty_response(session.last_request());
                     }
-                    let line = decoder.last_line();
-                    see(session, Seen::Fault { fault: &fault, line, is_entry: false, frame: number });
+                    see(session, Seen::Fault { fault: &fault, line, is_entry: false, in_frame });
                 }
             }
         }
@@ -305,14 +303,14 @@ impl Session {
         judge: &mut Judge,
         place: Place,
         message: &Message<'_>,
-        (is_entry, frame): (bool, Option<u64>),
+        (is_entry, in_frame): (bool, Option<InFrame>),
         see: &mut impl FnMut(&Self, Seen<'_>),
     ) {
         let role = self.add_message(place.from, message, place.at);
         let findings = self.judge_message(judge, place, message, &role);
         let (own, others): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.place == place);
         let hello = self.hello(place.from).filter(|_| self.is_introduction);
-        see(self, Seen::Message { message, role, is_entry, frame, hello, findings: &own });
+        see(self, Seen::Message { message, role, is_entry, in_frame, hello, findings: &own });
         others.iter().for_each(|finding| see(self, Seen::Finding(finding)));
     }
 

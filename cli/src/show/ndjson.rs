@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use wireline::Message;
 
 use crate::filter::Filter;
+use crate::framing::Mistake;
 use crate::message_kind::MessageKind;
 use crate::session::{MethodIndex, Role, Seen, Session, Side};
 use crate::terminal::printable_json;
@@ -51,16 +52,16 @@ impl Ndjson {
                 add("entries", (*entries).into());
                 add("len", text.len().into());
             }
-            Seen::Fault { fault, frame, .. } => {
+            Seen::Fault { fault, in_frame, .. } => {
                 add("kind", "fault".into());
                 add("fault", fault.kind().name().into());
                 add("line", fault.line().into());
                 add("column", fault.column().into());
-                if let Some(frame) = frame {
-                    add("frame", (*frame).into());
+                if let Some(in_frame) = in_frame {
+                    add("frame", in_frame.number.into());
                     add("offset", fault.offset().into());
                 }
-                add("hint", fault.hint().map(wireline::Hint::name).into());
+                add("hint", Mistake::behind(fault, *in_frame).map(Mistake::name).into());
             }
             Seen::Finding(finding) => {
                 add("kind", "finding".into());

@@ -6,7 +6,7 @@ use wireline::Fault;
 
 use super::{Styles, Transcript};
 use crate::findings::{EqualFaults, Likeness, LinePart, MAX_EQUAL, PrintedRun};
-use crate::framing::described;
+use crate::framing::{InFrame, Mistake, described};
 use crate::session::Side;
 
 /// How long to wait for more lines of a message that is printed over several lines.
@@ -27,7 +27,7 @@ struct Run {
     lines: PrintedRun,
     /// The first fault among them, and when it was seen.
     first: Fault,
-    frame: Option<u64>,
+    in_frame: Option<InFrame>,
     at: Duration,
     last_at: Duration,
 }
@@ -44,13 +44,13 @@ impl Transcript {
         &mut self,
         from: Side,
         fault: &Fault,
-        frame: Option<u64>,
+        in_frame: Option<InFrame>,
         line: &[u8],
         is_entry: bool,
         at: Duration,
     ) {
         if self.faults.all {
-            self.write_fault(from, fault, frame, is_entry, at);
+            self.write_fault(from, fault, in_frame, is_entry, at);
             return;
         }
         let is_late = |run: &Run| at.saturating_sub(run.last_at) > RUN_PAUSE;
@@ -68,12 +68,12 @@ impl Transcript {
         }
         self.end_run();
         if let Some(lines) = PrintedRun::start(part).filter(|_| !is_entry) {
-            self.faults.run = Some(Run { from, lines, first: fault.clone(), frame, at, last_at: at });
+            self.faults.run = Some(Run { from, lines, first: fault.clone(), in_frame, at, last_at: at });
             return;
         }
         let count = self.faults.equal.add(Some(from), Likeness::Fault(fault.kind(), fault.hint()));
         if count <= MAX_EQUAL {
-            self.write_fault(from, fault, frame, is_entry, at);
+            self.write_fault(from, fault, in_frame, is_entry, at);
         }
         self.announce_counting(count);
     }
@@ -85,18 +85,18 @@ impl Transcript {
 
     /// Writes about lines that look like messages printed over several lines, if there are some.
     pub(crate) fn end_run(&mut self) {
-        let Some(Run { from, lines, first, frame, at, .. }) = self.faults.run.take() else { return };
+        let Some(Run { from, lines, first, in_frame, at, .. }) = self.faults.run.take() else { return };
         let count = self.faults.equal.add(Some(from), Likeness::PrintedRun);
         if count > MAX_EQUAL {
             return;
         }
         if lines.is_single() {
-            self.write_fault(from, &first, frame, false, at);
+            self.write_fault(from, &first, in_frame, false, at);
         } else {
             self.start_line(from.arrow(), "fault", false, at);
             let name = first.hint().map_or("", |hint| hint.name());
             self.add_wrapped_after(&format!("{lines} [{name}]"), self.styles.bad);
-            self.write_hint(&first);
+            self.write_hint(&first, in_frame);
         }
         self.announce_counting(count);
     }
@@ -117,15 +117,15 @@ impl Transcript {
         }
     }
 
-    fn write_fault(&mut self, from: Side, fault: &Fault, frame: Option<u64>, is_entry: bool, at: Duration) {
+    fn write_fault(&mut self, from: Side, fault: &Fault, in_frame: Option<InFrame>, is_entry: bool, at: Duration) {
         let Styles { bad, .. } = self.styles;
         self.start_line(from.arrow(), "fault", is_entry, at);
-        self.add_wrapped_after(&format!("{} [{}]", described(fault, frame), fault.kind().name()), bad);
-        self.write_hint(fault);
+        self.add_wrapped_after(&format!("{} [{}]", described(fault, in_frame), fault.kind().name()), bad);
+        self.write_hint(fault, in_frame);
     }
 
-    fn write_hint(&mut self, fault: &Fault) {
-        if let Some(hint) = fault.hint() {
+    fn write_hint(&mut self, fault: &Fault, in_frame: Option<InFrame>) {
+        if let Some(hint) = Mistake::behind(fault, in_frame) {
             self.add_wrapped(&hint.to_string(), self.styles.accent);
         }
     }

@@ -112,7 +112,9 @@ impl Transcript {
         }
         let Styles { bad, accent, .. } = self.styles;
         match seen {
-            Seen::Fault { fault, line, is_entry, frame } => self.add_fault(from, fault, *frame, line, *is_entry, at),
+            Seen::Fault { fault, line, is_entry, in_frame } => {
+                self.add_fault(from, fault, *in_frame, line, *is_entry, at)
+            }
             Seen::Batch { entries, text, .. } => {
                 if !self.quiet {
                     self.start_line(from.arrow(), MessageKind::Batch.name(), false, at);

@@ -11,6 +11,7 @@ use super::{Layout, Position, Report};
 use crate::check::assembly::Assembly;
 use crate::check::folding::Folder;
 use crate::check::summary::Summary;
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
@@ -71,10 +72,10 @@ impl Report for Human {
 
     fn fault(&self, at: &Position, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
         let Styles { bad, dim, .. } = self.layout.styles;
-        let (position, what) = match at.frame {
+        let (position, what) = match at.in_frame {
             None => (format!("{}:{}:{}:", self.source, at.line, fault.column()), self.sent(fault.reason())),
             Some(_) => {
-                let what = format!("{}{}", at.in_frame(fault), fault.reason());
+                let what = format!("{}{}", at.frame(fault), fault.reason());
                 (format!("{}:{}:", self.source, at.line), self.sent(what))
             }
         };
@@ -87,7 +88,7 @@ impl Report for Human {
             writeln!(text, "    {dim}|{dim:#} {excerpt}")?;
             writeln!(text, "    {dim}|{dim:#} {:caret$}{bad}^{bad:#}", "")?;
         }
-        if let Some(hint) = fault.hint() {
+        if let Some(hint) = Mistake::behind(fault, at.in_frame) {
             self.write_hint(&hint.to_string(), text)?;
         }
         let details = start..text.len();

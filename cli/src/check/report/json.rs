@@ -65,7 +65,7 @@ impl Report for Json {
         }
         text.write_all(b",")?;
         write_position(at, text)?;
-        write_fault(fault, text)?;
+        write_fault(fault, at, text)?;
         text.write_all(b"}").map(|()| 0..0)
     }
 

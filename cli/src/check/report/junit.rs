@@ -13,6 +13,7 @@ use super::{Position, Report};
 use crate::check::NO_MESSAGES;
 use crate::check::assembly::{Assembly, MAX_LISTED, Suite};
 use crate::check::counts::Counts;
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
@@ -46,10 +47,11 @@ impl Report for Junit {
 
     fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
         let (line, column, kind) = (at.line, fault.column(), fault.kind().name());
-        let frame = attribute(&at.in_frame(fault));
+        let frame = attribute(&at.frame(fault));
         let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
         let reason = attribute(&fault.reason().to_string());
-        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!(": hint: {hint}")));
+        let hint =
+            Mistake::behind(fault, at.in_frame).map_or_else(String::new, |hint| attribute(&format!(": hint: {hint}")));
         let file = &self.file;
         writeln!(
             text,

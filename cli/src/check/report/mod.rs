@@ -15,7 +15,7 @@ use wireline::{Fault, Frame, Message};
 use super::assembly::Assembly;
 use super::counts::Counts;
 use super::summary::Summary;
-use crate::framing::frame_position;
+use crate::framing::InFrame;
 use crate::input::Source;
 use crate::judge::Finding;
 use crate::session::Side;
@@ -35,14 +35,14 @@ pub(crate) struct Position {
     /// The start and the length of the text, in its stream.
     pub(crate) offset: u64,
     pub(crate) len: u64,
-    /// The number of the frame in its stream, if that isn't framed by lines.
-    pub(crate) frame: Option<u64>,
+    /// Set if the stream isn't framed by lines.
+    pub(crate) in_frame: Option<InFrame>,
 }
 
 impl Position {
-    /// The frame and the place of a fault in it, for people.
-    pub(crate) fn in_frame(&self, fault: &Fault) -> String {
-        self.frame.map_or_else(String::new, |frame| frame_position(frame, fault) + ": ")
+    /// The frame of a fault, for people, unless the stream is framed by lines.
+    pub(crate) fn frame(&self, fault: &Fault) -> String {
+        self.in_frame.map_or_else(String::new, |in_frame| in_frame.position(fault))
     }
 }
 

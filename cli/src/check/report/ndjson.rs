@@ -7,6 +7,7 @@ use serde::Serialize;
 use wireline::{Fault, Frame, Id, Message};
 
 use super::{Position, Report};
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::Finding;
 use crate::message_kind::MessageKind;
@@ -73,7 +74,7 @@ impl Report for Ndjson {
             text.write_all(opening)?;
             match entry {
                 Ok(message) => write_message(&message, text)?,
-                Err(fault) => write_fault(&fault, text)?,
+                Err(fault) => write_fault(&fault, at, text)?,
             }
             opening = b"},{";
         }
@@ -83,7 +84,7 @@ impl Report for Ndjson {
 
     fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
         self.write_start(at, text)?;
-        write_fault(fault, text)?;
+        write_fault(fault, at, text)?;
         text.write_all(b"}\n").map(|()| 0..0)
     }
 
@@ -106,15 +107,15 @@ impl Report for Ndjson {
 
 /// Writes the members about a position.
 pub(super) fn write_position(at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
-    let Position { line, offset, len, frame } = at;
+    let Position { line, offset, len, in_frame } = at;
     text.write_all(b"\"line\":")?;
     write_json(text, line)?;
     text.write_all(b",\"offset\":")?;
     write_json(text, offset)?;
     text.write_all(b",\"len\":")?;
     write_json(text, len)?;
-    if let Some(frame) = frame {
-        write!(text, ",\"frame\":{frame}")?;
+    if let Some(in_frame) = in_frame {
+        write!(text, ",\"frame\":{}", in_frame.number)?;
     }
     text.write_all(b",")
 }
@@ -131,11 +132,11 @@ fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     write_printable(&method, text)
 }
 
-pub(super) fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write_fault(fault: &Fault, at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
     write_kind("fault", text)?;
     write_id(fault.id(), text)?;
     write!(text, r#","fault":"{}","code":{},"column":{}"#, fault.kind().name(), fault.code(), fault.column())?;
-    if let Some(hint) = fault.hint() {
+    if let Some(hint) = Mistake::behind(fault, at.in_frame) {
         write!(text, r#","hint":"{}""#, hint.name())?;
     }
     if let Some(reply) = fault.reply() {

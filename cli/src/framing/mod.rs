@@ -1,7 +1,11 @@
 //! How messages are delimited in a stream: given, or found out from its first lines.
 
+mod frames;
+
 use clap::ValueEnum;
-use wireline::{Decoder, Fault, Framing, Rules};
+use wireline::{Decoder, Framing, Rules};
+
+pub(crate) use frames::{Frames, InFrame, Mistake, described};
 
 /// How many bytes may be held back, and how many are looked at.
 const MAX_HELD: usize = 4 << 10;
@@ -132,19 +136,6 @@ pub(crate) fn detect(start: &[u8]) -> Framing {
             None => return Framing::Lines,
         }
     }
-}
-
-/// Where a fault is in a stream, and what it is: `frame` is the number of its frame, unless the stream is framed by lines.
-pub(crate) fn described(fault: &Fault, frame: Option<u64>) -> String {
-    match frame {
-        Some(frame) => format!("{}: {}", frame_position(frame, fault), fault.reason()),
-        None => fault.to_string(),
-    }
-}
-
-/// Where a fault is in a stream that isn't framed by lines.
-pub(crate) fn frame_position(frame: u64, fault: &Fault) -> String {
-    format!("frame {frame} at byte {}, column {}", fault.offset(), fault.column())
 }
 
 enum Look {
