@@ -125,6 +125,15 @@ impl Detection {
     }
 }
 
+/// What a side sends that commands don't understand which need lines.
+pub(crate) const CONTENT_LENGTH: &str = "Content-Length headers, as in LSP";
+pub(crate) const EVENT_STREAM: &str = "an event stream";
+
+/// Whether a line is a `Content-Length` header.
+pub(crate) fn is_content_length(line: &[u8]) -> bool {
+    line.len() < MAX_HELD && Framing::detect(&[line, b"\n"].concat()) == Some(Framing::ContentLength)
+}
+
 /// The framing of a stream that starts with these bytes: lines, if they don't tell.
 pub(crate) fn detect(start: &[u8]) -> Framing {
     let mut detection = Detection::new();

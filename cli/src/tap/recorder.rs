@@ -112,11 +112,15 @@ mod tests {
     use crate::session::Side;
 
     /// Records chunks, and returns the recording and the bytes of both directions that can be restored from it.
-    fn record(chunks: &[(bool, Vec<u8>)]) -> (String, [Vec<u8>; 2]) {
+    fn record(chunks: &[(bool, Vec<u8>)], in_parts: bool) -> (String, [Vec<u8>; 2]) {
         let mut recorder = Recorder::new(Vec::new(), Duration::from_secs(1)).unwrap();
         for (is_client, chunk) in chunks {
             let from = if *is_client { Side::Client } else { Side::Server };
             recorder.bytes(from, chunk, Duration::from_millis(1)).unwrap();
+            // The server's messages aren't lines.
+            if in_parts && from == Side::Server {
+                recorder.end_of_part(from, Duration::from_millis(1)).unwrap();
+            }
         }
         for from in Side::BOTH {
             recorder.end_of_stream(from, Duration::from_millis(2)).unwrap();
@@ -136,12 +140,15 @@ mod tests {
 
     #[test]
     fn format_is_stable() {
-        let (text, _) = record(&[
-            (true, b"{}\n\n\xff\r\n".to_vec()),
-            (false, "\u{e9}\"".into()),
-            (true, b"half".to_vec()),
-            (false, b"\n".to_vec()),
-        ]);
+        let (text, _) = record(
+            &[
+                (true, b"{}\n\n\xff\r\n".to_vec()),
+                (false, "\u{e9}\"".into()),
+                (true, b"half".to_vec()),
+                (false, b"\n".to_vec()),
+            ],
+            false,
+        );
         let expected = [
             r#"{"wireline-recording":2,"time":1.0}"#,
             r#"{"time":1.001,"from":"client","line":"{}"}"#,
@@ -153,6 +160,21 @@ mod tests {
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
         assert!(is_recording(text.as_bytes()));
+    }
+
+    #[test]
+    fn a_line_is_divided_where_a_message_may_end() {
+        let (text, restored) =
+            record(&[(false, b"{}Con\xc3".to_vec()), (false, b"\xa9tent\n".to_vec()), (false, b"[]".to_vec())], true);
+        let expected = [
+            r#"{"wireline-recording":2,"time":1.0}"#,
+            r#"{"time":1.001,"from":"server","line":"{}Con","more":true}"#,
+            "{\"time\":1.001,\"from\":\"server\",\"line\":\"\u{e9}tent\"}",
+            r#"{"time":1.001,"from":"server","line":"[]","more":true}"#,
+            r#"{"time":1.003,"event":"end","code":3}"#,
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(restored[1], "{}Con\u{e9}tent\n[]".as_bytes());
     }
 
     #[test]
@@ -173,12 +195,12 @@ mod tests {
     }
 
     quickcheck! {
-        fn every_byte_can_be_restored(chunks: Vec<(bool, Vec<u8>)>) -> bool {
+        fn every_byte_can_be_restored(chunks: Vec<(bool, Vec<u8>)>, in_parts: bool) -> bool {
             let sent = |client| {
                 chunks.iter().filter(|(is_client, _)| *is_client == client).flat_map(|(_, chunk)| chunk.clone()).collect()
             };
             let expected: [Vec<u8>; 2] = [sent(true), sent(false)];
-            record(&chunks).1 == expected
+            record(&chunks, in_parts).1 == expected
         }
     }
 
@@ -188,7 +210,7 @@ mod tests {
         let line = format!("x{}", "\u{e9}".repeat(MAX_PART_LEN));
         for chunk_len in [1 << 16, 3 * MAX_PART_LEN, MAX_PART_LEN - 1, MAX_PART_LEN] {
             let chunks: Vec<_> = line.as_bytes().chunks(chunk_len).map(|chunk| (false, chunk.to_vec())).collect();
-            let (text, restored) = record(&[chunks, vec![(false, b"\n".to_vec())]].concat());
+            let (text, restored) = record(&[chunks, vec![(false, b"\n".to_vec())]].concat(), false);
             assert_eq!(restored[1], format!("{line}\n").into_bytes());
             assert_eq!(text.matches(r#""more":true"#).count(), 2, "{chunk_len}");
             assert!(!text.contains("base64"), "{chunk_len}");
