@@ -23,7 +23,7 @@ pub enum What {
 }
 
 /// A model of [`Framing::ContentLength`].
-pub fn content_length(stream: &[u8], max_line_len: usize) -> Vec<Expected> {
+pub fn content_length(stream: &[u8], max_line_len: usize, skips_blank_lines: bool) -> Vec<Expected> {
     let mut found = Vec::new();
     let mut at = if stream.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let number = |at: usize| 1 + stream[..at].iter().filter(|&&byte| byte == b'\n').count() as u64;
@@ -61,6 +61,9 @@ pub fn content_length(stream: &[u8], max_line_len: usize) -> Vec<Expected> {
                 at = field;
             } else if is_short && text.trim_ascii().is_empty() {
                 if line == start {
+                    if !skips_blank_lines {
+                        push(start, start + text.len(), fault(FaultKind::BlankLine));
+                    }
                     continue 'item;
                 }
                 if line_feed.is_none() {
@@ -185,7 +188,7 @@ pub fn event_stream(stream: &[u8], max_line_len: usize) -> (Vec<Expected>, Optio
 pub fn check<'a>(rules: Rules, framing: Framing, stream: &[u8], pieces: impl IntoIterator<Item = &'a [u8]>) {
     let max_line_len = rules.settings().max_line_len;
     let (expected, id) = match framing {
-        Framing::ContentLength => (content_length(stream, max_line_len), None),
+        Framing::ContentLength => (content_length(stream, max_line_len, rules.settings().skip_blank_lines), None),
         _ => event_stream(stream, max_line_len),
     };
     let mut expected = expected.into_iter();
