@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Dialect, cases, describe};
+use common::{Dialect, Random, cases, describe};
 use wireline::{Decoder, Frame, Framing, Rules};
 use wireline_json::Cpu;
 
@@ -173,5 +173,105 @@ fn noise_and_bad_headers_do_not_hide_the_next_message() {
         let lines = 1 + stream.matches('\n').count();
         let request = format!("{lines}:{} request 1 \"m\" -", stream.len() - REQUEST.len());
         assert_eq!(content_length(&stream), [&expected[..], &[request]].concat(), "{stream}");
+    }
+}
+
+/// The start of a stream of parts, most of which are messages.
+fn random_stream(framing: Framing, random: &mut Random, limit: usize) -> Vec<u8> {
+    let pick = |random: &mut Random, from: &[&str]| from[random.below(from.len())].to_owned();
+    let mut stream = pick(random, &["", "", "\u{feff}", "\n"]).into_bytes();
+    for _ in 0..random.below(12) {
+        let padding = match random.below(8) {
+            0 => limit.saturating_sub(40) + random.below(80),
+            1 => 4096 + random.below(limit + 200),
+            _ => random.below(60),
+        };
+        let text = match random.below(4) {
+            0 => format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#, "x".repeat(padding)),
+            1 => format!(
+                "{{\"method\":\"m\",\n\"params\":[\"{}\"],\r\n\"jsonrpc\":\"2.0\",\"id\":2}}",
+                "y".repeat(padding)
+            ),
+            2 => pick(random, &["{}", "[]", "", "noise: here", "é\u{1f600}", "\r", "Content-Length: 2\r\n\r\n{}"]),
+            _ => REQUEST.to_owned(),
+        };
+        let part = match (framing, random.below(8)) {
+            (_, 0) => pick(random, &["\n", "\r\n", " \n", "log line\n", "log: line\r\n", "half a line", "é\n", "\r"])
+                .repeat(1 + random.below(2)),
+            (_, 1) => "z".repeat(padding) + &pick(random, &["\n", "", " ", ": x\n", "-"]),
+            (Framing::ContentLength, choice) => {
+                let length = match choice {
+                    2 => pick(random, &["", "-1", "+5", "five", "4294967296", "007", "1", "70", "1 "]),
+                    _ => text.len().to_string(),
+                };
+                let end = pick(random, &["\r\n", "\r\n", "\n"]);
+                let name =
+                    pick(random, &["Content-Length: ", "Content-Length: ", "content-length:", "Content-Length : "]);
+                let other = pick(
+                    random,
+                    &[
+                        "Content-Type: x; charset=utf-8",
+                        "content-type:x;a=b; charset=\"UTF8\"",
+                        "Content-Type: x; charset=latin1",
+                        "X: y",
+                        "X-Content-Length: 5",
+                        "noise",
+                    ],
+                );
+                match choice {
+                    2 | 3 => format!("{other}{end}{name}{length}{end}{end}{text}"),
+                    4 => format!("{name}{length}{end}{other}{end}{end}{text}"),
+                    _ => format!("{name}{length}{end}{end}{text}"),
+                }
+            }
+            (_, choice) => {
+                let end = pick(random, &["\r\n", "\n", "\n", "\r"]);
+                let data = pick(random, &["data: ", "data: ", "data:", "data", "data:  "]);
+                let other = pick(
+                    random,
+                    &[": comment", "id: 5", "id", "id: a\0b", "event: e", "retry: 10", "data", "dat", "other: x"],
+                );
+                let lines: Vec<_> = text.split(['\n', '\r']).map(|line| format!("{data}{line}{end}")).collect();
+                match choice {
+                    2 => format!("{other}{end}{}{end}", lines.concat()),
+                    3 => format!("{}{other}{end}{end}", lines.concat()),
+                    4 => format!("{other}{end}{end}"),
+                    _ => format!("event: message{end}{}{end}", lines.concat()),
+                }
+            }
+        };
+        stream.extend(part.into_bytes());
+    }
+    stream.truncate(stream.len() - [0, 0, 1, 30][random.below(4)].min(stream.len()));
+    stream
+}
+
+/// Streams of messages, noise and bad headers agree with a naive model, however they are chunked.
+#[test]
+fn random_streams_agree_with_a_model() {
+    for &framing in &Framing::ALL[1..] {
+        let mut random = Random::new(7);
+        for nth in 0..common::times(500) {
+            let limit = [0, 38, 60, 200, 3000, 1 << 24][random.below(6)];
+            let stream = random_stream(framing, &mut random, limit.min(3000));
+            let rules = Rules::json_rpc().max_line_len(limit);
+            let sizes = [1 + random.below(3), 1 + random.below(100), 1 + random.below(5000)];
+            let mut rest = &stream[..];
+            let mut pieces = Vec::new();
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(sizes[random.below(3)].min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            let check = || {
+                for pieces in [vec![&stream[..]], stream.chunks(1).collect(), pieces] {
+                    common::framings::check(rules, framing, &stream, pieces);
+                }
+            };
+            if let Err(panic) = std::panic::catch_unwind(check) {
+                eprintln!("{framing} stream {nth}, limit {limit}: \"{}\"", stream.escape_ascii());
+                std::panic::resume_unwind(panic);
+            }
+        }
     }
 }

@@ -263,10 +263,10 @@ fn number(digits: &[u8]) -> Option<usize> {
 /// Whether a media type names a charset other than UTF-8.
 fn has_other_charset(media_type: &[u8]) -> bool {
     media_type.split(|&byte| byte == b';').skip(1).any(|parameter| {
-        let mut parts = parameter.splitn(2, |&byte| byte == b'=');
-        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default().trim_ascii());
+        let Some(equals) = memchr::memchr(b'=', parameter) else { return false };
+        let (name, value) = (parameter[..equals].trim_ascii(), parameter[equals + 1..].trim_ascii());
         let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
-        name.trim_ascii().eq_ignore_ascii_case(b"charset")
+        name.eq_ignore_ascii_case(b"charset")
             && ![&b"utf-8"[..], b"utf8"].iter().any(|utf_8| value.eq_ignore_ascii_case(utf_8))
     })
 }
