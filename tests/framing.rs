@@ -151,6 +151,7 @@ fn noise_and_bad_headers_do_not_hide_the_next_message() {
             vec![fault(1, 0, "invalid-header", 1), fault(2, 5, "missing-content-length", 1)],
         ),
         ("Listening on port 80", vec![fault(1, 0, "invalid-header", 1)]),
+        ("INFO: on port 80\n", vec![fault(1, 0, "invalid-header", 1)]),
         ("INFO: on port 80", vec![fault(1, 0, "invalid-header", 1)]),
         ("X-Log: a\r\nINFO", vec![fault(1, 0, "invalid-header", 11)]),
         ("Content-Type: text/plain\r\n\r\n", vec![fault(1, 0, "missing-content-length", 1)]),

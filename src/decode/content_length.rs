@@ -1,6 +1,7 @@
 //! Finds messages that follow a header with their length, as the Language Server Protocol sends them.
 //!
-//! Between messages, a line is blank, a field of a header, or noise. After noise, decoding resumes with the next line
+//! Between messages, a line is blank, a field of a header, or noise. A field with an unknown name that starts a header is
+//! noise unless its line ends with CR LF: most likely it is a print. After noise, decoding resumes with the next line
 //! that is a field, or that ends in `Content-Length:` and a number. For a program that prints without a line break, or
 //! whose previous length was too small, sends other text before the name. A string in JSON can't be mistaken for such a
 //! line, because it contains no line break.
@@ -104,7 +105,9 @@ impl ContentLength {
                 self.has_other_charset = true;
                 None
             }
-            HeaderLine::Other => None,
+            // A program that prints `INFO: ready` rarely ends its lines like that.
+            HeaderLine::Unknown if start == 0 && line.len() == end => broken(FaultKind::InvalidHeader, 0),
+            HeaderLine::Other | HeaderLine::Unknown => None,
             HeaderLine::NoiseBeforeLength(len) => {
                 let len = start + len;
                 Some(Step::Item(self.broken(FaultKind::InvalidHeader, start, 0..len, len)))
@@ -143,6 +146,7 @@ impl ContentLength {
             HeaderLine::Blank if rules.skip_blank_lines => Step::Skip(Passed { bytes: end, lines: 0 }),
             HeaderLine::Blank => broken(FaultKind::BlankLine, 0, end),
             HeaderLine::NoiseBeforeLength(len) => broken(FaultKind::InvalidHeader, start, start + len),
+            HeaderLine::Unknown if start == 0 => broken(FaultKind::InvalidHeader, 0, end),
             HeaderLine::Noise => broken(FaultKind::InvalidHeader, start, end),
             _ => broken(FaultKind::IncompleteFrame, end, end),
         }
@@ -205,8 +209,10 @@ enum HeaderLine {
     Length(Option<usize>),
     /// A `Content-Type` with a charset other than UTF-8.
     OtherCharset,
-    /// Any other field.
+    /// Any other `Content-Type`.
     Other,
+    /// A field with another name.
+    Unknown,
     /// Text of this length before a `Content-Length`.
     NoiseBeforeLength(usize),
     Noise,
@@ -228,7 +234,8 @@ impl HeaderLine {
         match () {
             () if name.is_empty() || !name.iter().all(|&byte| is_name(byte)) => Self::Noise,
             () if name.eq_ignore_ascii_case(CONTENT_LENGTH) => Self::Length(number(value)),
-            () if name.eq_ignore_ascii_case(b"content-type") && has_other_charset(value) => Self::OtherCharset,
+            () if !name.eq_ignore_ascii_case(b"content-type") => Self::Unknown,
+            () if has_other_charset(value) => Self::OtherCharset,
             () => Self::Other,
         }
     }

@@ -79,7 +79,7 @@ impl EventStream {
             }
             let Some(end) = line_end(&bytes[self.searched..]).map(|at| self.searched + at) else {
                 self.searched = bytes.len();
-                return self.unfinished(bytes, is_end, longest);
+                return self.unfinished(bytes, is_end, longest, rules);
             };
             let line = self.line..end;
             if end > longest && !line.is_empty() && !self.in_comment {
@@ -88,7 +88,7 @@ impl EventStream {
             self.after_return = bytes[end] == b'\r';
             (self.line, self.searched, self.lines) = (end + 1, end + 1, self.lines + 1);
             if line.is_empty() && !self.in_comment {
-                return self.end(end + 1, None);
+                return self.end(end + 1, None, rules);
             }
             if line.start == 0 && (self.in_comment || bytes[0] == b':') {
                 return self.skip(end + 1);
@@ -125,7 +125,7 @@ impl EventStream {
     }
 
     /// There is no whole line left.
-    fn unfinished(&mut self, bytes: &[u8], is_end: bool, longest: usize) -> Step {
+    fn unfinished(&mut self, bytes: &[u8], is_end: bool, longest: usize, rules: &Rules) -> Step {
         let line = self.line..bytes.len();
         if line.start == 0 && (self.in_comment || bytes.first() == Some(&b':')) {
             self.in_comment = true;
@@ -146,15 +146,19 @@ impl EventStream {
             self.field(bytes, line);
             self.lines -= 1;
         }
-        self.end(bytes.len(), Some(FaultKind::IncompleteFrame))
+        self.end(bytes.len(), Some(FaultKind::IncompleteFrame), rules)
     }
 
     /// Ends the event before byte `after`.
-    fn end(&mut self, after: usize, broken: Option<FaultKind>) -> Step {
+    fn end(&mut self, after: usize, broken: Option<FaultKind>, rules: &Rules) -> Step {
         if !std::mem::take(&mut self.has_name) {
             self.name.clear();
         }
         let Some(Data { first, line, has_more }) = self.data.take() else { return self.skip(after) };
+        // Servers of MCP send such an event first, so that its id is known to a client that has to reconnect.
+        if first.is_empty() && !has_more && broken.is_none() && rules.skip_blank_lines {
+            return self.skip(after);
+        }
         let passed = Passed { bytes: after, lines: self.lines };
         let broken = broken.map(|kind| (kind, usize::MAX));
         self.pass(Step::Item(Item { text: first, line, passed, may_have_lines: false, is_in_parts: has_more, broken }))

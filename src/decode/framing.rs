@@ -26,14 +26,15 @@ pub enum Framing {
     /// A header with a `Content-Length` before each message, as in the Language Server Protocol, the Debug Adapter
     /// Protocol and the Build Server Protocol.
     ///
-    /// A header is lines of `Name: value` up to a blank line. Names are compared without regard to case, lines may end
-    /// with CR LF or LF alone, and unknown fields are ignored. `Content-Type` may only name UTF-8 as its charset. The
-    /// message may contain line breaks between its tokens.
+    /// A header is lines of `Name: value` up to a blank line. Names are compared without regard to case, and lines may end
+    /// with CR LF or LF alone. Unknown fields are ignored, but at the start of a header they must end with CR LF, as a
+    /// print such as `INFO: ready` mostly doesn't. `Content-Type` may only name UTF-8 as its charset. The message may
+    /// contain line breaks between its tokens.
     ContentLength,
     /// Server-sent events, as in MCP over HTTP: the message is the `data` of an event.
     ///
-    /// Lines may end with LF, CR LF or CR alone. Comments and unknown fields are ignored, and events without data are
-    /// skipped. Several `data` lines are joined by line feeds. [`Decoder::event_name`](crate::Decoder::event_name) and
+    /// Lines may end with LF, CR LF or CR alone. Comments and unknown fields are ignored, and events without data, or
+    /// with empty data, are skipped. Several `data` lines are joined by line feeds. [`Decoder::event_name`](crate::Decoder::event_name) and
     /// [`Decoder::last_event_id`](crate::Decoder::last_event_id) return the other fields.
     EventStream,
 }

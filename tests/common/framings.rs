@@ -56,6 +56,10 @@ pub fn content_length(stream: &[u8], max_line_len: usize, skips_blank_lines: boo
             let is_name = |name: &String| {
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
             };
+            let is_print = |name: &String| {
+                let is_known = ["content-length", "content-type"].contains(&&**name);
+                line == start && !is_known && !stream[line..at].ends_with(b"\r\n")
+            };
             if let Some(&field) = fields.last().filter(|&&field| field > line) {
                 push(start, field, fault(FaultKind::InvalidHeader));
                 at = field;
@@ -83,7 +87,7 @@ pub fn content_length(stream: &[u8], max_line_len: usize, skips_blank_lines: boo
                     () => What::Parsed,
                 };
                 push(body, at, what);
-            } else if let Some(name) = name.filter(is_name).filter(|_| is_short) {
+            } else if let Some(name) = name.filter(is_name).filter(|name| is_short && !is_print(name)) {
                 let value = String::from_utf8_lossy(&text[colon.unwrap() + 1..]).trim().to_owned();
                 let mut is_valid = true;
                 if name == "content-length" {
@@ -128,7 +132,7 @@ fn is_length_field(stream: &[u8], from: usize, end: usize) -> bool {
 }
 
 /// A model of [`Framing::EventStream`], and the last id.
-pub fn event_stream(stream: &[u8], max_line_len: usize) -> (Vec<Expected>, Option<String>) {
+pub fn event_stream(stream: &[u8], max_line_len: usize, skip_empty: bool) -> (Vec<Expected>, Option<String>) {
     // The lines, each with its number, its offset and whether it has a line ending.
     let mut lines = Vec::new();
     let mut at = if stream.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -169,7 +173,10 @@ pub fn event_stream(stream: &[u8], max_line_len: usize) -> (Vec<Expected>, Optio
                 () if !is_complete => What::Fault(FaultKind::IncompleteFrame),
                 () => What::Parsed,
             };
-            found.push(Expected { text, line, offset: offset as u64, what });
+            let is_skipped = skip_empty && data.len() == 1 && text.is_empty() && matches!(what, What::Parsed);
+            if !is_skipped {
+                found.push(Expected { text, line, offset: offset as u64, what });
+            }
         }
         event.clear();
     };
@@ -189,7 +196,7 @@ pub fn check<'a>(rules: Rules, framing: Framing, stream: &[u8], pieces: impl Int
     let max_line_len = rules.settings().max_line_len;
     let (expected, id) = match framing {
         Framing::ContentLength => (content_length(stream, max_line_len, rules.settings().skip_blank_lines), None),
-        _ => event_stream(stream, max_line_len),
+        _ => event_stream(stream, max_line_len, rules.settings().skip_blank_lines),
     };
     let mut expected = expected.into_iter();
     let mut decoder = Decoder::new(rules).framing(framing);
