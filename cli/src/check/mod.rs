@@ -256,8 +256,8 @@ impl<'a, R: Report> Checker<'a, R> {
                 for (mut stream, from) in std::mem::replace(&mut open, streams()).into_iter().zip(Side::BOTH) {
                     stream.end();
                     self.check_parts(from, &mut stream, &mut judging, counts)?;
-                    if let Some((mut decoder, frames)) = stream.into_rest() {
-                        let rest = Recorded { sender: from, record: None, is_last: true, start: None };
+                    if let Some((mut decoder, frames, number)) = stream.into_rest() {
+                        let rest = Recorded { sender: from, record: Some(number), is_last: true, start: None };
                         self.report_recorded_lines(rest, &mut decoder, frames, &mut judging, counts)?;
                     }
                 }

@@ -21,8 +21,9 @@ pub(super) struct RecordedStream {
     /// Records that haven't been decoded, and how many of their bytes are known to be lines.
     parts: VecDeque<Part>,
     passed: usize,
-    /// How many bytes have been decoded.
+    /// How many bytes have been decoded, and the number of the last record among them.
     offset: u64,
+    last_number: u64,
     /// Has an incomplete line, or is that of the whole stream if that isn't framed by lines.
     decoder: Option<Decoder>,
     frames: Option<Frames>,
@@ -31,7 +32,7 @@ pub(super) struct RecordedStream {
 impl RecordedStream {
     pub(super) fn new(framing: Option<Framing>, rules: Rules) -> Self {
         let (parts, detection) = (VecDeque::new(), framing.is_none().then(Detection::new));
-        let mut stream = Self { detection, parts, passed: 0, offset: 0, decoder: None, frames: None };
+        let mut stream = Self { detection, parts, passed: 0, offset: 0, last_number: 0, decoder: None, frames: None };
         if let Some(framing) = framing {
             stream.start(Start::of(framing), rules);
         }
@@ -83,6 +84,7 @@ impl RecordedStream {
         let mut decoder = decoder.unwrap_or_else(|| Decoder::new(rules).starting_at(part.number, self.offset));
         decoder.feed(&part.bytes);
         self.offset += part.bytes.len() as u64;
+        self.last_number = part.number;
         (decoder, self.frames)
     }
 
@@ -94,8 +96,8 @@ impl RecordedStream {
         }
     }
 
-    /// The decoder of what is incomplete.
-    pub(super) fn into_rest(self) -> Option<(Decoder, Option<Frames>)> {
-        Some((self.decoder?, self.frames))
+    /// The decoder of what is incomplete, and the number of the last record.
+    pub(super) fn into_rest(self) -> Option<(Decoder, Option<Frames>, u64)> {
+        Some((self.decoder?, self.frames, self.last_number))
     }
 }

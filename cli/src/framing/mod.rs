@@ -18,6 +18,8 @@ pub(crate) const DETECTION_LEN: usize = MAX_LOOK + 2 * MAX_HELD;
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct FramingArgs {
     /// How messages are delimited
+    ///
+    /// Each stream is looked at: the first line that looks like the start of a message decides.
     #[arg(long, value_enum, default_value_t = FramingArg::Auto)]
     framing: FramingArg,
 }
@@ -28,7 +30,7 @@ enum FramingArg {
     Auto,
     /// One message on each line, as in MCP over stdio and ACP
     Lines,
-    /// A header with a Content-Length before each message, as in LSP and DAP
+    /// A header with a Content-Length before each message, as in LSP
     ContentLength,
     /// Server-sent events, as in MCP over HTTP
     EventStream,

@@ -80,6 +80,8 @@ to standard error, one line per message: time, direction (â†’ from the client, â
 and the latency of a response. Faulty lines are logged with the position of the fault and the likely mistake. The log \
 ends with a table of all methods and a list of unanswered requests.
 
+Messages with Content-Length headers, as language servers send them, are understood as well, without an option.
+
 Of MCP and ACP, the log says what a call is about (`tools/call echo`), what both sides agreed on, and which results are \
 failures (`isError`). It tells if a request is not answered for 5 s (see --slow-after), and if a line is not ended for \
 1 s, because the other side is waiting then.
@@ -135,6 +137,9 @@ Examples:
 
   Configure a client that hides the standard error of its servers:
     { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"session.log\", \"--\", \"my-server\"] }
+
+  Watch an editor and its language server:
+    wireline tap --log lsp.log -- pyright-langserver --stdio
 
   Log only failures, and calls of one tool that take longer than a second:
     wireline tap --errors -- my-server
