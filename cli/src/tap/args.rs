@@ -139,7 +139,7 @@ Examples:
     { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"session.log\", \"--\", \"my-server\"] }
 
   Watch an editor and its language server:
-    wireline tap --log lsp.log -- pyright-langserver --stdio
+    wireline tap --log lsp.log -- pylsp
 
   Log only failures, and calls of one tool that take longer than a second:
     wireline tap --errors -- my-server
