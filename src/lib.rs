@@ -111,9 +111,8 @@
 //!
 //! # When not to use it
 //!
-//! - Messages are framed by `Content-Length` headers, as in LSP.
 //! - You want a framework with method dispatch and transports. This crate is a layer to build one on.
-//! - Values may span lines. In NDJSON they can't.
+//! - Values span lines, without headers or events around them. See [`Framing`] for what the decoder can take apart.
 //!
 //! # Crate features
 //!

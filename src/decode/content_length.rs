@@ -175,11 +175,11 @@ fn message(body: Range<usize>, lines: u64) -> Item {
 }
 
 /// The number of lines of a [`common_header`].
-const COMMON_LINES: u64 = 2;
+pub(super) const COMMON_LINES: u64 = 2;
 
 /// The range of the body, if the header is spelled as most programs do. Other headers are read line by line.
 #[inline(always)]
-fn common_header(bytes: &[u8]) -> Option<Range<usize>> {
+pub(super) fn common_header(bytes: &[u8]) -> Option<Range<usize>> {
     let rest = bytes.strip_prefix(b"Content-Length: ")?;
     let (mut len, mut digits) = (0, 0);
     // Nine digits can't overflow.

@@ -217,6 +217,10 @@ impl<'a> Field<'a> {
 
 /// Sets the id or the name of an event.
 fn set(field: &mut String, value: &[u8]) {
+    // The name is mostly the same as before.
+    if field.as_bytes() == value {
+        return;
+    }
     field.clear();
     if value.len() <= MAX_FIELD {
         field.push_str(std::str::from_utf8(value).unwrap_or_default());

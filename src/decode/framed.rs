@@ -1,5 +1,5 @@
 //! Decodes the framings other than lines. Their messages go the same way as lines: a complete one is split off the
-//! buffer's tail, and the frame borrows from that.
+//! buffer's tail, and its frame borrows from that.
 //!
 //! ```text
 //!  lines                                         tail
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A parser, one for each framing, finds the next item in the tail, and remembers how far it has read if that is
-//! incomplete. Short messages that follow at once are split off together, and found again when it is their turn.
+//! incomplete. Messages with the most common form of a header are split off together, and found again by turns.
 //! `searched` is always `lines.len()`, which keeps [`LineCursor::take_message`] from taking them for lines.
 
 use bytes::BytesMut;
@@ -18,7 +18,7 @@ use wireline_json::Input;
 
 use crate::message::{Position, Rules, Violation, envelope};
 
-use super::content_length::{self, ContentLength, MAX_FIELD_AT_END, MAX_HEADER};
+use super::content_length::{self, COMMON_LINES, ContentLength, MAX_FIELD_AT_END, MAX_HEADER};
 use super::decoder::{Decoder, LineCursor, Ready};
 use super::diagnose;
 use super::discard::Discarding;
@@ -35,6 +35,8 @@ pub(super) struct Framed {
     found: Option<Item>,
     /// For messages that arrive in parts. Reused once their frames are dropped.
     joined: BytesMut,
+    /// The length of the longest of them since the buffer was new.
+    longest_joined: usize,
     discarding: Option<Box<Discarded>>,
 }
 
@@ -70,7 +72,7 @@ impl Framed {
             Framing::ContentLength => Parser::ContentLength(ContentLength::default()),
             Framing::EventStream => Parser::EventStream(EventStream::default()),
         };
-        Some(Self { parser, found: None, joined: BytesMut::new(), discarding: None })
+        Some(Self { parser, found: None, joined: BytesMut::new(), longest_joined: 0, discarding: None })
     }
 
     pub(super) fn framing(&self) -> Framing {
@@ -104,6 +106,13 @@ impl Framed {
         match &mut self.parser {
             Parser::ContentLength(parser) => parser.step(bytes, is_end, rules),
             Parser::EventStream(parser) => parser.step(bytes, is_end, rules),
+        }
+    }
+
+    /// Frees the buffer for joined messages if it is larger than the capacity to keep.
+    fn release(&mut self, kept: usize) {
+        if self.longest_joined > kept {
+            (self.joined, self.longest_joined) = (BytesMut::new(), 0);
         }
     }
 
@@ -190,13 +199,7 @@ impl Decoder {
         self.drop_taken_lines();
         let Self { rules, buffer, lines, cursor, framed, .. } = self;
         let framed = framed.as_mut()?;
-        if framed.found.is_some() {
-            return Some(Ready::Line);
-        }
-        if let Some(rest @ [_, ..]) = lines.get(cursor.next..)
-            && let Step::Item(item) = framed.step(rest, true, rules)
-        {
-            framed.found = Some(item);
+        if framed.found.is_some() || cursor.next < lines.len() {
             return Some(Ready::Line);
         }
         buffer.absorb();
@@ -227,6 +230,7 @@ impl Decoder {
             match step {
                 Step::More => {
                     buffer.release();
+                    framed.release(buffer.kept());
                     return None;
                 }
                 Step::Skip(passed) => {
@@ -248,6 +252,7 @@ impl Decoder {
                     *lines = buffer.split_to(end);
                     if item.is_in_parts {
                         event_stream::join_data(lines, &mut framed.joined);
+                        framed.longest_joined = framed.longest_joined.max(framed.joined.len());
                         *lines = framed.joined.split().freeze();
                     }
                     (cursor.next, cursor.searched) = (0, lines.len());
@@ -260,7 +265,7 @@ impl Decoder {
 }
 
 impl Framed {
-    /// Takes the item that was found in `lines`.
+    /// Takes the next item of `lines`.
     #[inline(never)]
     pub(super) fn take<'l>(
         &mut self,
@@ -268,6 +273,22 @@ impl Framed {
         lines: &'l [u8],
         rules: &Rules,
     ) -> (Position, Reading<'l>) {
+        if self.found.is_some() {
+            return self.take_found(cursor, lines, rules);
+        }
+        // A message that was split off together with the one before it.
+        let rest = &lines[cursor.next..];
+        let body = content_length::common_header(rest).unwrap_or_default();
+        let position = moved(cursor.position, COMMON_LINES, body.start as u64);
+        let reading = read(&rest[body.start..], body.len(), position, rules);
+        let last = cursor.next + body.start..cursor.next + body.end;
+        cursor.position = moved(position, lines_in(&reading, &rest[body.clone()]), body.len() as u64);
+        (cursor.next, cursor.last) = (last.end, last);
+        (position, reading)
+    }
+
+    #[inline(never)]
+    fn take_found<'l>(&mut self, cursor: &mut LineCursor, lines: &'l [u8], rules: &Rules) -> (Position, Reading<'l>) {
         let Some(Item { text, line, passed, may_have_lines, is_in_parts, broken }) = self.found.take() else {
             debug_assert!(false, "nothing has been found");
             return (cursor.position, Reading::of(b"", cursor.position, rules));
@@ -285,19 +306,32 @@ impl Framed {
                 fault.log();
                 Reading::Faulty(Box::new(fault))
             }
-            None if is_kept && bytes.first() == Some(&b'{') => {
-                let input = Input::first_bytes_of(&lines[range.start..], bytes.len());
-                match envelope::read_message(input, rules) {
-                    Some((text, envelope)) => Reading::Message(text, envelope),
-                    None => Reading::of(bytes, position, rules),
-                }
-            }
+            _ if is_kept => read(&lines[range.start..], bytes.len(), position, rules),
             _ => Reading::of(bytes, position, rules),
         };
-        let has_lines = may_have_lines && !matches!(&reading, Reading::Message(_, envelope) if envelope.is_one_line);
-        let lines_in_text = if has_lines { count_lines(bytes) } else { 0 };
+        let lines_in_text = if may_have_lines { lines_in(&reading, bytes) } else { 0 };
         cursor.position = moved(cursor.position, passed.lines + lines_in_text, passed.bytes as u64);
         (cursor.next, cursor.last) = (next, if is_kept { range } else { 0..0 });
         (position, reading)
+    }
+}
+
+/// Reads the first `len` bytes.
+#[inline(always)]
+fn read<'l>(bytes: &'l [u8], len: usize, position: Position, rules: &Rules) -> Reading<'l> {
+    if bytes[..len].first() == Some(&b'{')
+        && let Some((text, envelope)) = envelope::read_message(Input::first_bytes_of(bytes, len), rules)
+    {
+        return Reading::Message(text, envelope);
+    }
+    Reading::of(&bytes[..len], position, rules)
+}
+
+/// How many lines end in a text, which has been read.
+#[inline(always)]
+fn lines_in(reading: &Reading<'_>, text: &[u8]) -> u64 {
+    match reading {
+        Reading::Message(_, envelope) if envelope.is_one_line => 0,
+        _ => count_lines(text),
     }
 }

@@ -188,9 +188,21 @@ impl<'a> BlockReader<'a> {
 /// The first `len` bytes of a block, padded with spaces.
 #[inline(always)]
 fn first_bytes(block: &Block, len: usize) -> Block {
-    // The compiler vectorises this loop.
-    std::array::from_fn(|at| if at < len { block[at] } else { b' ' })
+    let mut first = *block;
+    // The compiler vectorises this loop, because nothing in it depends on `len`.
+    for (byte, kept) in first.iter_mut().zip(&KEPT[BLOCK - len % BLOCK..]) {
+        *byte = *byte & kept | b' ' & !kept;
+    }
+    first
 }
+
+/// A block of ones, and a block of zeros.
+static KEPT: [u8; 2 * BLOCK] = {
+    let mut kept = [0; 2 * BLOCK];
+    let (ones, _) = kept.split_at_mut(BLOCK);
+    ones.copy_from_slice(&[0xff; BLOCK]);
+    kept
+};
 
 /// Copies `rest` to `padded`, padded with spaces. Returns `None` if `rest` is empty.
 #[cold]
