@@ -111,9 +111,8 @@
 //!
 //! # When not to use it
 //!
-//! - Messages are framed by `Content-Length` headers, as in LSP.
 //! - You want a framework with method dispatch and transports. This crate is a layer to build one on.
-//! - Values may span lines. In NDJSON they can't.
+//! - Values span lines, without headers or events around them. See [`Framing`] for what the decoder can take apart.
 //!
 //! # Crate features
 //!
@@ -184,6 +183,7 @@ pub mod testing;
 
 pub use decode::decoder::Decoder;
 pub use decode::fault::Fault;
+pub use decode::framing::Framing;
 pub use decode::hint::Hint;
 pub use decode::parse::Entries;
 pub use encode::encoder::Encoder;

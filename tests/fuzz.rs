@@ -15,6 +15,7 @@ mod bodies {
     pub mod decode_chunks;
     pub mod differential;
     pub mod envelope;
+    pub mod framings;
     pub mod round_trip;
     pub mod serve;
 
@@ -60,6 +61,16 @@ fn envelope() {
             each_line(|line| bodies::envelope::run(&[dialect.as_bytes(), rest.as_bytes(), line].concat()));
         }
     }
+}
+
+#[test]
+fn content_length() {
+    run("content_length", 2000, bodies::framings::content_length);
+}
+
+#[test]
+fn event_stream() {
+    run("event_stream", 2000, bodies::framings::event_stream);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod dom;
 mod doors;
 mod encoder;
 mod examples;
+mod framing;
 mod glob_import;
 mod guard_page;
 mod layers;

@@ -15,7 +15,7 @@ use allocation_counter::measure;
 use serde_json::json;
 use wireline::aio::{self, Source, Target};
 use wireline::connection::{Config, Connection, Event, Ticket};
-use wireline::{Decoder, Encoder, Frame, Id, Message, RawJson, RpcError, Rules};
+use wireline::{Decoder, Encoder, Frame, Framing, Id, Message, RawJson, RpcError, Rules};
 use wireline_json::Cpu;
 
 /// Ten messages of all kinds.
@@ -94,11 +94,117 @@ fn nothing_is_allocated_for_a_message() {
     }
 }
 
+/// The same for other framings, also if the data of an event are on several lines.
+#[test]
+fn nothing_is_allocated_for_a_message_in_other_framings() {
+    let mut streams =
+        [(Framing::ContentLength, Vec::new()), (Framing::EventStream, Vec::new()), (Framing::EventStream, Vec::new())];
+    for line in mixed().split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let line = line.trim_ascii();
+        let comma = line.iter().position(|&byte| byte == b',').unwrap() + 1;
+        streams[0].1.extend([format!("Content-Length: {}\r\n\r\n", line.len()).as_bytes(), line].concat());
+        streams[1].1.extend([b"event: message\nid: 5\ndata: ", line, b"\n\n"].concat());
+        streams[2].1.extend([b"data: ", &line[..comma], b"\r\ndata: ", &line[comma..], b"\r\n\r\n"].concat());
+    }
+    for (framing, stream) in &streams {
+        for piece in [1, 100, stream.len()] {
+            let mut decoder = Decoder::new(Rules::json_rpc()).framing(*framing);
+            let mut run = |rounds: usize| {
+                let mut frames = 0;
+                for _ in 0..rounds {
+                    for piece in stream.chunks(piece) {
+                        decoder.feed(piece);
+                        frames += drain(&mut decoder);
+                    }
+                }
+                assert_eq!(frames, rounds * 10);
+            };
+            run(100); // warm up
+            let info = measure(|| run(100));
+            assert_eq!(info.count_total, 0, "{framing} in pieces of {piece}");
+        }
+    }
+}
+
 #[test]
 fn an_idle_decoder_is_small() {
-    assert!(size_of::<Decoder>() <= 256, "{}", size_of::<Decoder>());
-    let info = measure(|| drop(Decoder::new(Rules::mcp())));
-    assert_eq!(info.count_total, 0);
+    assert!(size_of::<Decoder>() <= 576, "{}", size_of::<Decoder>());
+    for &framing in Framing::ALL {
+        let info = measure(|| drop(Decoder::new(Rules::mcp()).framing(framing)));
+        assert_eq!(info.count_total, 0);
+    }
+}
+
+/// Messages within the limit, and beyond it, in other framings.
+#[test]
+fn other_framings_take_no_more_than_the_limit() {
+    let limit = 1 << 20;
+    let message = |len: usize| format!(r#"{{"jsonrpc":"2.0","method":"{}","id":5}}"#, "m".repeat(len - 36));
+    let in_parts = |text: &str| format!("data: {}\ndata: {}\n\n", &text[..16], &text[16..]);
+    let (within, beyond) = (message(limit), message(8 * limit));
+    let accepted = "request 5";
+    let too_long = "fault line-too-long @1048577 id=5 reply=5";
+    let unframed = "fault invalid-header @1 id=5 reply=5";
+    for (framing, stream, expected) in [
+        (Framing::ContentLength, format!("Content-Length: {limit}\r\n\r\n{within}"), accepted),
+        (Framing::ContentLength, format!("Content-Length: {}\r\n\r\n{beyond}", 8 * limit), too_long),
+        (Framing::ContentLength, format!("{within}\n"), unframed),
+        (Framing::ContentLength, format!("{beyond}\n"), too_long),
+        (Framing::EventStream, format!("data: {within}\n\n"), accepted),
+        (Framing::EventStream, in_parts(&within.replacen(",", ", ", 1).replacen("mm", "", 1)), accepted),
+        (Framing::EventStream, format!("data: {beyond}\n\n"), too_long),
+        (Framing::EventStream, in_parts(&beyond), too_long),
+        (Framing::EventStream, format!(": {beyond}\n\ndata: {within}\n\n"), accepted),
+    ] {
+        for retain in [0, 64 << 10] {
+            let rules = Rules::json_rpc().max_line_len(limit);
+            let mut decoder = Decoder::new(rules).framing(framing).keep_capacity(retain);
+            let mut found = Vec::new();
+            let info = measure(|| {
+                for piece in stream.as_bytes().chunks(4096) {
+                    decoder.feed(piece);
+                    while let Some(frame) = decoder.next_frame() {
+                        found.push(match &frame {
+                            Ok(Frame::Message(message)) => format!("request {}", message.id().unwrap().as_json()),
+                            _ => common::describe(&frame),
+                        });
+                    }
+                }
+                assert!(decoder.next_frame().is_none());
+                decoder.feed(b"");
+                assert_eq!(found, [expected], "{framing}");
+                found = Vec::new();
+            });
+            let shown = &stream[..50];
+            // An event in parts is also joined.
+            let most = if shown.starts_with("data: ") && stream.contains("\ndata: ") { 4 } else { 3 } * limit;
+            assert!((info.bytes_max as usize) < most, "{} bytes at once: {shown}", info.bytes_max);
+            assert!(info.bytes_current as usize <= retain + 1024, "{} bytes kept: {shown}", info.bytes_current);
+        }
+    }
+}
+
+/// Byte by byte, nothing is copied for each byte, whatever is incomplete.
+#[test]
+fn growing_frames_are_copied_only_a_few_times() {
+    for (framing, start, byte) in [
+        (Framing::ContentLength, "Content-Length: 200000\r\n\r\n", b"x"),
+        (Framing::ContentLength, "", b"x"),
+        (Framing::ContentLength, "", b"\r"),
+        (Framing::EventStream, "data: ", b"x"),
+        (Framing::EventStream, ":", b"x"),
+        (Framing::EventStream, "id: ", b"x"),
+    ] {
+        let mut decoder = Decoder::new(Rules::mcp()).framing(framing);
+        decoder.feed(start.as_bytes());
+        let info = measure(|| {
+            for _ in 0..100_000 {
+                decoder.spare(64 << 10).extend_from_slice(byte);
+                assert!(decoder.next_frame().is_none());
+            }
+        });
+        assert!(info.count_total < 30, "{} allocations: {framing} {start}", info.count_total);
+    }
 }
 
 #[test]

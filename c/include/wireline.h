@@ -226,8 +226,20 @@ typedef enum wl_fault_kind {
     WL_FAULT_KIND_INVALID_RESULT = 28,
     // An `error` that isn't an object with an integer `code` and a string `message`.
     WL_FAULT_KIND_INVALID_ERROR = 29,
+    // Text where a header was expected, or within a header.
+    WL_FAULT_KIND_INVALID_HEADER = 30,
+    // A header without `Content-Length`.
+    WL_FAULT_KIND_MISSING_CONTENT_LENGTH = 31,
+    // A `Content-Length` that isn't a number of at most 4 GiB, or a second one with another value.
+    WL_FAULT_KIND_INVALID_CONTENT_LENGTH = 32,
+    // A `Content-Type` with a charset other than UTF-8.
+    WL_FAULT_KIND_UNSUPPORTED_CHARSET = 33,
+    // A header of more than 4096 bytes.
+    WL_FAULT_KIND_HEADER_TOO_LONG = 34,
+    // The stream ended before the end of a header, a body or an event.
+    WL_FAULT_KIND_INCOMPLETE_FRAME = 35,
     // A rule that is newer than the header.
-    WL_FAULT_KIND_OTHER = 30,
+    WL_FAULT_KIND_OTHER = 36,
 } wl_fault_kind;
 
 // A guess at the cause of a fault.

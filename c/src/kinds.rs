@@ -91,8 +91,20 @@ pub enum wl_fault_kind {
     InvalidResult = 28,
     /// An `error` that isn't an object with an integer `code` and a string `message`.
     InvalidError = 29,
+    /// Text where a header was expected, or within a header.
+    InvalidHeader = 30,
+    /// A header without `Content-Length`.
+    MissingContentLength = 31,
+    /// A `Content-Length` that isn't a number of at most 4 GiB, or a second one with another value.
+    InvalidContentLength = 32,
+    /// A `Content-Type` with a charset other than UTF-8.
+    UnsupportedCharset = 33,
+    /// A header of more than 4096 bytes.
+    HeaderTooLong = 34,
+    /// The stream ended before the end of a header, a body or an event.
+    IncompleteFrame = 35,
     /// A rule that is newer than the header.
-    Other = 30,
+    Other = 36,
 }
 
 /// A guess at the cause of a fault.
@@ -233,7 +245,8 @@ same_names! { FaultKind => wl_fault_kind:
     BlankLine, ByteOrderMark, InvalidUtf8, ControlCharacter, InvalidEscape, InvalidNumber, InvalidLiteral,
     UnexpectedByte, UnexpectedEnd, TrailingData, LineTooLong, TooDeep, BatchTooLong, NotAnObject, BatchNotAllowed,
     EmptyBatch, InvalidMemberName, DuplicateMember, MissingVersion, InvalidVersion, MissingMethod, ConflictingMembers,
-    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError
+    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError,
+    InvalidHeader, MissingContentLength, InvalidContentLength, UnsupportedCharset, HeaderTooLong, IncompleteFrame
 }
 
 same_names! { Hint => wl_hint:

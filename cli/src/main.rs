@@ -5,6 +5,7 @@
 //!
 //! - `input`, `output`: the files and streams to read; standard output, errors and the progress bar
 //! - `rules_args`: the options that say which lines are accepted
+//! - `framing`: how messages are delimited in a stream
 //! - `protocol`: what messages mean in MCP and other protocols, as a table for each
 //! - `recording`, `recordings`: the file format that `tap --record` writes, and the folder of such files
 //! - `session`: matches responses to requests, and describes a session as `tap` and `stats` print it
@@ -20,6 +21,7 @@ mod completions;
 mod conform;
 mod filter;
 mod findings;
+mod framing;
 mod guard;
 mod input;
 mod json;

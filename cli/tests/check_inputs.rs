@@ -261,7 +261,8 @@ fn mistakes_get_a_hint() {
         (b"{\"jsonrpc\":\"2.0\",\"method\":\"a", "this looks like a string with a line break in it"),
         (b"{\"jsonrpc\":\"2.0\",\"method\":\"caf\xe9\"}", "this looks like Latin-1"),
     ] {
-        let run = run_with_input(&["check"], [line, b"\n"].concat());
+        // The first message says that the others are lines too.
+        let run = run_with_input(&["check"], [b"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n", line, b"\n"].concat());
         assert!(run.code == Some(1) && run.stdout.contains(&format!("    hint: {hint}")), "{hint}: {}", run.stdout);
     }
 }

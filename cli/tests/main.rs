@@ -8,6 +8,7 @@ mod completions_and_man;
 mod conform;
 mod conform_client;
 mod figures;
+mod framing;
 #[cfg(unix)]
 mod guard;
 #[cfg(unix)]

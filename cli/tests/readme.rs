@@ -85,7 +85,7 @@ fn of_the_tool() {
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir(&directory).unwrap();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/demo");
-    for name in ["client.ndjson", "server.sh", "session.ndjson", "cut.tap"] {
+    for name in ["client.ndjson", "server.sh", "session.ndjson", "server.lsp", "cut.tap"] {
         std::fs::copy(demo.join(name), directory.join(name)).unwrap();
     }
     check(include_str!("../README.md"), &directory);

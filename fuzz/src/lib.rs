@@ -9,6 +9,7 @@ pub mod connection;
 pub mod decode_chunks;
 pub mod differential;
 pub mod envelope;
+pub mod framings;
 pub mod round_trip;
 pub mod serve;
 pub mod witnesses;

@@ -1,5 +1,6 @@
 //! The dialect and the limits of a connection.
 
+use crate::decode::Framing;
 use crate::message::Rules;
 
 /// The dialect and the limits of a connection.
@@ -16,6 +17,7 @@ use crate::message::Rules;
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub(super) rules: Rules,
+    pub(super) framing: Framing,
     pub(super) in_flight: usize,
     pub(super) calls: usize,
     pub(super) backlog: usize,
@@ -25,7 +27,27 @@ impl Config {
     /// The defaults: 1024 requests in flight each way, and a backlog of 1 MiB.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, in_flight: 1024, calls: 1024, backlog: 1 << 20 }
+        Self { rules, framing: Framing::Lines, in_flight: 1024, calls: 1024, backlog: 1 << 20 }
+    }
+
+    /// How messages are delimited, in both directions. The default is [`Framing::Lines`].
+    ///
+    /// ```
+    /// use wireline::connection::{Config, Connection, Event};
+    /// use wireline::{Framing, Rules};
+    ///
+    /// // As in the Language Server Protocol.
+    /// let config = Config::new(Rules::json_rpc()).framing(Framing::ContentLength);
+    /// let mut connection: Connection<()> = Connection::new(config);
+    /// connection.feed(b"Content-Length: 44\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\"}");
+    /// let Some(Event::Request(_, ticket)) = connection.next_event() else { panic!() };
+    /// ticket.respond(&());
+    /// assert_eq!(connection.pending(), b"Content-Length: 38\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}");
+    /// ```
+    #[must_use]
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
     }
 
     /// The most requests of the peer that may be in flight. Further ones are refused with error -32000, "too many

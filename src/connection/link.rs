@@ -183,7 +183,7 @@ impl Link {
             state: Mutex::new(LinkState {
                 in_flight: InFlight::new(config.in_flight),
                 batches: Batches::default(),
-                queue: Queue::default(),
+                queue: Queue::new(config.framing),
                 spares: Vec::new(),
                 spare_bytes: 0,
                 writer: None,

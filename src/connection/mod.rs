@@ -148,7 +148,7 @@ impl<T> Connection<T> {
             calls: Mutex::new(Some(Outbound::new(config.calls))),
         };
         Self {
-            input: Input::new(Decoder::new(config.rules)),
+            input: Input::new(Decoder::new(config.rules).framing(config.framing)),
             ready: None,
             batch: None,
             batch_line: None,

@@ -9,6 +9,9 @@ use std::task::{Poll, Waker};
 
 use bytes::BytesMut;
 
+use crate::decode::Framing;
+use crate::encode::append_framed;
+
 use super::SendError;
 use super::link::DeferredWakers;
 
@@ -28,7 +31,8 @@ const ROUND_THRESHOLD: usize = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    /// Whole lines, to be written after the taken ones.
+    framing: Framing,
+    /// Whole lines, or frames of another framing, to be written after the taken ones.
     lines: BytesMut,
     /// How many bytes have been taken for writing but aren't written yet.
     taken: usize,
@@ -74,6 +78,10 @@ pub(super) enum Placement {
 }
 
 impl Queue {
+    pub(super) fn new(framing: Framing) -> Self {
+        Self { framing, ..Self::default() }
+    }
+
     /// How many bytes are queued or being written.
     #[inline]
     pub(super) fn level(&self) -> usize {
@@ -124,19 +132,20 @@ impl Queue {
     /// Adds an answer, regardless of the backlog. `line` may be left with another buffer, for reuse.
     #[inline]
     pub(super) fn push_answer(&mut self, line: &mut BytesMut) {
-        if self.will_be_written() {
-            self.answers += line.len();
-            self.push(line);
-        }
+        let before = self.lines.len();
+        self.push(line);
+        self.answers += self.lines.len() - before;
     }
 
     /// Adds a line, regardless of the backlog, without counting it as an answer.
     #[inline]
     pub(super) fn push(&mut self, line: &mut BytesMut) {
-        if !self.will_be_written() {
+        if !self.will_be_written() || line.is_empty() {
             return;
         }
-        if self.lines.is_empty() && line.len() >= MIN_MOVED_LEN {
+        if self.framing != Framing::Lines {
+            append_framed(&mut self.lines, line, self.framing);
+        } else if self.lines.is_empty() && line.len() >= MIN_MOVED_LEN {
             mem::swap(&mut self.lines, line);
         } else {
             self.lines.extend_from_slice(line);

@@ -64,6 +64,11 @@ impl Buffer {
         self.kept = bytes;
     }
 
+    /// How many bytes of capacity to keep between lines.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+
     /// Ends the stream. Bytes that are appended, read or put into lent room after this are dropped.
     pub(super) fn close(&mut self) {
         self.absorb();

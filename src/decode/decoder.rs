@@ -25,6 +25,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use wireline_json::Input;
@@ -35,9 +36,9 @@ use super::buffer::Buffer;
 use super::diagnose;
 use super::discard::Discarding;
 use super::fault::Fault;
+use super::framed::Framed;
+use super::framing::{BYTE_ORDER_MARK, Framing};
 use super::parse::Reading;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Turns a stream of bytes, split anywhere, into frames and faults.
 ///
@@ -75,23 +76,25 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// - A new decoder owns no heap memory. Between lines, a decoder keeps at most 64 KiB, or the capacity set with
 ///   [`keep_capacity`](Self::keep_capacity).
 pub struct Decoder {
-    rules: Rules,
-    buffer: Buffer,
+    pub(super) rules: Rules,
+    pub(super) buffer: Buffer,
     tail_searched: usize,
-    lines: Bytes,
-    cursor: LineCursor,
+    pub(super) lines: Bytes,
+    pub(super) cursor: LineCursor,
+    /// Set for a framing other than lines.
+    pub(super) framed: Option<Framed>,
     /// Set while a line beyond the limit is being discarded.
     discarding: Option<Box<Discarding>>,
 }
 
 /// The boundary between lines that were taken and the next one.
-struct LineCursor {
-    next: usize,
-    searched: usize,
+pub(super) struct LineCursor {
+    pub(super) next: usize,
+    pub(super) searched: usize,
     /// The range of the line that was taken last.
-    last: Range<usize>,
+    pub(super) last: Range<usize>,
     /// The position of the next line in the stream.
-    position: Position,
+    pub(super) position: Position,
 }
 
 /// The outcome of [`Decoder::next_ready`].
@@ -112,8 +115,28 @@ impl Decoder {
             tail_searched: 0,
             lines: Bytes::new(),
             cursor: LineCursor { next: 0, searched: 0, last: 0..0, position: Position::START },
+            framed: None,
             discarding: None,
         }
+    }
+
+    /// Sets how messages are delimited. The default is [`Framing::Lines`].
+    ///
+    /// Call this before any bytes are fed.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Framing, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::json_rpc()).framing(Framing::ContentLength);
+    /// decoder.feed(b"Content-Length: 38\r\n\r\n{\"jsonrpc\":\"2.0\",\n \"method\":\"exit\"}\n");
+    /// let frame = decoder.next_frame().unwrap()?;
+    /// assert_eq!((frame.line(), frame.offset()), (3, 22)); // where the message starts
+    /// # Ok::<(), wireline::Fault>(())
+    /// ```
+    #[must_use]
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.framed = Framed::new(framing);
+        self
     }
 
     /// Sets how many bytes of buffer capacity to keep between lines. The default is 64 KiB.
@@ -320,6 +343,37 @@ impl Decoder {
         &self.lines[self.cursor.last.clone()]
     }
 
+    /// The `event` field of the event behind the last frame or fault, if it has one. For
+    /// [`Framing::EventStream`] only.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Framing, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp()).framing(Framing::EventStream);
+    /// decoder.feed(b"id: 7\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n\n");
+    /// assert!(decoder.next_frame().unwrap().is_ok());
+    /// assert_eq!((decoder.event_name(), decoder.last_event_id()), (Some("message"), Some("7")));
+    /// ```
+    #[must_use]
+    pub fn event_name(&self) -> Option<&str> {
+        self.framed.as_ref()?.event_stream()?.name()
+    }
+
+    /// The last `id` field of the events so far, including those without data. For [`Framing::EventStream`] only.
+    ///
+    /// A client that reconnects sends it as the header `Last-Event-ID`. An id of more than 1024 bytes counts as none.
+    #[must_use]
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.framed.as_ref()?.event_stream()?.id()
+    }
+
+    /// The last `retry` field of the events so far: how long a client should wait before it reconnects. For
+    /// [`Framing::EventStream`] only.
+    #[must_use]
+    pub fn retry_delay(&self) -> Option<Duration> {
+        self.framed.as_ref()?.event_stream()?.retry().map(Duration::from_millis)
+    }
+
     /// How many buffered bytes haven't become a frame or a fault yet.
     #[must_use]
     pub fn buffered(&self) -> usize {
@@ -347,6 +401,9 @@ impl Decoder {
     /// Slow path of [`next_ready`](Self::next_ready): refills, discards, skips blank lines.
     #[inline(never)]
     fn next_ready_slow(&mut self) -> Option<Ready> {
+        if self.framed.is_some() {
+            return self.next_ready_framed();
+        }
         loop {
             if self.cursor.next == self.lines.len() && !self.refill() {
                 return None;
@@ -368,13 +425,13 @@ impl Decoder {
     /// it would move it right after it was written.
     #[inline(always)]
     pub(crate) fn take(&mut self, ready: Ready) -> Option<Result<Frame<'_>, Fault>> {
-        let Self { cursor, lines, rules, .. } = self;
+        let Self { cursor, lines, rules, framed, .. } = self;
         if let Ready::Line = ready
             && let Some((position, text, envelope)) = cursor.take_message(lines, rules)
         {
             return Some(Reading::Message(text, envelope).into_frame(Some(lines), position, rules));
         }
-        let (position, reading) = cursor.take_slow(ready, lines, rules);
+        let (position, reading) = cursor.take_slow(ready, lines, rules, framed);
         Some(reading.into_frame(Some(lines), position, rules))
     }
 
@@ -412,7 +469,7 @@ impl Decoder {
     }
 
     /// Drops `lines` once all are taken, so that their memory can be reused.
-    fn drop_taken_lines(&mut self) {
+    pub(super) fn drop_taken_lines(&mut self) {
         if self.cursor.next == self.lines.len() {
             self.lines = Bytes::new();
             (self.cursor.next, self.cursor.searched, self.cursor.last) = (0, 0, 0..0);
@@ -463,7 +520,8 @@ impl Decoder {
 
     /// The longest line, including its line ending and a byte order mark.
     fn longest(&self) -> usize {
-        self.rules.limits.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2)
+        let overhead = self.framed.as_ref().map_or(0, Framed::overhead);
+        self.rules.limits.max_line_len.saturating_add(BYTE_ORDER_MARK.len() + 2 + overhead)
     }
 }
 
@@ -501,13 +559,20 @@ impl LineCursor {
 
     /// Slow path of [`Decoder::take`]: everything but messages that take one pass.
     #[inline(never)]
-    fn take_slow<'l>(&mut self, ready: Ready, lines: &'l [u8], rules: &Rules) -> (Position, Reading<'l>) {
-        match ready {
-            Ready::Discarded(fault) => {
+    fn take_slow<'l>(
+        &mut self,
+        ready: Ready,
+        lines: &'l [u8],
+        rules: &Rules,
+        framed: &mut Option<Framed>,
+    ) -> (Position, Reading<'l>) {
+        match (ready, framed) {
+            (Ready::Discarded(fault), _) => {
                 fault.log();
                 (self.position, Reading::Faulty(fault))
             }
-            Ready::Line => {
+            (Ready::Line, Some(framed)) => framed.take(self, lines, rules),
+            (Ready::Line, None) => {
                 let FoundLine { range, after, position } = self.find_line(lines);
                 let is_kept = range.len() <= rules.limits.max_line_len;
                 self.pass(after, if is_kept { range.clone() } else { 0..0 });
@@ -541,7 +606,7 @@ impl LineCursor {
     }
 
     /// The length of the byte order mark at the start of a line, if it is the first line of the stream.
-    fn byte_order_mark(&self, line: &[u8]) -> usize {
+    pub(super) fn byte_order_mark(&self, line: &[u8]) -> usize {
         if self.position.offset == 0 && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
 }
@@ -551,10 +616,14 @@ impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
             .field("rules", &self.rules)
+            .field("framing", &self.framed.as_ref().map_or(Framing::Lines, Framed::framing))
             .field("line", &self.cursor.position.line)
             .field("offset", &self.cursor.position.offset)
             .field("buffered", &self.buffered())
-            .field("discarding", &self.discarding.is_some())
+            .field(
+                "discarding",
+                &(self.discarding.is_some() || self.framed.as_ref().is_some_and(Framed::is_discarding)),
+            )
             .field("finished", &self.is_finished())
             .finish_non_exhaustive()
     }

@@ -5,11 +5,14 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
 
+use crate::decode::Framing;
 use crate::message::{AnyMessage, FaultKind, Id, Rules};
 
 use super::draft::Draft;
 use super::error::EncodeError;
 use super::error_reply::ErrorReply;
+use super::framed;
+use super::line::to_line;
 use super::rpc_error::RpcError;
 
 /// Turns messages into lines: each call appends one whole line to a buffer, or nothing.
@@ -43,6 +46,7 @@ use super::rpc_error::RpcError;
 /// ```
 pub struct Encoder<'b> {
     rules: Rules,
+    framing: Framing,
     out: Out<'b>,
     /// The batch that is being written, if any: then messages are its entries, not lines.
     batch: Option<OpenBatch>,
@@ -65,7 +69,7 @@ impl Encoder<'static> {
     /// An encoder with its own buffer.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, out: Out::Own(BytesMut::new()), batch: None }
+        Self { rules, framing: Framing::Lines, out: Out::Own(BytesMut::new()), batch: None }
     }
 }
 
@@ -82,11 +86,70 @@ impl<'b> Encoder<'b> {
     /// # Ok::<(), wireline::EncodeError>(())
     /// ```
     pub fn append_to(buffer: &'b mut BytesMut, rules: Rules) -> Self {
-        Self { rules, out: Out::Borrowed(buffer), batch: None }
+        Self { rules, framing: Framing::Lines, out: Out::Borrowed(buffer), batch: None }
     }
 }
 
 impl Encoder<'_> {
+    /// Sets how messages are delimited. The default is [`Framing::Lines`].
+    ///
+    /// ```
+    /// use wireline::{Encoder, Framing, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::json_rpc()).framing(Framing::ContentLength);
+    /// encoder.notification("exit", &())?;
+    /// assert_eq!(encoder.take(), "Content-Length: 33\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp()).framing(Framing::EventStream);
+    /// encoder.notification("exit", &())?;
+    /// assert_eq!(encoder.take(), "data: {\"jsonrpc\":\"2.0\",\"method\":\"exit\"}\n\n");
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    #[must_use]
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
+    }
+
+    /// Appends an event with an id and a name, for [`Framing::EventStream`]; `write` appends its message.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Framing, Id, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp()).framing(Framing::EventStream);
+    /// encoder.event(Some("7"), Some("message"), |encoder| encoder.response(&Id::from(1), &serde_json::json!({})))?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     "id: 7\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"
+    /// );
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `write` returned an error, or appended nothing or more than one message; or the framing is another one; or the id
+    /// or the name contains a line break or a null character. Nothing has been appended.
+    pub fn event(
+        &mut self,
+        id: Option<&str>,
+        name: Option<&str>,
+        write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        let is_plain = |field: &str| !field.contains(['\n', '\r', '\0']);
+        if self.framing != Framing::EventStream || ![id, name].into_iter().flatten().all(is_plain) {
+            return Err(EncodeError::event());
+        }
+        let line = to_line(&self.rules, write)?;
+        let out = self.out.buffer();
+        for (field, value) in [("id: ", id), ("event: ", name)] {
+            for part in value.iter().flat_map(|value| [field, value, "\n"]) {
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
+        framed::append(out, line.as_bytes(), Framing::EventStream);
+        Ok(())
+    }
+
     /// The contents of the buffer. While a batch is being filled, they end with an unfinished line.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -147,7 +210,7 @@ impl Encoder<'_> {
             }
             draft.text(b"[")?;
             let batch = Some(OpenBatch { line: draft.line, len: 0 });
-            let mut entries = Encoder { rules, out: Out::Borrowed(draft.out), batch };
+            let mut entries = Encoder { rules, framing: Framing::Lines, out: Out::Borrowed(draft.out), batch };
             fill(&mut entries)?;
             if entries.batch.is_none_or(|batch| batch.len == 0) {
                 return Err(EncodeError::rule(FaultKind::EmptyBatch, None));
@@ -403,6 +466,9 @@ impl Encoder<'_> {
     /// Appends the message that `write` writes, as a line or as an entry of the batch, or nothing if that fails.
     #[inline]
     fn append(&mut self, write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>) -> Result<(), EncodeError> {
+        if self.framing != Framing::Lines && self.batch.is_none() {
+            return self.append_framed(write);
+        }
         let mut draft = match &self.batch {
             None => Draft::line(self.out.buffer(), &self.rules),
             Some(batch) => Draft::entry(self.out.buffer(), &self.rules, batch.line, batch.len)?,
@@ -413,6 +479,23 @@ impl Encoder<'_> {
             // The closure that fills the batch decides whether to continue without this entry.
             (Some(_), Err(_)) | (None, Ok(())) => {}
             (None, Err(error)) => error.log(),
+        }
+        appended
+    }
+
+    /// Appends a line, and then puts it into its frame.
+    fn append_framed(
+        &mut self,
+        write: impl FnOnce(&mut Draft<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        let out = self.out.buffer();
+        let start = out.len();
+        let mut draft = Draft::line(out, &self.rules);
+        let appended = write(&mut draft).and_then(|()| draft.complete());
+        drop(draft);
+        match &appended {
+            Ok(()) => framed::wrap(out, start, self.framing),
+            Err(error) => error.log(),
         }
         appended
     }

@@ -51,6 +51,10 @@ impl EncodeError {
         Self { kind: EncodeErrorKind::NoId, offset: None, source: None }
     }
 
+    pub(crate) fn event() -> Self {
+        Self { kind: EncodeErrorKind::Event, offset: None, source: None }
+    }
+
     pub(crate) fn pointer() -> Self {
         Self { kind: EncodeErrorKind::Pointer, offset: None, source: None }
     }
@@ -120,6 +124,9 @@ pub enum EncodeErrorKind {
     NoId,
     /// The pointer leads to no value that can be replaced, or to several.
     Pointer,
+    /// The id or the name of an event contains a line break or a null character, or the framing isn't
+    /// [`EventStream`](crate::Framing::EventStream).
+    Event,
 }
 
 impl fmt::Display for EncodeErrorKind {
@@ -132,6 +139,7 @@ impl fmt::Display for EncodeErrorKind {
             Self::NotOneLine => f.write_str("expected exactly one line"),
             Self::NoId => f.write_str("message has no id to replace"),
             Self::Pointer => f.write_str("the pointer must lead to exactly one value"),
+            Self::Event => f.write_str("an event needs an event stream, and an id and a name without line breaks"),
         }
     }
 }

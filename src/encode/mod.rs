@@ -9,6 +9,7 @@
 //! | `null_params` | removes null params |
 //! | `serializer` | writes payloads as JSON, without trusting their `Serialize` |
 //! | `line` | a single line |
+//! | `framed` | puts lines into the frames of other framings |
 //! | `error_reply` | the error response to a fault |
 //! | `rpc_error`, `error` | the error object to send; why a message wasn't encoded |
 
@@ -17,6 +18,7 @@ mod draft;
 pub(crate) mod encoder;
 pub(crate) mod error;
 pub(crate) mod error_reply;
+pub(crate) mod framed;
 pub(crate) mod line;
 mod null_params;
 pub(crate) mod rpc_error;
@@ -25,5 +27,6 @@ mod serializer;
 pub(crate) use array::Array;
 pub(crate) use encoder::Encoder;
 pub(crate) use error::EncodeError;
+pub(crate) use framed::append as append_framed;
 pub(crate) use line::Line;
 pub(crate) use rpc_error::RpcError;

@@ -108,6 +108,18 @@ fault_kinds! {
     InvalidResult, "invalid-result", INVALID_REQUEST, r#""result" must be an object"#;
     /// An `error` that isn't an object with an integer `code` and a string `message`, each once.
     InvalidError, "invalid-error", INVALID_REQUEST, r#""error" must be an object with an integer "code" and a string "message""#;
+    /// Text where a header was expected, or within a header, such as a log line.
+    InvalidHeader, "invalid-header", PARSE_ERROR, "expected a header with a Content-Length";
+    /// A header without `Content-Length`.
+    MissingContentLength, "missing-content-length", PARSE_ERROR, "header without a Content-Length";
+    /// A `Content-Length` that isn't a number of at most 4 GiB, or a second one with another value.
+    InvalidContentLength, "invalid-content-length", PARSE_ERROR, "invalid Content-Length";
+    /// A `Content-Type` with a charset other than UTF-8.
+    UnsupportedCharset, "unsupported-charset", PARSE_ERROR, "unsupported charset: a message must be UTF-8";
+    /// A header of more than 4096 bytes.
+    HeaderTooLong, "header-too-long", PARSE_ERROR, "header exceeds the limit of 4096 bytes";
+    /// The stream ended before the end of a header, a body or an event.
+    IncompleteFrame, "incomplete-frame", PARSE_ERROR, "the stream ended within a message";
 }
 
 impl From<SyntaxErrorKind> for FaultKind {

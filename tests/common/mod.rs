@@ -3,6 +3,8 @@
 
 use wireline::{Decoder, Fault, Frame, Message, RawJson, Rules};
 
+pub mod framings;
+
 /// A line and the result expected under each dialect, in the notation of [`describe`].
 pub struct Case {
     pub line: Vec<u8>,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use crate::framing::FramingArgs;
 use crate::input::CAN_READ_AT;
 use crate::judge::Severity;
 use crate::rules_args::RulesArgs;
@@ -20,6 +21,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
+
+    #[command(flatten)]
+    pub(crate) framing: FramingArgs,
 
     /// Number of threads that check one large file [default: number of CPUs]
     ///
@@ -120,6 +124,10 @@ records. The session is also judged: whether each request is answered once, whet
 they agreed on, whether arguments and results of tools match their schemas, and whether official clients would refuse a \
 message. --list-rules lists the rules.
 
+A stream that starts with a Content-Length header, as in LSP, or with a server-sent event, as in MCP over HTTP, is \
+checked as such: each message, instead of each line. Its faults are reported with the number of the frame and its offset. \
+--framing overrides what the first message looks like.
+
 Input is streamed: memory use depends on the longest line, not on the file. Large files are checked by several \
 threads, and reported in order all the same. The report goes to standard output. If standard error is a terminal, it \
 shows the progress of long checks.";
@@ -143,6 +151,9 @@ Examples:
 
   Judge a recorded session in CI, and let warnings fail too:
     wireline check --fail-on warning --format sarif session.tap > session.sarif
+
+  Check what a server of MCP sends over HTTP:
+    curl -sN -H 'Accept: text/event-stream' http://localhost:3000/mcp | wireline check --rules mcp
 
   Count the methods in a log with jq:
     wireline check --format ndjson log.ndjson | jq .method | sort | uniq -c";

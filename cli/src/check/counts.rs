@@ -14,6 +14,8 @@ pub(crate) struct Counts {
     pub(crate) bytes: u64,
     /// Blank lines do not count.
     pub(crate) lines: u64,
+    /// Those of them that are frames of a stream that isn't framed by lines.
+    pub(crate) frames: u64,
     /// Lines that are faulty or contain a faulty batch entry.
     pub(crate) faulty_lines: u64,
     /// Last lines without a line end.
@@ -55,6 +57,7 @@ impl Counts {
     pub(crate) fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.lines += other.lines;
+        self.frames += other.frames;
         self.faulty_lines += other.faulty_lines;
         self.unterminated += other.unterminated;
         self.empty += other.empty;

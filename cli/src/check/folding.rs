@@ -32,16 +32,17 @@ pub(crate) struct ReportedFault {
 }
 
 impl ReportedFault {
-    /// A fault in `line`, of which `all` and `details` of the report speak.
+    /// A fault in `line` with this number, of which `all` and `details` of the report speak.
     pub(crate) fn new(
         fault: &Fault,
+        number: u64,
         line: &[u8],
         sender: Option<Side>,
         all: Range<usize>,
         details: Range<usize>,
     ) -> Self {
         let likeness = Likeness::Fault(fault.kind(), fault.hint());
-        Self { all, details, likeness, sender, part: Some(LinePart::new(fault, line)) }
+        Self { all, details, likeness, sender, part: Some(LinePart::new(fault, number, line)) }
     }
 
     /// A finding, of which `all` of the report speaks.

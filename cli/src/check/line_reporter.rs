@@ -7,7 +7,8 @@ use wireline::{Decoder, Frame};
 use super::counts::Counts;
 use super::folding::{ReportedFault, Text};
 use super::judging::Judging;
-use super::report::Report;
+use super::report::{Position, Report};
+use crate::framing::Frames;
 use crate::judge::{self, Finding};
 use crate::message_kind::MessageKind;
 use crate::session::Side;
@@ -33,13 +34,18 @@ pub(crate) struct LineReporter<'a, 'b, R> {
     send: &'a mut SendText<'a>,
     judging: Option<(&'a mut Judging<'b>, Side)>,
     judges_lines: bool,
+    /// Set if the stream isn't framed by lines.
+    frames: Option<Frames>,
+    /// The number of the record whose bytes complete a frame.
+    record: Option<u64>,
     /// What to report after the current line.
     findings: Vec<Finding>,
 }
 
 impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
     pub(crate) fn new(report: &'a R, counts: &'a mut Counts, send: &'a mut SendText<'a>) -> Self {
-        Self { report, counts, text: Text::default(), send, judging: None, judges_lines: false, findings: Vec::new() }
+        let (text, findings) = (Text::default(), Vec::new());
+        Self { report, counts, text, send, judging: None, judges_lines: false, frames: None, record: None, findings }
     }
 
     /// Judges each line on its own, without regard to its sender.
@@ -54,6 +60,15 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
         self
     }
 
+    /// Sets whether the stream isn't framed by lines, and the record that completes its frames, if it is recorded.
+    pub(crate) fn set_frames(&mut self, frames: Option<Frames>, record: Option<u64>) {
+        (self.frames, self.record) = (frames, record.filter(|_| frames.is_some()));
+    }
+
+    pub(crate) fn frames(&self) -> Option<Frames> {
+        self.frames
+    }
+
     /// Reports all lines that are complete, and sends the text when there is enough of it.
     pub(crate) fn report_lines(&mut self, decoder: &mut Decoder) -> io::Result<()> {
         loop {
@@ -62,48 +77,63 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
             if !self.findings.is_empty() {
                 self.report_findings()?;
             }
-            let Self { report, counts, text, judging, judges_lines, findings, .. } = self;
+            let Self { report, counts, text, judging, judges_lines, frames, record, findings, .. } = self;
             let (faults_before, start) = (counts.faults(), text.bytes.len());
             match frame {
-                Ok(frame) => match &frame {
-                    Frame::Message(message) => {
-                        if let Some((judging, sender)) = judging {
-                            *findings = judging.add_message(*sender, frame.line(), message);
+                Ok(frame) => {
+                    let in_frame = frames.as_mut().map(Frames::add_message);
+                    let (line, len) = (record.unwrap_or(frame.line()), frame.as_bytes().len() as u64);
+                    let at = Position { line, offset: frame.offset(), len, in_frame };
+                    match &frame {
+                        Frame::Message(message) => {
+                            if let Some((judging, sender)) = judging {
+                                *findings = judging.add_message(*sender, at.line, message);
+                            }
+                            if *judges_lines {
+                                *findings = judge::judge_line(at.line, message);
+                            }
+                            counts.add_message(MessageKind::of(message));
+                            report.message(&at, message, &mut text.bytes)?;
                         }
-                        if *judges_lines {
-                            *findings = judge::judge_line(frame.line(), message);
-                        }
-                        counts.add_message(MessageKind::of(message));
-                        report.message(&frame, message, &mut text.bytes)?;
-                    }
-                    Frame::Batch(batch) => {
-                        counts.add_message(MessageKind::Batch);
-                        let entries = batch.iter().inspect(|entry| counts.add_batch_entry(entry));
-                        report.batch(&frame, entries, &mut text.bytes)?;
-                        if let Some((judging, sender)) = judging {
-                            for entry in batch {
-                                match entry {
-                                    Ok(entry) => findings.extend(judging.add_message(*sender, frame.line(), &entry)),
-                                    Err(fault) => judging.add_fault(*sender, &fault),
+                        Frame::Batch(batch) => {
+                            counts.add_message(MessageKind::Batch);
+                            let entries = batch.iter().inspect(|entry| counts.add_batch_entry(entry));
+                            report.batch(&at, &frame, entries, &mut text.bytes)?;
+                            if let Some((judging, sender)) = judging {
+                                for entry in batch {
+                                    match entry {
+                                        Ok(entry) => findings.extend(judging.add_message(*sender, at.line, &entry)),
+                                        Err(fault) => judging.add_fault(*sender, &fault),
+                                    }
                                 }
                             }
                         }
                     }
-                },
+                }
                 Err(fault) => {
+                    let line = decoder.last_line();
+                    let in_frame = match frames {
+                        None => None,
+                        Some(frames) => match frames.add_fault(&fault, line) {
+                            None => continue,
+                            in_frame => in_frame,
+                        },
+                    };
+                    let (number, offset, len) = (record.unwrap_or(fault.line()), fault.offset(), fault.line_len());
+                    let at = Position { line: number, offset, len, in_frame };
                     counts.add_fault(&fault);
                     if let Some((judging, sender)) = judging {
                         judging.add_fault(*sender, &fault);
                     }
-                    let line = decoder.last_line();
-                    let details = report.fault(&fault, line, &mut text.bytes)?;
+                    let details = report.fault(&at, &fault, line, &mut text.bytes)?;
                     if R::MAY_BE_FOLDED {
                         let all = start..text.bytes.len();
-                        text.faults.push(ReportedFault::new(&fault, line, report.sender(), all, details));
+                        text.faults.push(ReportedFault::new(&fault, at.line, line, report.sender(), all, details));
                     }
                 }
             }
             counts.lines += 1;
+            counts.frames += u64::from(frames.is_some());
             counts.faulty_lines += u64::from(counts.faults() > faults_before);
             if text.bytes.len() >= TEXT_LEN {
                 self.send()?;
@@ -117,7 +147,8 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
         let lines_before = self.counts.lines;
         decoder.finish();
         self.report_lines(decoder)?;
-        if self.counts.lines > lines_before && ends == Ends::Required {
+        // In another framing, an incomplete frame is a fault.
+        if self.counts.lines > lines_before && ends == Ends::Required && self.frames.is_none() {
             self.counts.unterminated += 1;
             self.report.unterminated(&mut self.text.bytes)?;
         }

@@ -7,17 +7,19 @@ mod folding;
 mod judging;
 mod line_reporter;
 mod parallel;
+mod recorded;
 mod report;
 mod summary;
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 
-use wireline::{Decoder, Rules};
+use wireline::{Decoder, Framing, Rules};
 
 pub(crate) use args::Args;
 
 use crate::exit;
+use crate::framing::{self, Detection, Frames, Next, Start};
 use crate::input::{BINARY, Input, READ_LEN, Source, read_at, read_retrying};
 use crate::judge::{self, Finding, Severity};
 use crate::line_ends::{LineEnds, RETURN_HINT, count_returns};
@@ -33,6 +35,7 @@ use folding::Text;
 use judging::Judging;
 use line_reporter::{Ends, LineReporter};
 use parallel::{ParallelCheck, SEGMENT_LEN};
+use recorded::{Part, RecordedStream};
 use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
 use summary::Summary;
 
@@ -67,6 +70,8 @@ fn list_rules() -> u8 {
 struct Checker<'a, R> {
     args: &'a RulesArgs,
     rules: Rules,
+    /// `None` if it is to be found out.
+    framing: Option<Framing>,
     fail_on: Severity,
     ends: Ends,
     judges_lines: bool,
@@ -91,6 +96,7 @@ impl<'a, R: Report> Checker<'a, R> {
         Self {
             args: &args.rules,
             rules: args.rules.rules(),
+            framing: args.framing.given(),
             fail_on: args.fail_on,
             ends: if args.allow_unterminated { Ends::Optional } else { Ends::Required },
             judges_lines: args.judge_lines,
@@ -167,7 +173,7 @@ impl<'a, R: Report> Checker<'a, R> {
             self.report_byte_order_mark(counts)?;
         }
         match input {
-            Input::File { file, len, .. } if self.jobs > 1 && len > SEGMENT_LEN as u64 => {
+            Input::File { file, len, .. } if self.jobs > 1 && len > SEGMENT_LEN as u64 && self.has_lines(&file) => {
                 self.check_in_parallel(&file, len, counts)
             }
             Input::File { mut file, .. } => self.check_in_sequence(&mut file, counts),
@@ -189,13 +195,24 @@ impl<'a, R: Report> Checker<'a, R> {
         reporter.add_findings([finding]).and_then(|()| reporter.send()).map_err(Failure::Write)
     }
 
+    /// Whether each line of a file is a message, so that it can be cut after any of them.
+    fn has_lines(&self, file: &File) -> bool {
+        let framing = self.framing.unwrap_or_else(|| {
+            let mut start = vec![0; framing::DETECTION_LEN];
+            // If it can't be read, the check finds that out.
+            let len = read_at(file, &mut start, 0).unwrap_or(0);
+            framing::detect(&start[..len])
+        });
+        framing == Framing::Lines
+    }
+
     fn check_in_sequence(&mut self, input: &mut dyn Read, counts: &mut Counts) -> Result<(), Failure> {
-        let Self { output, report, assembly, rules, ends, judges_lines, .. } = self;
+        let Self { output, report, assembly, rules, framing, ends, judges_lines, .. } = self;
         let progress = output.progress();
         let advance = |bytes| progress.advance(bytes);
         let mut send = |text: &mut Text| send(output, assembly, text);
         let reporter = LineReporter::new(&*report, counts, &mut send).judging_lines(*judges_lines);
-        check_stream(*rules, *ends, input, reporter, &advance)
+        check_stream(*rules, *framing, *ends, input, reporter, &advance)
     }
 
     fn check_in_parallel(&mut self, file: &File, len: u64, counts: &mut Counts) -> Result<(), Failure> {
@@ -218,10 +235,10 @@ impl<'a, R: Report> Checker<'a, R> {
     fn check_recording(&mut self, input: impl BufRead, counts: &mut Counts) -> Result<(), Failure> {
         let progress = self.output.progress();
         let mut reader = Reader::new(input);
-        // For each side: how many bytes it has sent, and the decoder that holds an incomplete line.
-        let mut offsets = [0, 0];
-        let mut incomplete: [Option<Decoder>; 2] = [None, None];
         let mut judging = Judging::new(self.args);
+        let (framing, rules) = (self.framing, judging.rules());
+        let streams = || Side::BOTH.map(|_| RecordedStream::new(framing, rules));
+        let mut open = streams();
         loop {
             let before = reader.offset;
             let entry = reader.next();
@@ -236,56 +253,71 @@ impl<'a, R: Report> Checker<'a, R> {
             }
             let Ok(Some(Entry { content: Content::Bytes { from, bytes, is_last }, .. })) = entry else {
                 // A session starts or ends here, so incomplete lines stay incomplete.
-                for (decoder, from) in incomplete.iter_mut().zip(Side::BOTH) {
-                    if let Some(mut decoder) = decoder.take() {
-                        self.report_recorded_lines(from, &mut decoder, true, None, &mut judging, counts)?;
+                for (mut stream, from) in std::mem::replace(&mut open, streams()).into_iter().zip(Side::BOTH) {
+                    stream.end();
+                    self.check_parts(from, &mut stream, &mut judging, counts)?;
+                    if let Some((mut decoder, frames, number)) = stream.into_rest() {
+                        let rest = Recorded { sender: from, record: Some(number), is_last: true, start: None };
+                        self.report_recorded_lines(rest, &mut decoder, frames, &mut judging, counts)?;
                     }
                 }
                 self.end_recorded_session(&mut judging, counts)?;
-                offsets = [0, 0];
                 match entry {
                     Ok(Some(_)) => continue,
                     Ok(None) => return Ok(()),
                     Err(error) => return Err(Failure::Read(error)),
                 }
             };
-            let start = judging.start_stream(from, reader.line_number, &bytes).filter(|_| offsets[from as usize] == 0);
-            let (offset, incomplete) = (&mut offsets[from as usize], &mut incomplete[from as usize]);
-            let mut decoder = incomplete
-                .take()
-                .unwrap_or_else(|| Decoder::new(judging.rules()).starting_at(reader.line_number, *offset));
-            decoder.feed(&bytes);
-            *offset += bytes.len() as u64;
-            counts.bytes += bytes.len() as u64;
-            counts.add_returns(Some(from), count_returns(&bytes));
-            self.report_recorded_lines(from, &mut decoder, is_last, start, &mut judging, counts)?;
-            if !is_last && !bytes.ends_with(b"\n") {
-                *incomplete = Some(decoder);
-            }
+            let stream = &mut open[from as usize];
+            stream.add(Part { number: reader.line_number, bytes, is_last });
+            self.check_parts(from, stream, &mut judging, counts)?;
         }
+    }
+
+    /// Checks the records of a stream that can be decoded.
+    fn check_parts(
+        &mut self,
+        from: Side,
+        stream: &mut RecordedStream,
+        judging: &mut Judging<'_>,
+        counts: &mut Counts,
+    ) -> Result<(), Failure> {
+        while let Some(part) = stream.next(judging.rules()) {
+            let start = judging.start_stream(from, part.number, &part.bytes).filter(|_| stream.is_start());
+            let (mut decoder, frames) = stream.take(&part, judging.rules());
+            counts.bytes += part.bytes.len() as u64;
+            if frames.is_none() {
+                counts.add_returns(Some(from), count_returns(&part.bytes));
+            }
+            let recorded = Recorded { sender: from, record: Some(part.number), is_last: part.is_last, start };
+            let frames = self.report_recorded_lines(recorded, &mut decoder, frames, judging, counts)?;
+            stream.put_back(&part, decoder, frames);
+        }
+        Ok(())
     }
 
     fn report_recorded_lines(
         &mut self,
-        sender: Side,
+        Recorded { sender, record, is_last, start }: Recorded,
         decoder: &mut Decoder,
-        is_last: bool,
-        start: Option<Finding>,
+        frames: Option<Frames>,
         judging: &mut Judging<'_>,
         counts: &mut Counts,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Frames>, Failure> {
         let Self { output, report, assembly, ends, .. } = self;
         report.set_sender(Some(sender));
         let mut send = |text: &mut Text| send(output, assembly, text);
         let mut reporter = LineReporter::new(&*report, counts, &mut send).judging(judging, sender);
+        reporter.set_frames(frames, record);
         reporter.add_findings(start).map_err(Failure::Write)?;
         let reported = match is_last {
             true => reporter.finish(decoder, *ends),
             false => reporter.report_lines(decoder),
         };
         let reported = reported.and_then(|()| reporter.send()).map_err(Failure::Write);
+        let frames = reporter.frames();
         report.set_sender(None);
-        reported
+        reported.map(|()| frames)
     }
 
     /// Reports what is wrong with a session as a whole.
@@ -307,21 +339,39 @@ fn send_if_any(output: &mut Output, mut text: Vec<u8>) -> io::Result<()> {
     if text.is_empty() { Ok(()) } else { output.send(&mut text) }
 }
 
+/// What is to be reported of a recorded stream.
+struct Recorded {
+    sender: Side,
+    /// The number of the record that completes what is reported.
+    record: Option<u64>,
+    /// Whether the stream ends.
+    is_last: bool,
+    /// What is wrong with its start.
+    start: Option<Finding>,
+}
+
 /// Checks a stream to its end, in one thread.
 fn check_stream(
     rules: Rules,
+    framing: Option<Framing>,
     ends: Ends,
     input: &mut dyn Read,
     mut reporter: LineReporter<'_, '_, impl Report>,
     advance: &dyn Fn(u64),
 ) -> Result<(), Failure> {
-    let mut decoder = Decoder::new(rules).keep_capacity(2 * READ_LEN);
     let mut line_ends = LineEnds::default();
-    loop {
+    let mut decoder = match framing {
+        Some(framing) => Some(start_stream(rules, Start::of(framing), &mut reporter)),
+        None => check_start(rules, ends, input, &mut reporter, &mut line_ends, advance)?,
+    };
+    let has_lines = reporter.frames().is_none();
+    while let Some(decoder) = &mut decoder {
         let returns_before = line_ends.with_return;
         let read = |room: &mut [u8]| {
             let len = read_retrying(input, room)?;
-            line_ends.add(&room[..len]);
+            if has_lines {
+                line_ends.add(&room[..len]);
+            }
             Ok(len)
         };
         let len = decoder.read_with(READ_LEN, read).map_err(Failure::Read)?;
@@ -329,9 +379,66 @@ fn check_stream(
         reporter.add_returns(line_ends.with_return - returns_before);
         advance(len as u64);
         if len == 0 {
-            return reporter.finish(&mut decoder, ends).and_then(|()| reporter.send()).map_err(Failure::Write);
+            return reporter.finish(decoder, ends).and_then(|()| reporter.send()).map_err(Failure::Write);
         }
         // Report before the next read, which may block.
-        reporter.report_lines(&mut decoder).and_then(|()| reporter.send()).map_err(Failure::Write)?;
+        reporter.report_lines(decoder).and_then(|()| reporter.send()).map_err(Failure::Write)?;
+    }
+    Ok(())
+}
+
+/// A decoder for a stream of which `reporter` tells.
+fn start_stream(rules: Rules, start: Start, reporter: &mut LineReporter<'_, '_, impl Report>) -> Decoder {
+    reporter.set_frames(Frames::new(start.framing), None);
+    start.decoder(rules).keep_capacity(2 * READ_LEN)
+}
+
+/// Checks a stream until its framing is known. Returns the decoder for the rest, unless the stream has ended.
+fn check_start(
+    rules: Rules,
+    ends: Ends,
+    input: &mut dyn Read,
+    reporter: &mut LineReporter<'_, '_, impl Report>,
+    line_ends: &mut LineEnds,
+    advance: &dyn Fn(u64),
+) -> Result<Option<Decoder>, Failure> {
+    let mut detection = Detection::new();
+    let mut decoder = start_stream(rules, Start::of(Framing::Lines), reporter);
+    let mut buffer = vec![0; READ_LEN];
+    loop {
+        let len = read_retrying(input, &mut buffer).map_err(Failure::Read)?;
+        reporter.add_bytes(len as u64);
+        advance(len as u64);
+        detection.add(&buffer[..len]);
+        let mut is_known = false;
+        while !is_known {
+            let bytes = match detection.next() {
+                Some(Next::Lines(lines)) => lines,
+                Some(Next::Framed(start, rest)) => {
+                    decoder = start_stream(rules, start, reporter);
+                    is_known = true;
+                    rest
+                }
+                None if len == 0 => {
+                    is_known = true;
+                    detection.finish()
+                }
+                None => break,
+            };
+            if reporter.frames().is_none() {
+                let returns_before = line_ends.with_return;
+                line_ends.add(&bytes);
+                reporter.add_returns(line_ends.with_return - returns_before);
+            }
+            decoder.feed(&bytes);
+            reporter.report_lines(&mut decoder).map_err(Failure::Write)?;
+        }
+        if len == 0 {
+            reporter.finish(&mut decoder, ends).map_err(Failure::Write)?;
+        }
+        reporter.send().map_err(Failure::Write)?;
+        if is_known {
+            return Ok(Some(decoder).filter(|_| len > 0));
+        }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) struct Summary<'a> {
 struct CheckedSource<'a> {
     source: &'a Source,
     lines: u64,
+    has_frames: bool,
     faulty_lines: u64,
     is_unterminated: bool,
     /// Whether it should have messages, and has none.
@@ -51,8 +52,9 @@ impl<'a> Summary<'a> {
     pub(crate) fn add(&mut self, source: &'a Source, counts: &Counts, is_complete: bool) {
         self.total.add(counts);
         let Counts { lines, faulty_lines, unterminated, .. } = *counts;
-        let (is_unterminated, is_empty) = (unterminated > 0, counts.empty > 0);
-        self.sources.push(CheckedSource { source, lines, faulty_lines, is_unterminated, is_empty, is_complete });
+        let (has_frames, is_unterminated, is_empty) = (counts.frames > 0, unterminated > 0, counts.empty > 0);
+        let checked = CheckedSource { source, lines, has_frames, faulty_lines, is_unterminated, is_empty, is_complete };
+        self.sources.push(checked);
     }
 
     pub(crate) fn total(&self) -> &Counts {
@@ -81,14 +83,16 @@ impl<'a> Summary<'a> {
 
     fn write_verdict(&self, styles: &Styles, columns: usize, text: &mut Vec<u8>) -> io::Result<()> {
         let Counts { lines, faulty_lines, unterminated, empty, .. } = self.total;
+        let (line_noun, lines_noun) = if self.total.frames > 0 { ("frame", "frames") } else { ("line", "lines") };
         let mut verdict = match (faulty_lines, lines) {
             (_, 0) => NO_MESSAGES.to_owned(),
             (0, _) if self.total.messages(MessageKind::Batch) > 0 => {
-                format!("{}, no faults", counted(lines, "line", "lines"))
+                format!("{}, no faults", counted(lines, line_noun, lines_noun))
             }
             (0, _) => format!("{}, no faults", counted(lines, "message", "messages")),
             _ => {
-                let faulty = counted(faulty_lines, "line is faulty", "lines are faulty");
+                let faulty =
+                    counted(faulty_lines, &format!("{line_noun} is faulty"), &format!("{lines_noun} are faulty"));
                 match lines - faulty_lines {
                     0 => faulty,
                     1 => format!("{faulty}, 1 is fine"),
@@ -135,13 +139,14 @@ impl<'a> Summary<'a> {
         };
         let faulty_width = count_width(&|checked| checked.faulty_lines);
         let lines_width = count_width(&|checked| checked.lines).max(6);
+        let noun_width = if listed.iter().any(|checked| checked.has_frames) { "frames" } else { "lines" }.len();
         let has_open_end = listed.iter().any(|checked| checked.is_unterminated && checked.faulty_lines == 0);
         let has_empty = listed.iter().any(|checked| checked.is_empty);
         let verdict_width = (faulty_width + " faulty".len())
             .max(if has_open_end { OPEN_END.len() } else { 0 })
             .max(if has_empty { EMPTY.len() } else { 0 });
 
-        for CheckedSource { source, lines, faulty_lines, is_unterminated, is_empty, is_complete } in
+        for CheckedSource { source, lines, has_frames, faulty_lines, is_unterminated, is_empty, is_complete } in
             listed.iter().take(MAX_LISTED)
         {
             let (style, verdict) = match (is_complete, faulty_lines) {
@@ -151,7 +156,13 @@ impl<'a> Summary<'a> {
                 (true, 0) => (styles.good, "ok".to_owned()),
                 (true, _) => (styles.bad, format!("{:>faulty_width$} faulty", Count(*faulty_lines))),
             };
-            let noun = if *lines == 1 { "line " } else { "lines" };
+            let noun = match (has_frames, lines) {
+                (false, 1) => "line",
+                (false, _) => "lines",
+                (true, 1) => "frame",
+                (true, _) => "frames",
+            };
+            let noun = format!("{noun:noun_width$}");
             let name = match columns {
                 usize::MAX => source.escaped_name(),
                 _ => {
@@ -213,7 +224,12 @@ impl<'a> Summary<'a> {
         }
         let (size, rate) = (Bytes(total.bytes), Bytes(total.bytes).per_second(elapsed));
         // Blank lines have numbers, but do not count.
-        let noun = if total.lines == 1 { "non-blank line" } else { "non-blank lines" };
+        let noun = match (total.frames > 0, total.lines) {
+            (false, 1) => "non-blank line",
+            (false, _) => "non-blank lines",
+            (true, 1) => "frame",
+            (true, _) => "frames",
+        };
         let what = format!("{noun}, {size} in {}, {rate}/s", Seconds(elapsed));
         for (number, line) in wrap(&what, columns.saturating_sub(width + 2)).enumerate() {
             let count = if number == 0 { Count(total.lines).to_string() } else { String::new() };

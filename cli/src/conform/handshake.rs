@@ -104,8 +104,8 @@ fn mcp_era(settings: &Settings<'_>) -> Result<Era, Violation> {
     version.map(|version| Era::Initialized(version.to_owned())).ok_or_else(|| Violation::NotStarted {
         how: match (&answer, live.end()) {
             (Some(_), _) => "no result with a protocolVersion to `initialize`".to_owned(),
-            (None, Some(end)) => format!("{end} before it answered `initialize`"),
-            (None, None) => "no response to `initialize`".to_owned(),
+            (None, Some(end)) => format!("{end} before it answered `initialize`{}", live.framing_text()),
+            (None, None) => format!("no response to `initialize`{}", live.framing_text()),
         },
     })
 }

@@ -13,6 +13,7 @@ use super::profile::Profile;
 use super::script::{Exit, Line, Policy, Script, Setup, Start, Stderr, Step, bytes};
 use super::server::{Event, Server};
 use super::violation::{Missing, Violation};
+use crate::framing;
 use crate::session::Side;
 use crate::spawn::cannot_run;
 use crate::units::Seconds;
@@ -75,6 +76,8 @@ pub(super) struct Live {
     /// What came after the last newline.
     partial: Vec<u8>,
     has_ended: bool,
+    /// Whether one of its lines was a `Content-Length` header.
+    sends_headers: bool,
     /// Whether what comes isn't judged yet.
     is_lenient: bool,
     /// How many responses came.
@@ -103,6 +106,7 @@ impl Live {
             patience,
             partial: Vec::new(),
             has_ended: false,
+            sends_headers: false,
             is_lenient: !is_whole_stream_judged,
             responses: 0,
             next_sentinel: FIRST_SENTINEL,
@@ -143,7 +147,8 @@ impl Live {
                 return Err(Violation::NotStarted { how });
             }
             if !self.pump(deadline)? && Instant::now() >= deadline {
-                let how = format!("no response to the first request within {}", Seconds(timeout));
+                let how =
+                    format!("no response to the first request within {}{}", Seconds(timeout), self.framing_text());
                 return Err(Violation::NotStarted { how });
             }
         }
@@ -176,6 +181,7 @@ impl Live {
             let lines: Vec<u8> = self.partial.drain(..complete).collect();
             for line in lines.split(|byte| *byte == b'\n') {
                 let line = without_mark(line);
+                self.sends_headers |= framing::is_content_length(line);
                 let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
                 let found = value.get("id").and_then(|id| IdKey::parse(&id.to_string()));
                 if let Some(at) = keys.iter().position(|key| key.is_some() && *key == found)
@@ -400,6 +406,7 @@ impl Live {
         let lines = std::mem::replace(&mut self.partial, rest);
         for line in lines[..lines.len() - 1].split(|byte| *byte == b'\n') {
             let line = if self.is_lenient { without_mark(line) } else { line };
+            self.sends_headers |= self.is_lenient && framing::is_content_length(line);
             match self.judge.receive(line) {
                 Ok(requests) => {
                     self.responses += u64::from(requests.is_empty());
@@ -421,6 +428,16 @@ impl Live {
             _ => r#""error":{"code":-32601,"message":"method not found"}"#,
         };
         self.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{content}}}\n").into_bytes());
+    }
+
+    /// Why a server doesn't answer whose messages aren't lines.
+    pub(super) fn framing_text(&self) -> String {
+        match self.sends_headers {
+            true => {
+                format!(": it sends {}, and these tests need messages on a line of their own", framing::CONTENT_LENGTH)
+            }
+            false => String::new(),
+        }
     }
 
     /// How the server ended.

@@ -30,8 +30,8 @@ enum Fit {
 }
 
 impl LinePart {
-    /// Looks at a faulty line. `line` is empty if the decoder did not keep it.
-    pub(crate) fn new(fault: &Fault, line: &[u8]) -> Self {
+    /// Looks at a faulty line with this number. `line` is empty if the decoder did not keep it.
+    pub(crate) fn new(fault: &Fault, number: u64, line: &[u8]) -> Self {
         let text = line.trim_ascii();
         let fit = match fault.hint() {
             Some(Hint::PrettyPrinted) => Fit::Sure,
@@ -42,7 +42,7 @@ impl LinePart {
             Some(_) => Fit::No,
         };
         let (closed, opened) = if fit == Fit::No { (0, 0) } else { brackets(text) };
-        Self { number: fault.line(), fit, closed, opened }
+        Self { number, fit, closed, opened }
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         decoder.feed(text.as_bytes());
         while let Some(frame) = decoder.next_frame() {
             let fault = frame.map(|_| ()).unwrap_err();
-            let part = LinePart::new(&fault, decoder.last_line());
+            let part = LinePart::new(&fault, fault.line(), decoder.last_line());
             if !run.as_mut().is_some_and(|run| run.add(part)) {
                 runs.extend(run.take().map(|run| run.to_string()));
                 run = PrintedRun::start(part);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::incident::{INCIDENTS, Incident};
 use super::repair::is_invisible;
+use crate::framing;
 use crate::session::Side;
 use crate::tap::log::Log;
 use crate::terminal::escape;
@@ -29,6 +30,8 @@ struct State {
     /// For each side and incident, how often it has happened.
     counts: [[u64; INCIDENTS.len()]; 2],
     told: HashSet<(Side, Incident, &'static str)>,
+    /// For each side, whether it was told that it sends Content-Length headers.
+    headers_are_told: [bool; 2],
 }
 
 /// The place that an incident is about, and what kind of fault it is.
@@ -50,7 +53,8 @@ impl Place<'_> {
 impl Reporter {
     pub(super) fn new(log: Log, is_quiet: bool, shows_messages: bool) -> Self {
         let counts = [[0; INCIDENTS.len()]; 2];
-        let state = State { log: Some(log), is_within_line: false, counts, told: HashSet::new() };
+        let state =
+            State { log: Some(log), is_within_line: false, counts, told: HashSet::new(), headers_are_told: [false; 2] };
         Self { state: Mutex::new(state), is_quiet, shows_messages }
     }
 
@@ -72,6 +76,9 @@ impl Reporter {
         let incident = if is_invisible(text) { Incident::TerminalEscape } else { Incident::Noise };
         self.note(incident, Place::line(Side::Server, line));
         if incident == Incident::Noise {
+            if framing::is_content_length(text) {
+                self.note_headers(Side::Server);
+            }
             self.lock().say(&format!("stdout: {}\n", shown(text)));
         }
     }
@@ -90,6 +97,16 @@ impl Reporter {
         state.is_within_line = *last != b'\n';
         if let Some(log) = &state.log {
             log.write_bytes(bytes);
+        }
+    }
+
+    /// Tells, once, that the messages of a side aren't lines.
+    pub(super) fn note_headers(&self, from: Side) {
+        if !std::mem::replace(&mut self.lock().headers_are_told[from as usize], true) {
+            let (side, what) = (from.name(), framing::CONTENT_LENGTH);
+            self.event(&format!(
+                "the {side} sends {what}: `wireline guard` understands only messages on a line of their own"
+            ));
         }
     }
 

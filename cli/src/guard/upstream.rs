@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use wireline::{
-    Batch, Decoder, Encoder, Fault, Frame, Id, Message, Notification, Request, Response, RpcError, to_line,
+    Batch, Decoder, Encoder, Fault, Frame, Hint, Id, Message, Notification, Request, Response, RpcError, to_line,
 };
 
 use super::Link;
@@ -260,6 +260,9 @@ impl Upstream {
     fn note_fault(&self, fault: &Fault) {
         let reason = fault.reason().to_string();
         let place = Place { from: Side::Client, line: Some(fault.line()), fault: Some((fault.kind().name(), &reason)) };
+        if fault.hint() == Some(Hint::ContentLengthHeader) {
+            self.link.reporter.note_headers(Side::Client);
+        }
         self.link.reporter.note(Incident::InvalidLine, place);
     }
 }

@@ -17,11 +17,16 @@ use std::io::{self, BufRead};
 use std::path::Path;
 use std::rc::Rc;
 
+use wireline::Framing;
+
 pub(crate) use args::Args;
 
 use crate::exit;
+use crate::framing::{self, detect};
 use crate::input::{Input, Source};
 use crate::output::report_error;
+use crate::recording::{Content, Reader};
+use crate::session::Side;
 use crate::spawn::cannot_run;
 use crate::terminal::escape;
 use new_recording::NewRecording;
@@ -44,13 +49,37 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
     let source = Source::File(path.to_owned());
     let name = source.escaped_name();
     match source.open() {
-        Ok(Input::Recording(input)) => Ok(input),
+        Ok(Input::Recording(mut input)) => refuse_other_framings(&mut *input, &name).map(|()| input),
         Ok(_) => Err(format!(
             "{name} is not a recording: a replay needs what both sides sent, and in which order, as `wireline tap --record \
              FILE -- SERVER` writes it"
         )),
         Err(error) => Err(format!("cannot read {name}: {error}")),
     }
+}
+
+/// Refuses a recording that starts with messages that aren't lines.
+fn refuse_other_framings(input: &mut dyn BufRead, name: &str) -> Result<(), String> {
+    // Only looks at it. The last record may be cut.
+    let mut reader = Reader::new(input.fill_buf().unwrap_or_default());
+    let mut sent = [Vec::new(), Vec::new()];
+    while let Ok(Some(entry)) = reader.next() {
+        if let Content::Bytes { from, bytes, .. } = entry.content {
+            sent[from as usize].extend(bytes);
+        }
+    }
+    for from in Side::BOTH {
+        let what = match detect(&sent[from as usize]) {
+            Framing::Lines => continue,
+            Framing::ContentLength => framing::CONTENT_LENGTH,
+            _ => framing::EVENT_STREAM,
+        };
+        return Err(format!(
+            "cannot replay {name}: the {} sends {what}: `wireline replay` understands only messages on a line of their own",
+            from.name()
+        ));
+    }
+    Ok(())
 }
 
 /// Replays each session against a new server.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::framing::FramingArgs;
 use crate::rules_args::RulesArgs;
 use crate::units::parse_len;
 
@@ -39,6 +40,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(super) rules: RulesArgs,
+
+    #[command(flatten)]
+    pub(super) framing: FramingArgs,
 }
 
 const ABOUT: &str = "\

@@ -159,7 +159,7 @@ fn make(args: &Args, source: &Source, destination: &Destination, progress: &Prog
         page_len: args.max_page,
         has_reasons: !args.no_reasons && args.max_payload > 0,
     };
-    let mut rows = Rows::new(page, limits, args.rules.clone());
+    let mut rows = Rows::new(page, limits, args.rules.clone(), args.framing);
     let read = rows.add_recording(&mut Reader::new(input), |bytes| progress.advance(bytes));
     // What could be read is worth a page, even if the recording breaks off.
     let unreadable = match read {

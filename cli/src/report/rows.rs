@@ -9,6 +9,7 @@ use wireline::{Fault, Id, Message};
 
 use super::embed;
 use super::page::{Page, Row};
+use crate::framing::{FramingArgs, InFrame, Mistake, described};
 use crate::judge::{Finding, Severity};
 use crate::message_kind::MessageKind;
 use crate::protocol::Hello;
@@ -65,6 +66,7 @@ pub(super) struct LeftOut {
 pub(super) struct Rows<W> {
     page: Page<W>,
     rules: RulesArgs,
+    framing: FramingArgs,
     limits: Limits,
     left_out: LeftOut,
     labels: Labels,
@@ -108,10 +110,11 @@ struct SessionInfo {
 }
 
 impl<W: Write> Rows<W> {
-    pub(super) fn new(page: Page<W>, limits: Limits, rules: RulesArgs) -> Self {
+    pub(super) fn new(page: Page<W>, limits: Limits, rules: RulesArgs, framing: FramingArgs) -> Self {
         Self {
             page,
             rules,
+            framing,
             limits,
             left_out: LeftOut::default(),
             labels: Labels::default(),
@@ -127,7 +130,7 @@ impl<W: Write> Rows<W> {
         reader: &mut Reader<impl BufRead>,
         mut on_progress: impl FnMut(u64),
     ) -> io::Result<io::Result<()>> {
-        let mut follower = Follower::new(&self.rules);
+        let mut follower = Follower::new(&self.rules, self.framing);
         let read = loop {
             let before = reader.offset;
             let entry = match reader.next() {
@@ -178,7 +181,7 @@ impl<W: Write> Rows<W> {
             follower.end_stream(from, at, |session, seen| self.add_seen(session, from, &seen));
         }
         follower.end_session(at, |session, seen| self.add_seen(session, Side::Client, &seen));
-        let follower = std::mem::replace(follower, Follower::new(&self.rules));
+        let follower = std::mem::replace(follower, Follower::new(&self.rules, self.framing));
         self.lines = Default::default();
         let session = std::mem::take(&mut self.session);
         if session.start.is_some() {
@@ -205,7 +208,16 @@ impl<W: Write> Rows<W> {
             self.left_out.rows += 1;
             return;
         }
-        let line = std::mem::take(&mut self.lines[from as usize]);
+        let line = match seen {
+            Seen::Message { message, in_frame: Some(_), .. } => {
+                RawLine::of(message.as_bytes(), self.limits.payload_len)
+            }
+            Seen::Batch { text, in_frame: Some(_), .. } => RawLine::of(text, self.limits.payload_len),
+            Seen::Fault { fault, line, in_frame: Some(_), .. } => {
+                RawLine { len: fault.line_len(), ..RawLine::of(line, self.limits.payload_len) }
+            }
+            _ => std::mem::take(&mut self.lines[from as usize]),
+        };
         let mut row = Row {
             time: micros(self.session.at),
             bits: if from == Side::Server { FROM_SERVER } else { 0 },
@@ -229,14 +241,14 @@ impl<W: Write> Rows<W> {
                 }
                 self.describe_message(&mut row, session, message, role);
             }
-            Seen::Fault { fault, is_entry, .. } => {
+            Seen::Fault { fault, is_entry, in_frame, .. } => {
                 row.bits |= FAULT << KIND_SHIFT;
                 if *is_entry {
                     // The batch has it.
                     row.bits |= IS_ENTRY;
                     (row.len, payload) = (0, &[]);
                 }
-                describe_fault(&mut row, fault);
+                describe_fault(&mut row, fault, *in_frame);
             }
         }
         row.request = session.last_request();
@@ -306,6 +318,13 @@ impl<W: Write> Rows<W> {
 }
 
 impl RawLine {
+    /// A text of which the first `max_len` bytes are kept.
+    fn of(text: &[u8], max_len: usize) -> Self {
+        let mut line = Self::default();
+        line.add(text, max_len);
+        line
+    }
+
     /// Adds a part, of which the first `max_len` bytes of the line are kept.
     fn add(&mut self, part: &[u8], max_len: usize) {
         self.len += part.len() as u64;
@@ -385,12 +404,12 @@ fn subject(role: &Role) -> &str {
     }
 }
 
-fn describe_fault(row: &mut Row, fault: &Fault) {
+fn describe_fault(row: &mut Row, fault: &Fault, in_frame: Option<InFrame>) {
     row.id = id_json(fault.id());
     // One with an id counts as a request unless it was meant as a response.
     row.bits |= if fault.id().is_some() && !fault.is_response() { IS_CALL } else { 0 };
-    let hint = fault.hint().map(|hint| hint.to_string());
-    row.note = escaped(&json!([fault.kind().name(), fault.to_string(), hint]));
+    let hint = Mistake::behind(fault, in_frame).map(|hint| hint.to_string());
+    row.note = escaped(&json!([fault.kind().name(), described(fault, in_frame), hint]));
 }
 
 fn id_json(id: Option<&Id<'_>>) -> Vec<u8> {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use wireline::{Fault, FaultKind, Id, Message, RawJson};
 
 pub(crate) use failures::{Failures, Reason};
-pub(crate) use follower::{Follower, Seen};
+pub(crate) use follower::{Follower, Open, Seen};
 pub(crate) use latencies::MAX_ERROR;
 pub(crate) use log2_histogram::Log2Histogram;
 pub(crate) use methods::{Method, MethodIndex};

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 
 use crate::exit;
 use crate::filter::Filter;
+use crate::framing::FramingArgs;
 use crate::input::{Input, READ_LEN, Source};
 use crate::output::report_error;
 use crate::recording::{Content, Reader};
@@ -70,6 +71,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     rules: RulesArgs,
+
+    #[command(flatten)]
+    framing: FramingArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -151,7 +155,7 @@ pub(crate) fn run(args: &Args) -> u8 {
         has_messages: payloads != Payloads::Hidden,
         has_reasons: !args.no_reasons,
     });
-    let follower = Follower::new(&args.rules);
+    let follower = Follower::new(&args.rules, args.framing);
     let mut showing = Showing { args, follower, transcript, stdout, last_write: Instant::now(), sessions: 0, ndjson };
     let recording = match Source::one_or_newest(args.recording.as_deref()) {
         Ok(recording) => recording,
@@ -256,7 +260,7 @@ impl Showing<'_> {
                 if self.sessions > 1 {
                     self.end_streams(at);
                     // Streams that have ended take nothing more, and what was known of a session says nothing of the next.
-                    self.follower = Follower::new(&self.args.rules);
+                    self.follower = Follower::new(&self.args.rules, self.args.framing);
                     self.transcript.called_with = self.transcript.called_with.take().map(|_| CalledWith::default());
                     if let Some(ndjson) = &mut self.ndjson {
                         ndjson.session = self.sessions;

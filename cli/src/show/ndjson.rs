@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use wireline::Message;
 
 use crate::filter::Filter;
+use crate::framing::Mistake;
 use crate::message_kind::MessageKind;
 use crate::session::{MethodIndex, Role, Seen, Session, Side};
 use crate::terminal::printable_json;
@@ -46,17 +47,21 @@ impl Ndjson {
                 self.describe(&mut add, session, message, role);
                 raw = str::from_utf8(message.as_bytes()).ok();
             }
-            Seen::Batch { entries, len } => {
+            Seen::Batch { entries, text, .. } => {
                 add("kind", MessageKind::Batch.name().into());
                 add("entries", (*entries).into());
-                add("len", (*len).into());
+                add("len", text.len().into());
             }
-            Seen::Fault { fault, .. } => {
+            Seen::Fault { fault, in_frame, .. } => {
                 add("kind", "fault".into());
                 add("fault", fault.kind().name().into());
                 add("line", fault.line().into());
                 add("column", fault.column().into());
-                add("hint", fault.hint().map(wireline::Hint::name).into());
+                if let Some(in_frame) = in_frame {
+                    add("frame", in_frame.number.into());
+                    add("offset", fault.offset().into());
+                }
+                add("hint", Mistake::behind(fault, *in_frame).map(Mistake::name).into());
             }
             Seen::Finding(finding) => {
                 add("kind", "finding".into());

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::exit;
+use crate::framing::FramingArgs;
 use crate::input::{BINARY, Input, READ_LEN, Source, read_retrying};
 use crate::output::{Output, Progress, report_error};
 use crate::recording::{Content, Reader};
@@ -28,6 +29,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     rules: RulesArgs,
+
+    #[command(flatten)]
+    framing: FramingArgs,
 
     /// Leave out the texts of errors, which are the peer's own words
     #[arg(long)]
@@ -84,7 +88,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     };
     let mut output = Output::new(&sources, false);
     let mut reading = Reading {
-        follower: Follower::new(&args.rules),
+        follower: Follower::new(&args.rules, args.framing),
         elapsed: Duration::ZERO,
         no_reasons: args.no_reasons,
         progress: output.progress(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::filter::Filter;
+use crate::framing::FramingArgs;
 use crate::rules_args::RulesArgs;
 use crate::units::{parse_duration, parse_len};
 
@@ -14,6 +15,9 @@ use crate::units::{parse_duration, parse_len};
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) rules: RulesArgs,
+
+    #[command(flatten)]
+    pub(super) framing: FramingArgs,
 
     /// Append the session to this file, for the other commands to read; without a name, to a new one in the folder of
     /// recordings
@@ -76,6 +80,8 @@ to standard error, one line per message: time, direction (â†’ from the client, â
 and the latency of a response. Faulty lines are logged with the position of the fault and the likely mistake. The log \
 ends with a table of all methods and a list of unanswered requests.
 
+Messages with Content-Length headers, as language servers send them, are understood as well, without an option.
+
 Of MCP and ACP, the log says what a call is about (`tools/call echo`), what both sides agreed on, and which results are \
 failures (`isError`). It tells if a request is not answered for 5 s (see --slow-after), and if a line is not ended for \
 1 s, because the other side is waiting then.
@@ -131,6 +137,9 @@ Examples:
 
   Configure a client that hides the standard error of its servers:
     { \"command\": \"wireline\", \"args\": [\"tap\", \"--log\", \"session.log\", \"--\", \"my-server\"] }
+
+  Watch an editor and its language server:
+    wireline tap --log lsp.log -- pylsp
 
   Log only failures, and calls of one tool that take longer than a second:
     wireline tap --errors -- my-server

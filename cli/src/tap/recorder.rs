@@ -40,16 +40,22 @@ impl<W: Write> Recorder<W> {
                     line.extend_from_slice(fitting);
                     bytes = &bytes[fitting.len()..];
                     if line.len() == MAX_PART_LEN {
-                        // A part that ends within a character would not be UTF-8, and be stored as base64.
-                        let end = MAX_PART_LEN - line.utf8_chunks().last().map_or(0, |last| last.invalid().len());
-                        self.write_line(from, &line[..end], at, Record { more: true, ..Record::default() })?;
-                        line.drain(..end);
+                        self.write_part(from, &mut line, at)?;
                     }
                 }
             }
         }
         self.unterminated[from as usize] = line;
         Ok(())
+    }
+
+    /// Records what has come of an unfinished line, because messages aren't lines and one may have ended there.
+    pub(crate) fn end_of_part(&mut self, from: impl Into<Stream>, at: Duration) -> io::Result<()> {
+        let from = from.into();
+        let mut line = std::mem::take(&mut self.unterminated[from as usize]);
+        let written = self.write_part(from, &mut line, at);
+        self.unterminated[from as usize] = line;
+        written
     }
 
     /// Records that `from` will send no more.
@@ -70,6 +76,16 @@ impl<W: Write> Recorder<W> {
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
+    }
+
+    /// Writes an unfinished line, except for a part of a character, with which it would be stored as base64.
+    fn write_part(&mut self, from: Stream, line: &mut Vec<u8>, at: Duration) -> io::Result<()> {
+        let end = line.len() - line.utf8_chunks().last().map_or(0, |last| last.invalid().len());
+        if end > 0 {
+            self.write_line(from, &line[..end], at, Record { more: true, ..Record::default() })?;
+            line.drain(..end);
+        }
+        Ok(())
     }
 
     fn write_line(&mut self, from: Stream, line: &[u8], at: Duration, record: Record<'_>) -> io::Result<()> {
@@ -96,11 +112,15 @@ mod tests {
     use crate::session::Side;
 
     /// Records chunks, and returns the recording and the bytes of both directions that can be restored from it.
-    fn record(chunks: &[(bool, Vec<u8>)]) -> (String, [Vec<u8>; 2]) {
+    fn record(chunks: &[(bool, Vec<u8>)], in_parts: bool) -> (String, [Vec<u8>; 2]) {
         let mut recorder = Recorder::new(Vec::new(), Duration::from_secs(1)).unwrap();
         for (is_client, chunk) in chunks {
             let from = if *is_client { Side::Client } else { Side::Server };
             recorder.bytes(from, chunk, Duration::from_millis(1)).unwrap();
+            // The server's messages aren't lines.
+            if in_parts && from == Side::Server {
+                recorder.end_of_part(from, Duration::from_millis(1)).unwrap();
+            }
         }
         for from in Side::BOTH {
             recorder.end_of_stream(from, Duration::from_millis(2)).unwrap();
@@ -120,12 +140,15 @@ mod tests {
 
     #[test]
     fn format_is_stable() {
-        let (text, _) = record(&[
-            (true, b"{}\n\n\xff\r\n".to_vec()),
-            (false, "\u{e9}\"".into()),
-            (true, b"half".to_vec()),
-            (false, b"\n".to_vec()),
-        ]);
+        let (text, _) = record(
+            &[
+                (true, b"{}\n\n\xff\r\n".to_vec()),
+                (false, "\u{e9}\"".into()),
+                (true, b"half".to_vec()),
+                (false, b"\n".to_vec()),
+            ],
+            false,
+        );
         let expected = [
             r#"{"wireline-recording":2,"time":1.0}"#,
             r#"{"time":1.001,"from":"client","line":"{}"}"#,
@@ -137,6 +160,21 @@ mod tests {
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
         assert!(is_recording(text.as_bytes()));
+    }
+
+    #[test]
+    fn a_line_is_divided_where_a_message_may_end() {
+        let (text, restored) =
+            record(&[(false, b"{}Con\xc3".to_vec()), (false, b"\xa9tent\n".to_vec()), (false, b"[]".to_vec())], true);
+        let expected = [
+            r#"{"wireline-recording":2,"time":1.0}"#,
+            r#"{"time":1.001,"from":"server","line":"{}Con","more":true}"#,
+            "{\"time\":1.001,\"from\":\"server\",\"line\":\"\u{e9}tent\"}",
+            r#"{"time":1.001,"from":"server","line":"[]","more":true}"#,
+            r#"{"time":1.003,"event":"end","code":3}"#,
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(restored[1], "{}Con\u{e9}tent\n[]".as_bytes());
     }
 
     #[test]
@@ -157,12 +195,12 @@ mod tests {
     }
 
     quickcheck! {
-        fn every_byte_can_be_restored(chunks: Vec<(bool, Vec<u8>)>) -> bool {
+        fn every_byte_can_be_restored(chunks: Vec<(bool, Vec<u8>)>, in_parts: bool) -> bool {
             let sent = |client| {
                 chunks.iter().filter(|(is_client, _)| *is_client == client).flat_map(|(_, chunk)| chunk.clone()).collect()
             };
             let expected: [Vec<u8>; 2] = [sent(true), sent(false)];
-            record(&chunks).1 == expected
+            record(&chunks, in_parts).1 == expected
         }
     }
 
@@ -172,7 +210,7 @@ mod tests {
         let line = format!("x{}", "\u{e9}".repeat(MAX_PART_LEN));
         for chunk_len in [1 << 16, 3 * MAX_PART_LEN, MAX_PART_LEN - 1, MAX_PART_LEN] {
             let chunks: Vec<_> = line.as_bytes().chunks(chunk_len).map(|chunk| (false, chunk.to_vec())).collect();
-            let (text, restored) = record(&[chunks, vec![(false, b"\n".to_vec())]].concat());
+            let (text, restored) = record(&[chunks, vec![(false, b"\n".to_vec())]].concat(), false);
             assert_eq!(restored[1], format!("{line}\n").into_bytes());
             assert_eq!(text.matches(r#""more":true"#).count(), 2, "{chunk_len}");
             assert!(!text.contains("base64"), "{chunk_len}");

@@ -87,7 +87,7 @@ impl Watcher {
         let mut watcher = Self {
             started,
             epoch,
-            follower: Follower::new(&args.rules),
+            follower: Follower::new(&args.rules, args.framing),
             transcript,
             recorder: None,
             recording_name: recording_name.unwrap_or_default(),
@@ -172,7 +172,9 @@ impl Watcher {
             let open_since = &mut alarms.open_since[from as usize];
             if let Some(waited) = open_since.and_then(|since| now.checked_sub(since)).filter(|it| *it >= OPEN_LINE) {
                 *open_since = None;
-                transcript.add_open_line(from, follower.line_ends(from).open_len, waited, now);
+                if let Some(open) = follower.open(from) {
+                    transcript.add_open_line(from, &open, waited, now);
+                }
             }
         }
         if let (Some(patience), Some(next_look)) = (alarms.patience, alarms.next_look)
@@ -240,10 +242,13 @@ impl Watcher {
     fn process_bytes(&mut self, from: Side, bytes: &[u8], at: Duration) {
         let Self { follower, transcript, recorder, .. } = self;
         follower.add_bytes(from, bytes, Some(at), |session, seen| transcript.add(session, from, &seen, at));
-        self.alarms.open_since[from as usize] = follower.line_ends(from).is_open.then_some(at);
+        self.alarms.open_since[from as usize] = follower.open(from).map(|_| at);
         // A request among these bytes is not due before that. If an alarm is set already, it is earlier.
         self.alarms.next_look = self.alarms.next_look.or_else(|| Some(at + self.alarms.patience?));
-        let recorded = recorder.as_mut().map(|recorder| recorder.bytes(from, bytes, at));
+        let recorded = recorder.as_mut().map(|recorder| {
+            recorder.bytes(from, bytes, at)?;
+            if follower.is_framed(from) { recorder.end_of_part(from, at) } else { Ok(()) }
+        });
         self.stop_recording_on_error(recorded.unwrap_or(Ok(())));
     }
 

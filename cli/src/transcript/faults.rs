@@ -6,6 +6,7 @@ use wireline::Fault;
 
 use super::{Styles, Transcript};
 use crate::findings::{EqualFaults, Likeness, LinePart, MAX_EQUAL, PrintedRun};
+use crate::framing::{InFrame, Mistake, described};
 use crate::session::Side;
 
 /// How long to wait for more lines of a message that is printed over several lines.
@@ -26,6 +27,7 @@ struct Run {
     lines: PrintedRun,
     /// The first fault among them, and when it was seen.
     first: Fault,
+    in_frame: Option<InFrame>,
     at: Duration,
     last_at: Duration,
 }
@@ -38,9 +40,17 @@ impl Faults {
 
 impl Transcript {
     /// Writes about a fault, or notes it for later. `line` is empty if it is not known.
-    pub(super) fn add_fault(&mut self, from: Side, fault: &Fault, line: &[u8], is_entry: bool, at: Duration) {
+    pub(super) fn add_fault(
+        &mut self,
+        from: Side,
+        fault: &Fault,
+        in_frame: Option<InFrame>,
+        line: &[u8],
+        is_entry: bool,
+        at: Duration,
+    ) {
         if self.faults.all {
-            self.write_fault(from, fault, is_entry, at);
+            self.write_fault(from, fault, in_frame, is_entry, at);
             return;
         }
         let is_late = |run: &Run| at.saturating_sub(run.last_at) > RUN_PAUSE;
@@ -48,7 +58,7 @@ impl Transcript {
             // A recording is read faster than it was made.
             self.end_run();
         }
-        let part = LinePart::new(fault, line);
+        let part = LinePart::new(fault, fault.line(), line);
         if let Some(run) = &mut self.faults.run
             && run.from == from
             && run.lines.add(part)
@@ -58,12 +68,12 @@ impl Transcript {
         }
         self.end_run();
         if let Some(lines) = PrintedRun::start(part).filter(|_| !is_entry) {
-            self.faults.run = Some(Run { from, lines, first: fault.clone(), at, last_at: at });
+            self.faults.run = Some(Run { from, lines, first: fault.clone(), in_frame, at, last_at: at });
             return;
         }
         let count = self.faults.equal.add(Some(from), Likeness::Fault(fault.kind(), fault.hint()));
         if count <= MAX_EQUAL {
-            self.write_fault(from, fault, is_entry, at);
+            self.write_fault(from, fault, in_frame, is_entry, at);
         }
         self.announce_counting(count);
     }
@@ -75,18 +85,18 @@ impl Transcript {
 
     /// Writes about lines that look like messages printed over several lines, if there are some.
     pub(crate) fn end_run(&mut self) {
-        let Some(Run { from, lines, first, at, .. }) = self.faults.run.take() else { return };
+        let Some(Run { from, lines, first, in_frame, at, .. }) = self.faults.run.take() else { return };
         let count = self.faults.equal.add(Some(from), Likeness::PrintedRun);
         if count > MAX_EQUAL {
             return;
         }
         if lines.is_single() {
-            self.write_fault(from, &first, false, at);
+            self.write_fault(from, &first, in_frame, false, at);
         } else {
             self.start_line(from.arrow(), "fault", false, at);
             let name = first.hint().map_or("", |hint| hint.name());
             self.add_wrapped_after(&format!("{lines} [{name}]"), self.styles.bad);
-            self.write_hint(&first);
+            self.write_hint(&first, in_frame);
         }
         self.announce_counting(count);
     }
@@ -107,15 +117,15 @@ impl Transcript {
         }
     }
 
-    fn write_fault(&mut self, from: Side, fault: &Fault, is_entry: bool, at: Duration) {
+    fn write_fault(&mut self, from: Side, fault: &Fault, in_frame: Option<InFrame>, is_entry: bool, at: Duration) {
         let Styles { bad, .. } = self.styles;
         self.start_line(from.arrow(), "fault", is_entry, at);
-        self.add_wrapped_after(&format!("{fault} [{}]", fault.kind().name()), bad);
-        self.write_hint(fault);
+        self.add_wrapped_after(&format!("{} [{}]", described(fault, in_frame), fault.kind().name()), bad);
+        self.write_hint(fault, in_frame);
     }
 
-    fn write_hint(&mut self, fault: &Fault) {
-        if let Some(hint) = fault.hint() {
+    fn write_hint(&mut self, fault: &Fault, in_frame: Option<InFrame>) {
+        if let Some(hint) = Mistake::behind(fault, in_frame) {
             self.add_wrapped(&hint.to_string(), self.styles.accent);
         }
     }

@@ -15,7 +15,7 @@ use std::fmt::{Display, Write};
 use std::time::Duration;
 
 use clap::builder::styling::Style;
-use wireline::Message;
+use wireline::{Framing, Message};
 
 use crate::filter::Filter;
 use crate::json::pretty;
@@ -23,7 +23,7 @@ use crate::judge::{Finding, Severity};
 use crate::line_ends::{RETURN_HINT, UNTERMINATED_HINT};
 use crate::message_kind::MessageKind;
 use crate::protocol::{Hello, Progress};
-use crate::session::{MethodIndex, OverdueRequest, Role, Seen, Session, Side, cut_id, displayed_id};
+use crate::session::{MethodIndex, Open, OverdueRequest, Role, Seen, Session, Side, cut_id, displayed_id};
 use crate::terminal::{Styles, Width, columns, escape, escape_start, wrap};
 use crate::units::{Bytes, Seconds, counted};
 pub(crate) use called_with::CalledWith;
@@ -112,11 +112,13 @@ impl Transcript {
         }
         let Styles { bad, accent, .. } = self.styles;
         match seen {
-            Seen::Fault { fault, line, is_entry } => self.add_fault(from, fault, line, *is_entry, at),
-            Seen::Batch { entries, len } => {
+            Seen::Fault { fault, line, is_entry, in_frame } => {
+                self.add_fault(from, fault, *in_frame, line, *is_entry, at)
+            }
+            Seen::Batch { entries, text, .. } => {
                 if !self.quiet {
                     self.start_line(from.arrow(), MessageKind::Batch.name(), false, at);
-                    self.end_line(&counted(*entries as u64, "entry", "entries"), "", Some(*len), None);
+                    self.end_line(&counted(*entries as u64, "entry", "entries"), "", Some(text.len()), None);
                 }
             }
             Seen::CarriageReturn => {
@@ -130,7 +132,7 @@ impl Transcript {
                 self.add_wrapped(UNTERMINATED_HINT, accent);
             }
             Seen::Finding(finding) => self.add_finding(finding, at),
-            Seen::Message { message, role, is_entry, hello, findings } => {
+            Seen::Message { message, role, is_entry, hello, findings, .. } => {
                 let is_late = matches!(role, Role::Response { is_overdue: true, .. });
                 if self.quiet && findings.is_empty() && !is_late {
                     return;
@@ -184,13 +186,14 @@ impl Transcript {
         self.add_wrapped(&format!("no answer from the {peer} for {}", Seconds(latency)), self.styles.bad);
     }
 
-    /// Says that a side has not ended its line for `waited`.
-    pub(crate) fn add_open_line(&mut self, from: Side, len: u64, waited: Duration, at: Duration) {
+    /// Says that a side has not ended its line or its message for `waited`.
+    pub(crate) fn add_open_line(&mut self, from: Side, open: &Open, waited: Duration, at: Duration) {
         self.end_run();
         self.start_line('…', "waiting", false, at);
-        let (len, waited) = (counted(len, "byte", "bytes"), waited.as_secs());
+        let (len, waited) = (counted(open.len, "byte", "bytes"), waited.as_secs());
+        let end = if open.framing == Framing::Lines { "a line end" } else { "the end of their message" };
         let text = format!(
-            "{len} from the {} without a line end for {waited} s: the {} is still waiting",
+            "{len} from the {} without {end} for {waited} s: the {} is still waiting",
             from.name(),
             from.other().name()
         );

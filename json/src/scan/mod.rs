@@ -120,6 +120,8 @@ impl Members for () {
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     buffer: &'a [u8],
+    /// How many bytes of the buffer the text may have.
+    len: usize,
     ends_at_line_feed: bool,
     /// Whether the receiver of members may read some of them [ahead](Members::opening).
     reads_ahead: bool,
@@ -129,7 +131,7 @@ pub struct Input<'a> {
 impl<'a> From<&'a [u8]> for Input<'a> {
     #[inline(always)]
     fn from(text: &'a [u8]) -> Self {
-        Self { buffer: text, ends_at_line_feed: false, reads_ahead: false }
+        Self::first_bytes_of(text, text.len())
     }
 }
 
@@ -137,7 +139,19 @@ impl<'a> Input<'a> {
     /// The text up to the first line feed in a buffer, or all of it if there is none.
     #[inline(always)]
     pub fn first_line(buffer: &'a [u8]) -> Self {
-        Self { buffer, ends_at_line_feed: true, reads_ahead: false }
+        Self { buffer, len: buffer.len(), ends_at_line_feed: true, reads_ahead: false }
+    }
+
+    /// The first `len` bytes of a buffer, including line breaks.
+    #[inline(always)]
+    pub fn first_bytes_of(buffer: &'a [u8], len: usize) -> Self {
+        Self { buffer, len: len.min(buffer.len()), ends_at_line_feed: false, reads_ahead: false }
+    }
+
+    /// All bytes that may belong to the text.
+    #[inline(always)]
+    fn text(self) -> &'a [u8] {
+        &self.buffer[..self.len]
     }
 
     /// Lets the receiver read members [ahead](Members::opening).

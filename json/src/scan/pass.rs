@@ -53,7 +53,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     max_depth: u32,
     members: &mut M,
 ) -> Result<Scanned, Rejected> {
-    let opening = Opening::of(input.buffer);
+    let opening = Opening::of(input.text());
     let known = if input.reads_ahead { opening.extended(members.opening(opening, C::EXPENSIVE)).known() } else { &[] };
     let mut text = BlockReader::new(input, known.len());
     let mut strings = Strings::default();

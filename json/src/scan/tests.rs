@@ -54,6 +54,12 @@ fn verdict(text: &[u8]) -> Option<(Root, Collected)> {
     };
     let mut verdicts = scanners().map(|scanner| {
         let verdict = scan(scanner, text.into());
+        // Scanned as the start of a buffer, the result must be the same regardless of the bytes after the text.
+        for after in [b"\"]}1,\\\xff\x00\n".as_slice(), b"\"\\,1}".repeat(BLOCK / 4).as_slice()] {
+            let buffer = [text, after].concat();
+            let as_start = scan(scanner, Input::first_bytes_of(&buffer, text.len()));
+            assert_eq!(as_start, verdict, "{scanner:?} on {:?}", String::from_utf8_lossy(&buffer));
+        }
         if !text.contains(&b'\n') {
             // Scanned as a line, the result must be the same regardless of the bytes after the line.
             let junk = b"\n\n{\"a\":[1,\"\xff\x00\\".repeat(7);

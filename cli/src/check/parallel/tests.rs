@@ -71,7 +71,7 @@ fn outcome<R: Report>(
 fn sequential<R: Report>(rules: Rules, input: &mut dyn Read, report: &mut R) -> Outcome {
     outcome(report, |report, counts, send| {
         let reporter = LineReporter::new(report, counts, send).judging_lines(true);
-        check_stream(rules, Ends::Required, input, reporter, &|_| {})
+        check_stream(rules, None, Ends::Required, input, reporter, &|_| {})
     })
 }
 

@@ -7,10 +7,11 @@ use std::ops::Range;
 use clap::builder::styling::Style;
 use wireline::{Fault, FaultKind, Id};
 
-use super::{Layout, Report};
+use super::{Layout, Position, Report};
 use crate::check::assembly::Assembly;
 use crate::check::folding::Folder;
 use crate::check::summary::Summary;
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
@@ -69,10 +70,16 @@ impl Report for Human {
         self.sender = sender;
     }
 
-    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+    fn fault(&self, at: &Position, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
         let Styles { bad, dim, .. } = self.layout.styles;
-        let position = format!("{}:{}:{}:", self.source, fault.line(), fault.column());
-        self.layout.write_heading(&position, &self.sent(fault.reason()), fault.kind().name(), text)?;
+        let (position, what) = match at.in_frame {
+            None => (format!("{}:{}:{}:", self.source, at.line, fault.column()), self.sent(fault.reason())),
+            Some(_) => {
+                let what = format!("{}{}", at.frame(fault), fault.reason());
+                (format!("{}:{}:", self.source, at.line), self.sent(what))
+            }
+        };
+        self.layout.write_heading(&position, &what, fault.kind().name(), text)?;
 
         let start = text.len();
         // How much of an oversized line is left depends on how it was read.
@@ -81,7 +88,7 @@ impl Report for Human {
             writeln!(text, "    {dim}|{dim:#} {excerpt}")?;
             writeln!(text, "    {dim}|{dim:#} {:caret$}{bad}^{bad:#}", "")?;
         }
-        if let Some(hint) = fault.hint() {
+        if let Some(hint) = Mistake::behind(fault, at.in_frame) {
             self.write_hint(&hint.to_string(), text)?;
         }
         let details = start..text.len();

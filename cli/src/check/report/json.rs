@@ -19,8 +19,8 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 use wireline::Fault;
 
-use super::Report;
-use super::ndjson::{write_fault, write_finding};
+use super::ndjson::{write_fault, write_finding, write_position};
+use super::{Position, Report};
 use crate::check::assembly::Assembly;
 use crate::check::counts::Counts;
 use crate::check::summary::Summary;
@@ -57,14 +57,15 @@ impl Report for Json {
         self.sender = sender;
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+    fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
         text.write_all(SEPARATOR)?;
         write!(text, "{{\"file\":{}", self.file)?;
         if let Some(sender) = self.sender {
             write!(text, r#","from":"{}""#, sender.name())?;
         }
-        write!(text, r#","line":{},"offset":{},"len":{},"#, fault.line(), fault.offset(), fault.line_len())?;
-        write_fault(fault, text)?;
+        text.write_all(b",")?;
+        write_position(at, text)?;
+        write_fault(fault, at, text)?;
         text.write_all(b"}").map(|()| 0..0)
     }
 

@@ -9,10 +9,11 @@ use std::ops::Range;
 
 use wireline::Fault;
 
-use super::Report;
+use super::{Position, Report};
 use crate::check::NO_MESSAGES;
 use crate::check::assembly::{Assembly, MAX_LISTED, Suite};
 use crate::check::counts::Counts;
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::{Finding, Severity};
 use crate::line_ends::UNTERMINATED_HINT;
@@ -44,16 +45,18 @@ impl Report for Junit {
         self.sender = sender;
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        let (line, column, kind) = (fault.line(), fault.column(), fault.kind().name());
+    fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        let (line, column, kind) = (at.line, fault.column(), fault.kind().name());
+        let frame = attribute(&at.frame(fault));
         let sender = self.sender.map_or_else(String::new, |side| format!(" from the {}", side.name()));
         let reason = attribute(&fault.reason().to_string());
-        let hint = fault.hint().map_or_else(String::new, |hint| attribute(&format!(": hint: {hint}")));
+        let hint =
+            Mistake::behind(fault, at.in_frame).map_or_else(String::new, |hint| attribute(&format!(": hint: {hint}")));
         let file = &self.file;
         writeln!(
             text,
             "    <testcase classname=\"{file}\" name=\"line {line}, column {column}{sender}\"><failure type=\"{kind}\" \
-             message=\"{reason}\">{file}:{line}:{column}{hint}</failure></testcase>"
+             message=\"{frame}{reason}\">{file}:{line}:{column}{hint}</failure></testcase>"
         )?;
         Ok(0..0)
     }

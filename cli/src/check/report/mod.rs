@@ -15,6 +15,7 @@ use wireline::{Fault, Frame, Message};
 use super::assembly::Assembly;
 use super::counts::Counts;
 use super::summary::Summary;
+use crate::framing::InFrame;
 use crate::input::Source;
 use crate::judge::Finding;
 use crate::session::Side;
@@ -25,6 +26,25 @@ pub(crate) use junit::{Junit, document as junit_document};
 pub(crate) use layout::Layout;
 pub(crate) use ndjson::Ndjson;
 pub(crate) use sarif::Sarif;
+
+/// Where a message or a fault is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// The number of the line or the record in the file.
+    pub(crate) line: u64,
+    /// The start and the length of the text, in its stream.
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    /// Set if the stream isn't framed by lines.
+    pub(crate) in_frame: Option<InFrame>,
+}
+
+impl Position {
+    /// The frame of a fault, for people, unless the stream is framed by lines.
+    pub(crate) fn frame(&self, fault: &Fault) -> String {
+        self.in_frame.map_or_else(String::new, |in_frame| in_frame.position(fault))
+    }
+}
 
 /// A format. Its methods append whole lines to a text, or nothing.
 ///
@@ -67,20 +87,21 @@ pub(crate) trait Report: Sync {
     }
 
     /// Reports a line that is one message. Most formats list only faults.
-    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
-        let _ = (frame, message, text);
+    fn message(&self, at: &Position, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        let _ = (at, message, text);
         Ok(())
     }
 
     /// Reports a line that is a batch. Must consume all entries, because the iterator counts them.
     fn batch<'a>(
         &self,
+        at: &Position,
         frame: &Frame<'_>,
         entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
         for fault in entries.filter_map(Result::err) {
-            self.fault(&fault, frame.as_bytes(), text)?;
+            self.fault(at, &fault, frame.as_bytes(), text)?;
         }
         Ok(())
     }
@@ -88,7 +109,7 @@ pub(crate) trait Report: Sync {
     /// Reports a faulty line. `line` is empty if the decoder did not keep it.
     ///
     /// Returns where the text has details that also hold for a finding which includes this fault.
-    fn fault(&self, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>>;
+    fn fault(&self, at: &Position, fault: &Fault, line: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>>;
 
     /// Reports that the line before has no line end.
     fn unterminated(&self, text: &mut Vec<u8>) -> io::Result<()> {
@@ -123,7 +144,7 @@ impl Report for Quiet {
 
     fn set_sender(&mut self, _: Option<Side>) {}
 
-    fn fault(&self, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<Range<usize>> {
+    fn fault(&self, _: &Position, _: &Fault, _: &[u8], _: &mut Vec<u8>) -> io::Result<Range<usize>> {
         Ok(0..0)
     }
 }

@@ -6,7 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 use wireline::{Fault, Frame, Id, Message};
 
-use super::Report;
+use super::{Position, Report};
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::Finding;
 use crate::message_kind::MessageKind;
@@ -27,22 +28,12 @@ impl Ndjson {
     }
 
     /// Writes the start of an object, up to the line's position.
-    fn write_position(&self, line: u64, offset: u64, len: u64, text: &mut Vec<u8>) -> io::Result<()> {
+    fn write_start(&self, at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
         text.write_all(&self.opening)?;
         if let Some(sender) = self.sender {
             write!(text, r#""from":"{}","#, sender.name())?;
         }
-        text.write_all(b"\"line\":")?;
-        write_json(text, &line)?;
-        text.write_all(b",\"offset\":")?;
-        write_json(text, &offset)?;
-        text.write_all(b",\"len\":")?;
-        write_json(text, &len)?;
-        text.write_all(b",")
-    }
-
-    fn write_position_of(&self, frame: &Frame<'_>, text: &mut Vec<u8>) -> io::Result<()> {
-        self.write_position(frame.line(), frame.offset(), frame.as_bytes().len() as u64, text)
+        write_position(at, text)
     }
 }
 
@@ -62,19 +53,20 @@ impl Report for Ndjson {
         self.sender = sender;
     }
 
-    fn message(&self, frame: &Frame<'_>, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
-        self.write_position_of(frame, text)?;
+    fn message(&self, at: &Position, message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        self.write_start(at, text)?;
         write_message(message, text)?;
         text.write_all(b"}\n")
     }
 
     fn batch<'a>(
         &self,
-        frame: &Frame<'_>,
+        at: &Position,
+        _: &Frame<'_>,
         entries: impl Iterator<Item = Result<Message<'a>, Fault>>,
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
-        self.write_position_of(frame, text)?;
+        self.write_start(at, text)?;
         write_kind(MessageKind::Batch.name(), text)?;
         text.write_all(b",\"entries\":[")?;
         let mut opening: &[u8] = b"{";
@@ -82,7 +74,7 @@ impl Report for Ndjson {
             text.write_all(opening)?;
             match entry {
                 Ok(message) => write_message(&message, text)?,
-                Err(fault) => write_fault(&fault, text)?,
+                Err(fault) => write_fault(&fault, at, text)?,
             }
             opening = b"},{";
         }
@@ -90,9 +82,9 @@ impl Report for Ndjson {
         text.write_all(b"}]}\n")
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        self.write_position(fault.line(), fault.offset(), fault.line_len(), text)?;
-        write_fault(fault, text)?;
+    fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        self.write_start(at, text)?;
+        write_fault(fault, at, text)?;
         text.write_all(b"}\n").map(|()| 0..0)
     }
 
@@ -113,6 +105,21 @@ impl Report for Ndjson {
     }
 }
 
+/// Writes the members about a position.
+pub(super) fn write_position(at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
+    let Position { line, offset, len, in_frame } = at;
+    text.write_all(b"\"line\":")?;
+    write_json(text, line)?;
+    text.write_all(b",\"offset\":")?;
+    write_json(text, offset)?;
+    text.write_all(b",\"len\":")?;
+    write_json(text, len)?;
+    if let Some(in_frame) = in_frame {
+        write!(text, ",\"frame\":{}", in_frame.number)?;
+    }
+    text.write_all(b",")
+}
+
 fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     write_kind(MessageKind::of(message).name(), text)?;
     write_id(message.id(), text)?;
@@ -125,11 +132,11 @@ fn write_message(message: &Message<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     write_printable(&method, text)
 }
 
-pub(super) fn write_fault(fault: &Fault, text: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write_fault(fault: &Fault, at: &Position, text: &mut Vec<u8>) -> io::Result<()> {
     write_kind("fault", text)?;
     write_id(fault.id(), text)?;
     write!(text, r#","fault":"{}","code":{},"column":{}"#, fault.kind().name(), fault.code(), fault.column())?;
-    if let Some(hint) = fault.hint() {
+    if let Some(hint) = Mistake::behind(fault, at.in_frame) {
         write!(text, r#","hint":"{}""#, hint.name())?;
     }
     if let Some(reply) = fault.reply() {

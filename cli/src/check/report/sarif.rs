@@ -13,10 +13,11 @@ use std::ops::Range;
 use serde_json::{Value, json};
 use wireline::Fault;
 
-use super::Report;
+use super::{Position, Report};
 use crate::check::assembly::Assembly;
 use crate::check::counts::Counts;
 use crate::check::summary::Summary;
+use crate::framing::Mistake;
 use crate::input::Source;
 use crate::judge::{Finding, Rule};
 use crate::line_ends::UNTERMINATED_HINT;
@@ -68,12 +69,12 @@ impl Report for Sarif {
         self.sender = sender;
     }
 
-    fn fault(&self, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
-        let hint = fault.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
-        let message = self.sent(&format!("{}{hint}", fault.reason()));
+    fn fault(&self, at: &Position, fault: &Fault, _: &[u8], text: &mut Vec<u8>) -> io::Result<Range<usize>> {
+        let hint = Mistake::behind(fault, at.in_frame).map_or_else(String::new, |hint| format!(" ({hint})"));
+        let message = self.sent(&format!("{}{}{hint}", at.frame(fault), fault.reason()));
         // The columns of a record are not those of its line.
-        let mut region = json!({ "startLine": fault.line() });
-        if self.sender.is_none() {
+        let mut region = json!({ "startLine": at.line });
+        if self.sender.is_none() && at.in_frame.is_none() {
             region["startColumn"] = fault.column().into();
         }
         self.write(fault.kind().name(), "error", &message, Some(region), text)?;
