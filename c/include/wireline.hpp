@@ -106,6 +106,10 @@ public:
     static Rules json_rpc() noexcept { return Rules(WL_DIALECT_JSON_RPC); }
     static Rules mcp() noexcept { return Rules(WL_DIALECT_MCP); }
     static Rules acp() noexcept { return Rules(WL_DIALECT_ACP); }
+    static Rules acp_v2() noexcept { return Rules(WL_DIALECT_ACP_V2); }
+    static Rules codex() noexcept { return Rules(WL_DIALECT_CODEX); }
+    static Rules electrum() noexcept { return Rules(WL_DIALECT_ELECTRUM); }
+    static Rules stratum() noexcept { return Rules(WL_DIALECT_STRATUM); }
 
     Rules max_line_len(std::size_t bytes) const noexcept { return with([=](wl_rules &rules) { rules.max_line_len = bytes; }); }
     Rules max_id_len(std::size_t bytes) const noexcept { return with([=](wl_rules &rules) { rules.max_id_len = bytes; }); }

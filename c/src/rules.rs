@@ -6,7 +6,7 @@ use crate::boundary::catch_panic;
 use crate::memory::{shared, store};
 use crate::status::wl_status;
 
-/// A protocol on top of JSON-RPC 2.0.
+/// A protocol on top of JSON-RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum wl_dialect {
@@ -14,8 +14,16 @@ pub enum wl_dialect {
     JsonRpc = 0,
     /// The Model Context Protocol, from revision 2025-06-18 on.
     Mcp = 1,
-    /// The Agent Client Protocol.
+    /// The Agent Client Protocol, version 1.
     Acp = 2,
+    /// The app-server protocol of OpenAI Codex, without `jsonrpc`.
+    Codex = 3,
+    /// The Electrum protocol of Bitcoin wallets and their servers, which mixes JSON-RPC 1.0 and 2.0.
+    Electrum = 4,
+    /// Stratum, version 1, of miners and mining pools, which descends from JSON-RPC 1.0.
+    Stratum = 5,
+    /// The Agent Client Protocol, version 2, where the id of a request can't be null.
+    AcpV2 = 6,
 }
 
 /// How to answer a bad line whose id can't be read.
@@ -95,6 +103,10 @@ fn defaults(dialect: u32) -> Option<Rules> {
         0 => Some(Rules::json_rpc()),
         1 => Some(Rules::mcp()),
         2 => Some(Rules::acp()),
+        3 => Some(Rules::codex()),
+        4 => Some(Rules::electrum()),
+        5 => Some(Rules::stratum()),
+        6 => Some(Rules::acp_v2()),
         _ => None,
     }
 }
@@ -135,7 +147,17 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_library() {
-        for (number, expected) in [(0, Rules::json_rpc()), (1, Rules::mcp()), (2, Rules::acp())] {
+        let rules = [
+            Rules::json_rpc(),
+            Rules::mcp(),
+            Rules::acp(),
+            Rules::codex(),
+            Rules::electrum(),
+            Rules::stratum(),
+            Rules::acp_v2(),
+        ];
+        let unused = rules.len() as u32;
+        for (number, expected) in (0..).zip(rules) {
             let mut rules = std::mem::MaybeUninit::uninit();
             // SAFETY: there is room for rules, and they are filled.
             let rules = unsafe {
@@ -143,7 +165,7 @@ mod tests {
                 rules.assume_init()
             };
             assert_eq!(rules.rules(), Some(expected));
-            assert_eq!(wl_rules { dialect: 3, ..rules }.rules(), None);
+            assert_eq!(wl_rules { dialect: unused, ..rules }.rules(), None);
             assert_eq!(wl_rules { answer_without_id: 3, ..rules }.rules(), None);
         }
     }

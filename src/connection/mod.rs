@@ -517,7 +517,7 @@ impl<T> Shared<T> {
     /// The id of the request that a notification cancels, if it is the dialect's cancellation.
     #[inline]
     fn cancelled(&self, notification: &Notification<'_>) -> Option<Id<'static>> {
-        let cancellation = &self.rules.dialect.cancellation;
+        let cancellation = self.rules.dialect.cancellation.as_ref()?;
         if notification.method() != cancellation.method {
             return None;
         }

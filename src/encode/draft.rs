@@ -7,7 +7,7 @@ use serde::Serialize;
 use wireline_json::escape::append_spliced;
 use wireline_json::{is_blank, pointer};
 
-use crate::message::{AnyMessage, Envelope, FaultKind, Id, MessageKind, Permits, Rules, envelope, id_rules};
+use crate::message::{AnyMessage, Envelope, FaultKind, Form, Id, MessageKind, Permits, Rules, envelope, id_rules};
 
 use super::error::{EncodeError, EncodeErrorKind};
 use super::null_params;
@@ -82,20 +82,27 @@ impl<'d> Draft<'d> {
         self.check_depth(1)?;
         let id = id.as_json();
         self.check_id(id, MessageKind::Request)?;
-        let permits = self.rules.permits;
+        let rules = self.rules;
         self.write(|writer| {
-            writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","method":""#)?;
+            match rules.dialect.form {
+                Form::Version2 => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","method":""#)?,
+                _ => writer.around(br#"{"id":"#, id.as_bytes(), br#","method":""#)?,
+            }
             writer.escaped(b"", method, br#"","params":"#)?;
-            write_params(writer, params, permits)
+            write_params(writer, params, rules)
         })
     }
 
     pub(crate) fn notification(&mut self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        let permits = self.rules.permits;
+        let rules = self.rules;
         self.write(|writer| {
-            writer.escaped(br#"{"jsonrpc":"2.0","method":""#, method, br#"","params":"#)?;
-            write_params(writer, params, permits)
+            match rules.dialect.form {
+                Form::Version2 => writer.escaped(br#"{"jsonrpc":"2.0","method":""#, method, br#"","params":"#)?,
+                Form::Unversioned => writer.escaped(br#"{"method":""#, method, br#"","params":"#)?,
+                Form::Stratum => writer.escaped(br#"{"id":null,"method":""#, method, br#"","params":"#)?,
+            }
+            write_params(writer, params, rules)
         })
     }
 
@@ -103,11 +110,18 @@ impl<'d> Draft<'d> {
         self.check_depth(1)?;
         let id = id.as_json();
         self.check_id(id, MessageKind::Result)?;
+        let form = self.rules.dialect.form;
         let start = self.write(|writer| {
-            writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","result":"#)?;
+            match form {
+                Form::Version2 => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","result":"#)?,
+                _ => writer.around(br#"{"id":"#, id.as_bytes(), br#","result":"#)?,
+            }
             let start = writer.position();
             writer.value(result)?;
-            writer.put([b"}"])?;
+            match form {
+                Form::Stratum => writer.put([br#","error":null}"#])?,
+                _ => writer.put([b"}"])?,
+            }
             Ok(start)
         })?;
         if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(start) != Some(&b'{') {
@@ -125,10 +139,16 @@ impl<'d> Draft<'d> {
             None if self.rules.permits.contains(Permits::ERROR_WITHOUT_ID) => {}
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
+        let form = self.rules.dialect.form;
         let write = |writer: &mut Writer<'_>| {
-            match id {
-                Some(id) => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","error":{"code":"#)?,
-                None => writer.put([br#"{"jsonrpc":"2.0","error":{"code":"#])?,
+            match (form, id) {
+                (Form::Stratum, id) => return write_error_array(writer, id, error),
+                (Form::Version2, Some(id)) => {
+                    writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","error":{"code":"#)?;
+                }
+                (Form::Version2, None) => writer.put([br#"{"jsonrpc":"2.0","error":{"code":"#])?,
+                (Form::Unversioned, Some(id)) => writer.around(br#"{"id":"#, id.as_bytes(), br#","error":{"code":"#)?,
+                (Form::Unversioned, None) => writer.put([br#"{"error":{"code":"#])?,
             }
             writer.i64(false, error.code())?;
             writer.escaped(br#","message":""#, error.message(), b"\"")?;
@@ -231,7 +251,7 @@ impl<'d> Draft<'d> {
             None => self.text(&text.as_bytes()[after])?,
             Some(id) => self.spliced(text, after, &old_id, id)?,
         }
-        self.check_rules()?;
+        self.check_anew(envelope)?;
         if !envelope.is_one_line {
             self.replace_line_breaks();
         }
@@ -312,12 +332,29 @@ impl<'d> Draft<'d> {
     #[inline]
     fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
         if !self.passes(before) {
-            self.check_rules()?;
+            self.check_anew(before)?;
         }
         if !before.is_one_line {
             self.replace_line_breaks();
         }
         Ok(())
+    }
+
+    /// Checks that a message that was written anew passes the rules, and still expects an answer if it did `before`: with
+    /// a null id, a request of one dialect is a notification of another.
+    fn check_anew(&self, before: &Envelope) -> Result<(), EncodeError> {
+        let after = self.read()?;
+        match (before.kind == MessageKind::Request) == (after.kind == MessageKind::Request) {
+            true => Ok(()),
+            false => Err(EncodeError::rule(FaultKind::InvalidId, None)),
+        }
+    }
+
+    /// Reads the message written so far, which is not a batch, by the rules.
+    fn read(&self) -> Result<Envelope, EncodeError> {
+        let max_depth = self.rules.limits.max_depth.saturating_sub(self.depth as usize);
+        envelope::read_entry(&self.out[self.start..], &self.rules.max_depth(max_depth))
+            .map_err(|violation| EncodeError::rule(violation.kind, violation.at))
     }
 
     /// Checks that the text written so far passes the rules.
@@ -347,16 +384,33 @@ impl<'d> Draft<'d> {
     }
 }
 
+/// Writes an error as Stratum does.
+#[cold]
+fn write_error_array(writer: &mut Writer<'_>, id: Option<&str>, error: &RpcError) -> Done {
+    match id {
+        Some(id) => writer.around(br#"{"id":"#, id.as_bytes(), br#","result":null,"error":["#)?,
+        None => writer.put([br#"{"result":null,"error":["#])?,
+    }
+    writer.i64(false, error.code())?;
+    writer.escaped(b",\"", error.message(), b"\",")?;
+    writer.put([error.data().unwrap_or(b"null"), b"]}"])
+}
+
 /// Writes params with their name, and the bracket that ends the message. Null params are removed again together with
-/// their name, and count towards no limit.
+/// their name, and count towards no limit. Stratum requires params.
 #[inline(always)]
-fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), permits: Permits) -> Done {
+fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), rules: &Rules) -> Done {
     let start = writer.position();
     writer.value(params)?;
     match writer.since(start) {
+        b"null" if rules.dialect.form == Form::Stratum => {
+            writer.take_back(b"null".len());
+            writer.put([b"[]"])?;
+        }
         b"null" => writer.take_back(br#","params":null"#.len()),
         [b'{', ..] => {}
-        [b'[', ..] if permits.contains(Permits::ARRAY_PARAMS) => {}
+        [b'[', ..] if rules.permits.contains(Permits::ARRAY_PARAMS) => {}
+        _ if rules.permits.contains(Permits::SCALAR_PARAMS) => {}
         _ => return Err(writer.refuse(start, FaultKind::InvalidParams)),
     }
     writer.put([b"}"])

@@ -4,7 +4,7 @@ use std::fmt;
 
 use wireline_json::DEEPEST;
 
-use super::dialect::{self, AnswerWithoutId, Dialect, Permits};
+use super::dialect::{self, AnswerWithoutId, Dialect, IdTypes, Permits};
 
 /// The longest line that the scanner's 32-bit positions can address.
 const LONGEST: usize = u32::MAX as usize - 1;
@@ -32,14 +32,30 @@ const ANSWER_DEPTH: usize = 3;
 ///
 /// | | [`json_rpc`](Self::json_rpc) | [`mcp`](Self::mcp) | [`acp`](Self::acp) |
 /// |---|---|---|---|
-/// | `id` of a request | string, number, null | string, integer | string, integer, null |
-/// | `id` of a response | string, number, null | string, integer; may be absent in an error | string, integer; null in an error |
+/// | `id` of a request | string, number, null | string, integer | string, integer, null (not in [v2](Self::acp_v2)) |
+/// | `id` of a response | string, number, null | string, integer; may be absent in an error | string, integer, null |
 /// | `params` | object or array | object | object or array |
 /// | `result` | anything | object | anything |
 /// | batches | yes | no | no |
 /// | answer to a bad line without an id | with `id: null` | none | with `id: null` |
 /// | cancellation | `$/cancelRequest`, `id` | `notifications/cancelled`, `requestId` | `$/cancel_request`, `requestId` |
 /// | answer to a cancelled request | result, or error -32800 | none | result, or error -32800 |
+///
+/// These dialects deviate from JSON-RPC 2.0. None of them has a cancellation, and `result` may be anything:
+///
+/// | | [`codex`](Self::codex) | [`electrum`](Self::electrum) | [`stratum`](Self::stratum) |
+/// |---|---|---|---|
+/// | `jsonrpc` | absent or `"2.0"` | absent, `"1.0"` or `"2.0"` | absent or `"2.0"` |
+/// | `id` of a request | string, integer | string, number | string, number |
+/// | `id` of a notification | absent | absent or null | absent or null |
+/// | `id` of a response | string, integer | string, number; null in an error | string, number; null in an error |
+/// | `params` | anything | object or array | object or array |
+/// | `error` | object | object or string | array, object or string |
+/// | beside a `result` | | `error: null` | `error: null` |
+/// | beside an `error` | | `result: null` | `result: null` or `false` |
+/// | batches | no | yes | no |
+/// | answer to a bad line without an id | none | with `id: null` | with `id: null` |
+/// | written as | JSON-RPC 2.0 without `jsonrpc` | JSON-RPC 2.0 | its own form |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     pub(crate) dialect: &'static Dialect,
@@ -96,12 +112,76 @@ impl Rules {
         Self::of(&dialect::MCP)
     }
 
-    /// The Agent Client Protocol.
-    ///
-    /// Drafts of its second version had batches: [`batches(true)`](Self::batches).
+    /// The Agent Client Protocol, version 1. Messages of version 2 pass too, so these rules fit peers that negotiate the
+    /// version.
     #[must_use]
     pub fn acp() -> Self {
         Self::of(&dialect::ACP)
+    }
+
+    /// The Agent Client Protocol, version 2, where the `id` of a request can't be null.
+    ///
+    /// Drafts of it had batches: [`batches(true)`](Self::batches).
+    #[must_use]
+    pub fn acp_v2() -> Self {
+        Self::of(&dialect::ACP_V2)
+    }
+
+    /// The app-server protocol of OpenAI Codex. Its messages have no `jsonrpc`; one that says `"2.0"` is accepted.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Id, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::codex());
+    /// encoder.request(&Id::from(0), "initialize", &serde_json::json!({"clientInfo": {"name": "mine"}}))?;
+    /// assert_eq!(encoder.take(), "{\"id\":0,\"method\":\"initialize\",\"params\":{\"clientInfo\":{\"name\":\"mine\"}}}\n");
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    #[must_use]
+    pub fn codex() -> Self {
+        Self::of(&dialect::CODEX)
+    }
+
+    /// The Electrum protocol of Bitcoin wallets and their servers, which mixes JSON-RPC 1.0 and 2.0.
+    ///
+    /// `jsonrpc` may be `"2.0"`, `"1.0"` or absent; a call with the id null is a notification; a response may have both a
+    /// result and an error if one of them is null; and an error may be a string. What is sent is JSON-RPC 2.0.
+    #[must_use]
+    pub fn electrum() -> Self {
+        Self::of(&dialect::ELECTRUM)
+    }
+
+    /// Stratum, version 1, which miners and mining pools speak. It descends from JSON-RPC 1.0.
+    ///
+    /// There is no `jsonrpc` (one that says `"2.0"` is accepted); a call with the id null is a notification; a response
+    /// has both a result and an error, one of them null; and an error is an array. An error as an object or a string is
+    /// accepted, as is the result `false` beside an error. What is sent always has `params`, if only an empty array.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Frame, Id, Message, RpcError, Rules};
+    ///
+    /// let line = br#"{"id":4,"result":null,"error":[21,"Job not found",null]}"#;
+    /// let Frame::Message(Message::Response(response)) = Frame::parse(line, &Rules::stratum())? else { panic!() };
+    /// let error = response.error().unwrap();
+    /// assert_eq!((error.code(), &*error.message()), (21, "Job not found"));
+    ///
+    /// let mut encoder = Encoder::new(Rules::stratum());
+    /// encoder.notification("mining.set_difficulty", &[512])?;
+    /// encoder.response(&Id::from(1), &true)?;
+    /// encoder.error(&Id::from(2), &RpcError::new(23, "Low difficulty share"))?;
+    /// assert_eq!(
+    ///     encoder.take(),
+    ///     concat!(
+    ///         r#"{"id":null,"method":"mining.set_difficulty","params":[512]}"#, "\n",
+    ///         r#"{"id":1,"result":true,"error":null}"#, "\n",
+    ///         r#"{"id":2,"result":null,"error":[23,"Low difficulty share",null]}"#, "\n",
+    ///     ),
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stratum() -> Self {
+        Self::of(&dialect::STRATUM)
     }
 
     fn of(dialect: &'static Dialect) -> Self {
@@ -247,14 +327,9 @@ impl Rules {
     #[must_use]
     pub fn answer_without_id(mut self, answer: AnswerWithoutId) -> Self {
         self.answer_without_id = answer;
-        let permits = Permits::of(self.dialect).with(Permits::NULL_PARAMS, self.allows_null_params());
-        self.permits = match answer {
-            AnswerWithoutId::Never => permits,
-            AnswerWithoutId::NullId => permits.with_null_in_errors(),
-            AnswerWithoutId::OmitId | AnswerWithoutId::OmitIdUnlessNoise => {
-                permits.with(Permits::ERROR_WITHOUT_ID, true)
-            }
-        };
+        let is_null = self.dialect.error_id.contains(IdTypes::NULL) || answer == AnswerWithoutId::NullId;
+        let is_absent = matches!(answer, AnswerWithoutId::OmitId | AnswerWithoutId::OmitIdUnlessNoise);
+        self.permits = self.permits.with_errors_without_id(is_null, self.dialect.error_without_id || is_absent);
         self
     }
 
@@ -344,6 +419,11 @@ mod tests {
     use super::AnswerWithoutId::{Never, NullId, OmitId, OmitIdUnlessNoise};
     use super::*;
 
+    fn all() -> [Rules; 7] {
+        let newer = [Rules::acp_v2(), Rules::codex(), Rules::electrum(), Rules::stratum()];
+        [&[Rules::json_rpc(), Rules::mcp(), Rules::acp()][..], &newer].concat().try_into().unwrap()
+    }
+
     #[test]
     fn no_limit_exceeds_what_the_scanner_can_address() {
         let limits = Rules::json_rpc().max_line_len(usize::MAX).max_depth(usize::MAX).settings();
@@ -384,10 +464,11 @@ mod tests {
         }
     }
 
-    /// In MCP and ACP, a program has to turn them on.
+    /// In other dialects, a program has to turn them on.
     #[test]
-    fn only_json_rpc_has_batches_by_default() {
-        for (rules, expected) in [(Rules::json_rpc(), true), (Rules::mcp(), false), (Rules::acp(), false)] {
+    fn only_json_rpc_and_electrum_have_batches_by_default() {
+        for rules in all() {
+            let expected = [Rules::json_rpc(), Rules::electrum()].contains(&rules);
             assert_eq!(rules.settings().batches, expected, "{rules:?}");
             assert!(rules.batches(true).settings().batches);
         }
@@ -396,9 +477,10 @@ mod tests {
     /// Rules are equal again after a setting was changed and restored.
     #[test]
     fn equal_rules_compare_equal() {
-        for rules in [Rules::json_rpc(), Rules::mcp(), Rules::acp()] {
+        for rules in all() {
             for answer in [Never, NullId, OmitId, OmitIdUnlessNoise] {
-                let changed = rules.null_params(true).answer_without_id(answer).null_params(false);
+                let allowed = rules.settings().null_params;
+                let changed = rules.null_params(!allowed).answer_without_id(answer).null_params(allowed);
                 assert_eq!(changed.answer_without_id(rules.answer_without_id), rules);
             }
         }
@@ -409,12 +491,23 @@ mod tests {
     #[test]
     fn rules_cover_those_that_are_at_least_as_strict() {
         let (json_rpc, mcp, acp) = (Rules::json_rpc(), Rules::mcp(), Rules::acp());
+        let (codex, electrum, stratum) = (Rules::codex(), Rules::electrum(), Rules::stratum());
         let silent = AnswerWithoutId::Never;
         for (rules, before, expected) in [
             (json_rpc, json_rpc, true),
             (mcp, mcp, true),
             (acp, acp, true),
             (json_rpc, acp, true),
+            (acp, Rules::acp_v2(), true),
+            (Rules::acp_v2(), acp, false),
+            (codex, Rules::acp_v2().answer_without_id(silent), false),
+            (codex, codex, true),
+            (electrum, stratum, false),
+            (stratum, electrum, false),
+            (stratum, Rules::acp_v2(), true),
+            (json_rpc, stratum, false),
+            (stratum, json_rpc, false),
+            (electrum, json_rpc, false),
             (acp, json_rpc, false),
             (json_rpc, mcp, false),
             (json_rpc.answer_without_id(AnswerWithoutId::OmitId), mcp, true),

@@ -5,6 +5,7 @@ mod asynchronous;
 mod batches;
 mod calls;
 mod costs;
+mod dialects;
 mod events;
 #[cfg(feature = "tokio")]
 mod fairness;
