@@ -25,6 +25,7 @@ mod process;
 mod recovery;
 mod serve;
 mod shown;
+mod sides;
 mod stream;
 mod testing;
 mod tokio;

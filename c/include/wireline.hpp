@@ -105,6 +105,7 @@ class Rules {
 public:
     static Rules json_rpc() noexcept { return Rules(WL_DIALECT_JSON_RPC); }
     static Rules mcp() noexcept { return Rules(WL_DIALECT_MCP); }
+    static Rules mcp_2026_07_28() noexcept { return Rules(WL_DIALECT_MCP20260728); }
     static Rules acp() noexcept { return Rules(WL_DIALECT_ACP); }
     static Rules acp_v2() noexcept { return Rules(WL_DIALECT_ACP_V2); }
     static Rules codex() noexcept { return Rules(WL_DIALECT_CODEX); }
@@ -118,6 +119,8 @@ public:
     Rules batches(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.batches = allowed; }); }
     Rules null_params(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.null_params = allowed; }); }
     Rules skip_blank_lines(bool skip) const noexcept { return with([=](wl_rules &rules) { rules.skip_blank_lines = skip; }); }
+    Rules client() const noexcept { return with([](wl_rules &rules) { rules.side = WL_SIDE_CLIENT; }); }
+    Rules server() const noexcept { return with([](wl_rules &rules) { rules.side = WL_SIDE_SERVER; }); }
     Rules answer_without_id(wl_answer_without_id answer) const noexcept {
         return with([=](wl_rules &rules) { rules.answer_without_id = answer; });
     }

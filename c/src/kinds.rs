@@ -91,8 +91,14 @@ pub enum wl_fault_kind {
     InvalidResult = 28,
     /// An `error` that isn't an object with an integer `code` and a string `message`.
     InvalidError = 29,
+    /// A request from a side that sends none, or a response.
+    WrongSide = 30,
+    /// A result to be sent that doesn't say its type, although the rules require it.
+    MissingResultType = 31,
+    /// An error to be sent whose code the rules reserve.
+    ReservedCode = 32,
     /// A rule that is newer than the header.
-    Other = 30,
+    Other = 33,
 }
 
 /// A guess at the cause of a fault.
@@ -233,7 +239,8 @@ same_names! { FaultKind => wl_fault_kind:
     BlankLine, ByteOrderMark, InvalidUtf8, ControlCharacter, InvalidEscape, InvalidNumber, InvalidLiteral,
     UnexpectedByte, UnexpectedEnd, TrailingData, LineTooLong, TooDeep, BatchTooLong, NotAnObject, BatchNotAllowed,
     EmptyBatch, InvalidMemberName, DuplicateMember, MissingVersion, InvalidVersion, MissingMethod, ConflictingMembers,
-    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError
+    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError, WrongSide,
+    MissingResultType, ReservedCode
 }
 
 same_names! { Hint => wl_hint:

@@ -24,6 +24,21 @@ pub enum wl_dialect {
     Stratum = 5,
     /// The Agent Client Protocol, version 2, where the id of a request can't be null.
     AcpV2 = 6,
+    /// The Model Context Protocol, revision 2026-07-28.
+    Mcp20260728 = 7,
+}
+
+/// One of the two sides of a connection. It matters under MCP 2026-07-28, where only clients send requests, and only
+/// servers responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum wl_side {
+    /// Messages of all kinds go either way.
+    Unknown = 0,
+    /// This side is the client.
+    Client = 1,
+    /// This side is the server.
+    Server = 2,
 }
 
 /// How to answer a bad line whose id can't be read.
@@ -49,6 +64,8 @@ pub struct wl_rules {
     pub dialect: u32,
     /// A `wl_answer_without_id`.
     pub answer_without_id: u32,
+    /// A `wl_side`.
+    pub side: u32,
     /// The longest line in bytes, excluding its line ending. The default is 16 MiB, and the maximum 4 GiB.
     pub max_line_len: usize,
     /// The longest id in bytes of JSON text. The default is 1024.
@@ -74,8 +91,14 @@ impl wl_rules {
             2 => AnswerWithoutId::OmitId,
             _ => return None,
         };
+        let rules = match self.side {
+            0 => defaults(self.dialect)?,
+            1 => defaults(self.dialect)?.client(),
+            2 => defaults(self.dialect)?.server(),
+            _ => return None,
+        };
         Some(
-            defaults(self.dialect)?
+            rules
                 .max_line_len(self.max_line_len)
                 .max_id_len(self.max_id_len)
                 .max_depth(self.max_depth)
@@ -107,6 +130,7 @@ fn defaults(dialect: u32) -> Option<Rules> {
         4 => Some(Rules::electrum()),
         5 => Some(Rules::stratum()),
         6 => Some(Rules::acp_v2()),
+        7 => Some(Rules::mcp_2026_07_28()),
         _ => None,
     }
 }
@@ -127,6 +151,7 @@ pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl
                 AnswerWithoutId::OmitId => wl_answer_without_id::OmitId as u32,
                 _ => wl_answer_without_id::Never as u32,
             },
+            side: wl_side::Unknown as u32,
             max_line_len: settings.max_line_len,
             max_id_len: settings.max_id_len,
             max_depth: settings.max_depth,
@@ -155,6 +180,7 @@ mod tests {
             Rules::electrum(),
             Rules::stratum(),
             Rules::acp_v2(),
+            Rules::mcp_2026_07_28(),
         ];
         let unused = rules.len() as u32;
         for (number, expected) in (0..).zip(rules) {
@@ -167,6 +193,9 @@ mod tests {
             assert_eq!(rules.rules(), Some(expected));
             assert_eq!(wl_rules { dialect: unused, ..rules }.rules(), None);
             assert_eq!(wl_rules { answer_without_id: 3, ..rules }.rules(), None);
+            assert_eq!(wl_rules { side: 3, ..rules }.rules(), None);
+            assert_eq!(wl_rules { side: wl_side::Client as u32, ..rules }.rules(), Some(expected.client()));
+            assert_eq!(wl_rules { side: wl_side::Server as u32, ..rules }.rules(), Some(expected.server()));
         }
     }
 }

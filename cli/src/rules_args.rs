@@ -54,7 +54,7 @@ impl RulesArgs {
     /// The protocol that the rules are for, JSON-RPC if it is none of those that commands tell apart.
     pub(crate) fn dialect(&self) -> Dialect {
         match self.rules {
-            Some(NamedRules::Mcp) => Dialect::Mcp,
+            Some(NamedRules::Mcp | NamedRules::Mcp20260728) => Dialect::Mcp,
             Some(NamedRules::Acp | NamedRules::AcpV2) => Dialect::Acp,
             None | Some(NamedRules::JsonRpc | NamedRules::Codex | NamedRules::Electrum | NamedRules::Stratum) => {
                 Dialect::JsonRpc
@@ -70,7 +70,7 @@ impl RulesArgs {
     pub(crate) fn protocols(&self) -> Protocols {
         match self.rules {
             None | Some(NamedRules::JsonRpc) => Protocols::ANY,
-            Some(NamedRules::Mcp) => Protocols::MCP,
+            Some(NamedRules::Mcp | NamedRules::Mcp20260728) => Protocols::MCP,
             Some(NamedRules::Acp | NamedRules::AcpV2) => Protocols::ACP,
             Some(NamedRules::Codex | NamedRules::Electrum | NamedRules::Stratum) => Protocols::NONE,
         }
@@ -92,6 +92,9 @@ enum NamedRules {
     JsonRpc,
     /// Model Context Protocol: string or integer ids, objects as params and results, no batches
     Mcp,
+    /// Model Context Protocol, revision 2026-07-28: what is sent has a resultType and no reserved error code
+    #[value(name = "mcp-2026-07-28")]
+    Mcp20260728,
     /// Agent Client Protocol: string, integer or null ids, no batches
     Acp,
     /// Agent Client Protocol, version 2: like acp, but a request's id can't be null
@@ -109,6 +112,7 @@ impl NamedRules {
         match self {
             Self::JsonRpc => Rules::json_rpc(),
             Self::Mcp => Rules::mcp(),
+            Self::Mcp20260728 => Rules::mcp_2026_07_28(),
             Self::Acp => Rules::acp(),
             Self::AcpV2 => Rules::acp_v2(),
             Self::Codex => Rules::codex(),

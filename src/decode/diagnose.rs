@@ -63,7 +63,7 @@ impl Faulty<'_> {
         let is_absent = |id: &Id<'_>| id.is_null() && rules.permits.contains(Permits::NULL_ID_NOTIFIES);
         let id = recovered.id.filter(|id| check_id(id.as_json(), MessageKind::Error, rules).is_ok() && !is_absent(id));
         let answer = match (&id, rules.answer_without_id) {
-            _ if looks == Looks::Response => Answer::Never,
+            _ if looks == Looks::Response || !rules.may_respond() => Answer::Never,
             (Some(_), _) => Answer::ById,
             (None, AnswerWithoutId::Never) => Answer::Never,
             (None, AnswerWithoutId::NullId) => Answer::NullId,

@@ -80,6 +80,7 @@ impl<'d> Draft<'d> {
         params: &(impl Serialize + ?Sized),
     ) -> Result<(), EncodeError> {
         self.check_depth(1)?;
+        self.check_side(Permits::REQUESTS)?;
         let id = id.as_json();
         self.check_id(id, MessageKind::Request)?;
         let rules = self.rules;
@@ -108,6 +109,7 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
+        self.check_side(Permits::RESPONSES)?;
         let id = id.as_json();
         self.check_id(id, MessageKind::Result)?;
         let form = self.rules.dialect.form;
@@ -128,11 +130,20 @@ impl<'d> Draft<'d> {
             self.whole = false;
             return Err(EncodeError::rule(FaultKind::InvalidResult, start - self.start));
         }
+        if !self.rules.permits.contains(Permits::UNTYPED_RESULTS) {
+            let result = std::str::from_utf8(&self.out[start..]).unwrap_or_default();
+            if !envelope::has_result_type(result) {
+                self.whole = false;
+                return Err(EncodeError::rule(FaultKind::MissingResultType, start - self.start));
+            }
+        }
         Ok(())
     }
 
     pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
         self.check_depth(2)?;
+        self.check_side(Permits::RESPONSES)?;
+        self.check_code(error.code())?;
         let id = id.map(Id::as_json);
         match id {
             Some(id) => self.check_id(id, MessageKind::Error)?,
@@ -318,6 +329,24 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Checks that this side may send messages of this kind.
+    #[inline]
+    fn check_side(&self, kind: Permits) -> Result<(), EncodeError> {
+        match self.rules.permits.contains(kind) {
+            true => Ok(()),
+            false => Err(EncodeError::rule(FaultKind::WrongSide, None)),
+        }
+    }
+
+    /// Checks that the protocol doesn't reserve an error code.
+    #[inline]
+    fn check_code(&self, code: i64) -> Result<(), EncodeError> {
+        match self.rules.dialect.reserved_codes.iter().any(|&(first, last)| (first..=last).contains(&code)) {
+            true => Err(EncodeError::rule(FaultKind::ReservedCode, None)),
+            false => Ok(()),
+        }
+    }
+
     #[inline]
     fn check_id(&self, id: &str, kind: MessageKind) -> Result<(), EncodeError> {
         id_rules::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
@@ -325,7 +354,7 @@ impl<'d> Draft<'d> {
 
     /// Whether a message that has passed other rules certainly passes these.
     fn passes(&self, before: &Envelope) -> bool {
-        self.depth == 0 && self.rules.message_rules().covers(before.passed)
+        self.depth == 0 && self.rules.forwarding().message_rules().covers(before.passed)
     }
 
     /// Checks that a message that has passed other rules passes these. Reads it again only if these may be stricter.
@@ -353,7 +382,7 @@ impl<'d> Draft<'d> {
     /// Reads the message written so far, which is not a batch, by the rules.
     fn read(&self) -> Result<Envelope, EncodeError> {
         let max_depth = self.rules.limits.max_depth.saturating_sub(self.depth as usize);
-        envelope::read_entry(&self.out[self.start..], &self.rules.max_depth(max_depth))
+        envelope::read_entry(&self.out[self.start..], &self.rules.forwarding().max_depth(max_depth))
             .map_err(|violation| EncodeError::rule(violation.kind, violation.at))
     }
 

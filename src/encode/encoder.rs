@@ -42,6 +42,7 @@ use super::rpc_error::RpcError;
 /// # Ok::<(), wireline::EncodeError>(())
 /// ```
 pub struct Encoder<'b> {
+    /// The rules for what this side sends.
     rules: Rules,
     out: Out<'b>,
     /// The batch that is being written, if any: then messages are its entries, not lines.
@@ -65,7 +66,7 @@ impl Encoder<'static> {
     /// An encoder with its own buffer.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, out: Out::Own(BytesMut::new()), batch: None }
+        Self { rules: rules.outgoing(), out: Out::Own(BytesMut::new()), batch: None }
     }
 }
 
@@ -82,7 +83,7 @@ impl<'b> Encoder<'b> {
     /// # Ok::<(), wireline::EncodeError>(())
     /// ```
     pub fn append_to(buffer: &'b mut BytesMut, rules: Rules) -> Self {
-        Self { rules, out: Out::Borrowed(buffer), batch: None }
+        Self { rules: rules.outgoing(), out: Out::Borrowed(buffer), batch: None }
     }
 }
 

@@ -41,6 +41,12 @@ pub(crate) struct Dialect {
     pub(crate) text_errors: bool,
     /// Whether a line may be an array of messages.
     pub(crate) batches: bool,
+    /// Whether only the client sends requests, and only the server responses.
+    pub(crate) one_way: bool,
+    /// Whether a result that is sent must have a `resultType`. Older peers send none.
+    pub(crate) result_type: bool,
+    /// The error codes that must not be sent, as ranges from the first to the last.
+    pub(crate) reserved_codes: &'static [(i64, i64)],
     /// How a faulty line is answered if its id can't be read.
     pub(crate) answer_without_id: AnswerWithoutId,
     /// Whether a cancelled request is still answered.
@@ -89,6 +95,9 @@ const COMMON: Dialect = Dialect {
     array_errors: false,
     text_errors: false,
     batches: false,
+    one_way: false,
+    result_type: false,
+    reserved_codes: &[],
     answer_without_id: AnswerWithoutId::NullId,
     answers_cancelled: true,
     cancellation: None,
@@ -109,6 +118,21 @@ pub(crate) static MCP: Dialect = Dialect {
     error_without_id: true,
     array_params: false,
     any_result: false,
+    answer_without_id: AnswerWithoutId::Never,
+    answers_cancelled: false,
+    cancellation: Some(Cancellation { method: "notifications/cancelled", id: "/requestId" }),
+    ..COMMON
+};
+
+pub(crate) static MCP_2026_07_28: Dialect = Dialect {
+    name: "MCP 2026-07-28",
+    error_without_id: true,
+    array_params: false,
+    any_result: false,
+    one_way: true,
+    result_type: true,
+    // -32020 to -32022 are defined; -32002 and -32042 were, by earlier revisions.
+    reserved_codes: &[(-32099, -32023), (-32002, -32002)],
     answer_without_id: AnswerWithoutId::Never,
     answers_cancelled: false,
     cancellation: Some(Cancellation { method: "notifications/cancelled", id: "/requestId" }),
@@ -193,6 +217,15 @@ pub enum AnswerWithoutId {
     OmitIdUnlessNoise,
 }
 
+/// One of the two sides of a connection; see [`Rules::client`](crate::Rules::client).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The side that sends requests.
+    Client,
+    /// The side that answers them.
+    Server,
+}
+
 /// A set of types that an id may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdTypes(u32);
@@ -259,6 +292,10 @@ impl Permits {
     pub(crate) const FALSE_OUTCOME: Self = Self(1 << 21);
     pub(crate) const ARRAY_ERRORS: Self = Self(1 << 22);
     pub(crate) const TEXT_ERRORS: Self = Self(1 << 23);
+    pub(crate) const REQUESTS: Self = Self(1 << 24);
+    pub(crate) const RESPONSES: Self = Self(1 << 25);
+    pub(crate) const UNTYPED_RESULTS: Self = Self(1 << 26);
+    pub(crate) const BOTH_SIDES: Self = Self(Self::REQUESTS.0 | Self::RESPONSES.0);
 
     pub(crate) fn of(dialect: &Dialect) -> Self {
         let ids = dialect.request_id.0 << Self::REQUEST_ID
@@ -277,10 +314,28 @@ impl Permits {
             .with(Self::FALSE_OUTCOME, dialect.false_outcome)
             .with(Self::ARRAY_ERRORS, dialect.array_errors)
             .with(Self::TEXT_ERRORS, dialect.text_errors)
+            .with(Self::BOTH_SIDES, true)
+            .with(Self::UNTYPED_RESULTS, true)
     }
 
     pub(crate) fn with(self, other: Self, permitted: bool) -> Self {
         if permitted { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }
+    }
+
+    /// Sets which kinds of messages there may be, apart from notifications.
+    pub(crate) fn with_sides(self, requests: bool, responses: bool) -> Self {
+        self.with(Self::REQUESTS, requests).with(Self::RESPONSES, responses)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the upper half is shifted out")]
+    pub(crate) fn halves(self) -> [u16; 2] {
+        [self.0 as u16, (self.0 >> 16) as u16]
+    }
+
+    #[inline(always)]
+    pub(crate) fn of_halves([lower, upper]: [u16; 2]) -> Self {
+        Self(u32::from(lower) | u32::from(upper) << 16)
     }
 
     /// Sets which errors need no id of a request: those with the id null, and those without an id.
@@ -311,7 +366,7 @@ mod tests {
 
     #[test]
     fn permits_are_what_the_table_says() {
-        for dialect in [&JSON_RPC, &MCP, &ACP, &ACP_V2, &CODEX, &ELECTRUM, &STRATUM] {
+        for dialect in [&JSON_RPC, &MCP, &MCP_2026_07_28, &ACP, &ACP_V2, &CODEX, &ELECTRUM, &STRATUM] {
             let permits = Permits::of(dialect);
             assert_eq!(permits.id_types(MessageKind::Request), dialect.request_id);
             assert_eq!(permits.id_types(MessageKind::Result), dialect.result_id);
@@ -338,7 +393,7 @@ mod tests {
     /// An answer to any request can be encoded and decoded: its id may be that of the result and of an error.
     #[test]
     fn every_request_can_be_answered() {
-        for dialect in [&JSON_RPC, &MCP, &ACP, &ACP_V2, &CODEX, &ELECTRUM, &STRATUM] {
+        for dialect in [&JSON_RPC, &MCP, &MCP_2026_07_28, &ACP, &ACP_V2, &CODEX, &ELECTRUM, &STRATUM] {
             assert!(dialect.result_id.contains(dialect.request_id), "{dialect:?}");
             assert!(dialect.error_id.contains(dialect.request_id), "{dialect:?}");
         }

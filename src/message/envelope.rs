@@ -333,6 +333,10 @@ impl Outline {
             (true, false, true) => return Err(at(FaultKind::ConflictingMembers, Name::Error)),
         };
 
+        if !rules.permits.contains(Permits::BOTH_SIDES) && is_from_wrong_side(kind, rules.permits) {
+            return Err(whole(FaultKind::WrongSide));
+        }
+
         let mut id = self.value(Name::Id);
         if self.has(Name::Id) {
             let json = id.of(bytes);
@@ -375,6 +379,9 @@ impl Outline {
                 let result = self.value(Name::Result);
                 if !rules.permits.contains(Permits::ANY_RESULT) && first(bytes, result) != Some(b'{') {
                     return Err(at(FaultKind::InvalidResult, Name::Result));
+                }
+                if !rules.permits.contains(Permits::UNTYPED_RESULTS) && !has_result_type(result.in_str(text)) {
+                    return Err(at(FaultKind::MissingResultType, Name::Result));
                 }
                 result
             }
@@ -422,6 +429,23 @@ impl Outline {
             _ => None,
         }
     }
+}
+
+/// Whether only the other side sends messages of this kind.
+#[cold]
+fn is_from_wrong_side(kind: MessageKind, permits: Permits) -> bool {
+    match kind {
+        MessageKind::Request => !permits.contains(Permits::REQUESTS),
+        MessageKind::Notification => false,
+        MessageKind::Result | MessageKind::Error => !permits.contains(Permits::RESPONSES),
+    }
+}
+
+/// Whether `json`, an object perhaps followed by something else, has a string `resultType`.
+#[cold]
+pub(crate) fn has_result_type(json: &str) -> bool {
+    let found = walk::members(json).find(|(key, _)| string::decodes_to(key, "resultType"));
+    found.is_some_and(|(_, value)| value.starts_with('"'))
 }
 
 /// The first byte of a value, if there is one.

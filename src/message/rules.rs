@@ -4,7 +4,7 @@ use std::fmt;
 
 use wireline_json::DEEPEST;
 
-use super::dialect::{self, AnswerWithoutId, Dialect, IdTypes, Permits};
+use super::dialect::{self, AnswerWithoutId, Dialect, IdTypes, Permits, Side};
 
 /// The longest line that the scanner's 32-bit positions can address.
 const LONGEST: usize = u32::MAX as usize - 1;
@@ -59,7 +59,10 @@ const ANSWER_DEPTH: usize = 3;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     pub(crate) dialect: &'static Dialect,
+    /// What messages from the peer may look like.
     pub(crate) permits: Permits,
+    /// Which side this is, if the dialect makes a difference and it is known.
+    pub(crate) side: Option<Side>,
     /// The limits as they were set. The limit on ids in force is [`longest_id`](Self::longest_id).
     pub(crate) limits: Limits,
     pub(crate) batches: bool,
@@ -95,6 +98,8 @@ pub struct Settings {
     pub null_params: bool,
     /// How a faulty line is answered if its id can't be read; see [`Rules::answer_without_id`].
     pub answer_without_id: AnswerWithoutId,
+    /// Which side this is; see [`Rules::client`] and [`Rules::server`].
+    pub side: Option<Side>,
 }
 
 impl Rules {
@@ -110,6 +115,32 @@ impl Rules {
     #[must_use]
     pub fn mcp() -> Self {
         Self::of(&dialect::MCP)
+    }
+
+    /// The Model Context Protocol, revision 2026-07-28: like [`mcp`](Self::mcp), with rules that an encoder enforces for
+    /// what is sent.
+    ///
+    /// - Only [clients](Self::client) send requests, and only [servers](Self::server) responses, if you say which side
+    ///   this is.
+    /// - A result must have a string `resultType`. Older servers send none, so it may be missing in what is received or
+    ///   [forwarded](crate::Encoder::forward).
+    /// - An error must not have a code that the protocol reserves: -32099 to -32023, and -32002.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use wireline::{EncodeErrorKind, Encoder, FaultKind, Id, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp_2026_07_28().server());
+    /// encoder.response(&Id::from(1), &json!({"resultType": "complete", "content": []}))?;
+    /// let refused = encoder.response(&Id::from(2), &json!({"content": []})).unwrap_err();
+    /// assert_eq!(refused.kind(), EncodeErrorKind::Rule(FaultKind::MissingResultType));
+    /// let refused = encoder.request(&Id::from(3), "sampling/createMessage", &json!({})).unwrap_err();
+    /// assert_eq!(refused.kind(), EncodeErrorKind::Rule(FaultKind::WrongSide));
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    #[must_use]
+    pub fn mcp_2026_07_28() -> Self {
+        Self::of(&dialect::MCP_2026_07_28)
     }
 
     /// The Agent Client Protocol, version 1. Messages of version 2 pass too, so these rules fit peers that negotiate the
@@ -188,11 +219,75 @@ impl Rules {
         Self {
             dialect,
             permits: Permits::of(dialect),
+            side: None,
             limits: Limits { max_line_len: 16 << 20, max_id_len: 1024, max_depth: 128, max_batch_len: 1024 },
             batches: dialect.batches,
             skip_blank_lines: true,
             answer_without_id: dialect.answer_without_id,
         }
+    }
+
+    /// Says that this side is the client, which sends requests and no responses.
+    ///
+    /// This matters under [MCP 2026-07-28](Self::mcp_2026_07_28) only. In other dialects, both sides may send requests.
+    ///
+    /// A request from the server is then a [`WrongSide`](crate::FaultKind::WrongSide) fault. It isn't answered, and
+    /// neither is any other fault: an error is a response, too. An encoder refuses to send a response.
+    ///
+    /// ```
+    /// use wireline::{FaultKind, Frame, Rules};
+    ///
+    /// let line = br#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#;
+    /// let fault = Frame::parse(line, &Rules::mcp_2026_07_28().client()).unwrap_err();
+    /// assert_eq!(fault.kind(), FaultKind::WrongSide);
+    /// assert!(fault.reply().is_none());
+    /// assert!(Frame::parse(line, &Rules::mcp_2026_07_28()).is_ok()); // between two unknown sides
+    /// ```
+    #[must_use]
+    pub fn client(self) -> Self {
+        self.on(Side::Client)
+    }
+
+    /// Says that this side is the server, which sends responses and no requests.
+    ///
+    /// This matters under [MCP 2026-07-28](Self::mcp_2026_07_28) only. A response from the client is then a
+    /// [`WrongSide`](crate::FaultKind::WrongSide) fault, which isn't answered, as no response is. An encoder refuses to
+    /// send a request.
+    #[must_use]
+    pub fn server(self) -> Self {
+        self.on(Side::Server)
+    }
+
+    fn on(mut self, side: Side) -> Self {
+        if self.dialect.one_way {
+            self.side = Some(side);
+            self.permits = self.permits.with_sides(side == Side::Server, side == Side::Client);
+        }
+        self
+    }
+
+    /// The rules for what this side sends.
+    #[inline]
+    pub(crate) fn outgoing(mut self) -> Self {
+        if let Some(side) = self.side {
+            self.permits = self.permits.with_sides(side == Side::Client, side == Side::Server);
+        }
+        if self.dialect.result_type {
+            self.permits = self.permits.with(Permits::UNTYPED_RESULTS, false);
+        }
+        self
+    }
+
+    /// The rules for what this side passes on, given those for what it sends.
+    #[inline]
+    pub(crate) fn forwarding(mut self) -> Self {
+        self.permits = self.permits.with(Permits::UNTYPED_RESULTS, true);
+        self
+    }
+
+    /// Whether this side may send responses.
+    pub(crate) fn may_respond(&self) -> bool {
+        self.side != Some(Side::Client)
     }
 
     /// Sets the longest line accepted, in bytes, not counting its line ending. The default is 16 MiB, the maximum 4
@@ -351,6 +446,7 @@ impl Rules {
             skip_blank_lines: self.skip_blank_lines,
             null_params: self.allows_null_params(),
             answer_without_id: self.answer_without_id,
+            side: self.side,
         }
     }
 
@@ -390,7 +486,7 @@ impl Rules {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most `DEEPEST`")]
     pub(crate) fn message_rules(&self) -> MessageRules {
-        MessageRules { permits: self.permits, max_depth: self.limits.max_depth as u16 }
+        MessageRules { permits: self.permits.halves(), max_depth: self.limits.max_depth as u16 }
     }
 }
 
@@ -403,14 +499,16 @@ impl fmt::Debug for Rules {
 /// The rules for a single message; see [`Rules::message_rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageRules {
-    permits: Permits,
+    /// In halves, so that these rules take six bytes of an envelope, not eight.
+    permits: [u16; 2],
     max_depth: u16,
 }
 
 impl MessageRules {
     /// Whether every message that passes `other` is sure to pass this too.
     pub(crate) fn covers(self, other: Self) -> bool {
-        self.permits.contains(other.permits) && self.max_depth >= other.max_depth
+        let [permits, others] = [self.permits, other.permits].map(Permits::of_halves);
+        permits.contains(others) && self.max_depth >= other.max_depth
     }
 }
 
@@ -419,8 +517,10 @@ mod tests {
     use super::AnswerWithoutId::{Never, NullId, OmitId, OmitIdUnlessNoise};
     use super::*;
 
-    fn all() -> [Rules; 7] {
-        let newer = [Rules::acp_v2(), Rules::codex(), Rules::electrum(), Rules::stratum()];
+    fn all() -> [Rules; 10] {
+        let revision = Rules::mcp_2026_07_28();
+        let roles = [revision, revision.client(), revision.server()];
+        let newer = [&roles[..], &[Rules::acp_v2(), Rules::codex(), Rules::electrum(), Rules::stratum()]].concat();
         [&[Rules::json_rpc(), Rules::mcp(), Rules::acp()][..], &newer].concat().try_into().unwrap()
     }
 
@@ -485,6 +585,23 @@ mod tests {
             }
         }
         assert_ne!(Rules::mcp(), Rules::acp());
+    }
+
+    /// What one side sends, the other accepts, and a relay between the two needn't check it again.
+    #[test]
+    fn sides_fit_together() {
+        let revision = Rules::mcp_2026_07_28();
+        for (sender, receiver) in [(revision.client(), revision.server()), (revision.server(), revision.client())] {
+            let sent = sender.outgoing().forwarding().message_rules();
+            assert!(receiver.message_rules().covers(sent) && sent.covers(receiver.message_rules()));
+            assert!(!receiver.outgoing().forwarding().message_rules().covers(receiver.message_rules()));
+            assert!(revision.message_rules().covers(sent) && !sent.covers(revision.message_rules()));
+        }
+        assert_eq!(revision.client().settings().side, Some(Side::Client));
+        assert_eq!(revision.client().server(), revision.server());
+        // Where both sides send requests, sides make no difference.
+        assert_eq!(Rules::mcp().client(), Rules::mcp());
+        assert_eq!(Rules::stratum().server(), Rules::stratum());
     }
 
     /// A message that passed other rules is checked again unless it is sure to pass, and only then.
