@@ -119,6 +119,10 @@ public:
     Rules batches(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.batches = allowed; }); }
     Rules null_params(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.null_params = allowed; }); }
     Rules skip_blank_lines(bool skip) const noexcept { return with([=](wl_rules &rules) { rules.skip_blank_lines = skip; }); }
+    Rules loose_ids(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.loose_ids = allowed; }); }
+    Rules escape_line_separators(bool escape) const noexcept {
+        return with([=](wl_rules &rules) { rules.escape_line_separators = escape; });
+    }
     Rules client() const noexcept { return with([](wl_rules &rules) { rules.side = WL_SIDE_CLIENT; }); }
     Rules server() const noexcept { return with([](wl_rules &rules) { rules.side = WL_SIDE_SERVER; }); }
     Rules answer_without_id(wl_answer_without_id answer) const noexcept {

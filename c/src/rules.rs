@@ -25,7 +25,7 @@ pub enum wl_dialect {
     /// The Agent Client Protocol, version 2, where the id of a request can't be null.
     AcpV2 = 6,
     /// The Model Context Protocol, revision 2026-07-28.
-    Mcp20260728 = 7,
+    Mcp_2026_07_28 = 7,
 }
 
 /// One of the two sides of a connection. It matters under MCP 2026-07-28, where only clients send requests, and only
@@ -80,6 +80,10 @@ pub struct wl_rules {
     pub null_params: bool,
     /// Whether blank lines are skipped. The default is true. If false, each blank line is a fault.
     pub skip_blank_lines: bool,
+    /// Whether the response to request `7` may have the id `"7"`, and the reverse. The default is false.
+    pub loose_ids: bool,
+    /// Whether U+2028 and U+2029 are escaped in what is sent. The default is false.
+    pub escape_line_separators: bool,
 }
 
 impl wl_rules {
@@ -106,6 +110,8 @@ impl wl_rules {
                 .batches(self.batches)
                 .null_params(self.null_params)
                 .skip_blank_lines(self.skip_blank_lines)
+                .loose_ids(self.loose_ids)
+                .escape_line_separators(self.escape_line_separators)
                 .answer_without_id(answer),
         )
     }
@@ -159,6 +165,8 @@ pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl
             batches: settings.batches,
             null_params: settings.null_params,
             skip_blank_lines: settings.skip_blank_lines,
+            loose_ids: settings.loose_ids,
+            escape_line_separators: settings.escape_line_separators,
         };
         // SAFETY: not null, and the caller promises that it points to memory for rules.
         unsafe { store(rules, filled) };

@@ -63,6 +63,9 @@ impl<'d> Draft<'d> {
     /// Ends the message and keeps it. Adds the line feed to a line that has none yet.
     #[inline]
     pub(crate) fn complete(&mut self) -> Result<(), EncodeError> {
+        if self.rules.escape_line_separators {
+            self.escape_line_separators()?;
+        }
         match self.depth {
             0 if self.whole => {}
             0 => self.out.extend_from_slice(b"\n"),
@@ -70,6 +73,36 @@ impl<'d> Draft<'d> {
             _ => self.check_room(1)?,
         }
         self.whole = true;
+        Ok(())
+    }
+
+    /// Escapes U+2028 and U+2029 in the message. In valid JSON, they occur only in strings.
+    #[cold]
+    #[inline(never)]
+    fn escape_line_separators(&mut self) -> Result<(), EncodeError> {
+        const ESCAPES: [&[u8]; 2] = [br"\u2028", br"\u2029"];
+
+        let found = |text: &[u8]| {
+            let is_separator = |&at: &usize| matches!(text.get(at + 2), Some(0xa8 | 0xa9));
+            memchr::memmem::find_iter(text, b"\xe2\x80").filter(is_separator).collect::<Vec<_>>()
+        };
+        let separators = found(&self.out[self.start..]);
+        if separators.is_empty() {
+            return Ok(());
+        }
+        let text = self.out[self.start..].to_vec();
+        let line_feed = usize::from(self.whole);
+        self.whole = false;
+        self.check_room(separators.len() * 3 - line_feed)?;
+        self.out.truncate(self.start);
+        let mut copied = 0;
+        for at in separators {
+            self.out.extend_from_slice(&text[copied..at]);
+            self.out.extend_from_slice(ESCAPES[usize::from(text[at + 2] & 1)]);
+            copied = at + 3;
+        }
+        self.out.extend_from_slice(&text[copied..]);
+        self.whole = line_feed > 0;
         Ok(())
     }
 

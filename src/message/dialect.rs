@@ -295,6 +295,8 @@ impl Permits {
     pub(crate) const REQUESTS: Self = Self(1 << 24);
     pub(crate) const RESPONSES: Self = Self(1 << 25);
     pub(crate) const UNTYPED_RESULTS: Self = Self(1 << 26);
+    /// No dialect's: marks a response whose id has another type than that of the request.
+    pub(crate) const LOOSE_ID: Self = Self(1 << 31);
     pub(crate) const BOTH_SIDES: Self = Self(Self::REQUESTS.0 | Self::RESPONSES.0);
 
     pub(crate) fn of(dialect: &Dialect) -> Self {

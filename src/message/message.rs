@@ -228,6 +228,20 @@ impl<'a> Response<'a> {
         self.parts.id.as_ref()
     }
 
+    /// Whether the id has another type than that of the request which a [connection](crate::connection) matched with
+    /// this; see [`Rules::loose_ids`](crate::Rules::loose_ids).
+    #[must_use]
+    pub fn has_loose_id(&self) -> bool {
+        self.parts.envelope.passed.has_loose_id()
+    }
+
+    /// Says that the id has another type than that of the request.
+    pub(crate) fn with_loose_id(mut self) -> Self {
+        let passed = &mut self.parts.envelope.passed;
+        *passed = passed.with_loose_id();
+        self
+    }
+
     /// The result or the error.
     ///
     /// # Errors

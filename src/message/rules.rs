@@ -67,6 +67,8 @@ pub struct Rules {
     pub(crate) limits: Limits,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
+    pub(crate) loose_ids: bool,
+    pub(crate) escape_line_separators: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
 }
 
@@ -100,6 +102,10 @@ pub struct Settings {
     pub answer_without_id: AnswerWithoutId,
     /// Which side this is; see [`Rules::client`] and [`Rules::server`].
     pub side: Option<Side>,
+    /// Whether a response may have its id in the other type; see [`Rules::loose_ids`].
+    pub loose_ids: bool,
+    /// Whether U+2028 and U+2029 are escaped; see [`Rules::escape_line_separators`].
+    pub escape_line_separators: bool,
 }
 
 impl Rules {
@@ -223,6 +229,8 @@ impl Rules {
             limits: Limits { max_line_len: 16 << 20, max_id_len: 1024, max_depth: 128, max_batch_len: 1024 },
             batches: dialect.batches,
             skip_blank_lines: true,
+            loose_ids: false,
+            escape_line_separators: false,
             answer_without_id: dialect.answer_without_id,
         }
     }
@@ -408,6 +416,50 @@ impl Rules {
         self
     }
 
+    /// Sets whether, in a [connection](crate::connection), the response to request `7` may have the id `"7"`, and the
+    /// reverse. The default is false, but some peers keep ids in strings, or parse them as numbers.
+    ///
+    /// A response with the exact id always comes first. If this side has sent ids of both types, a response with another
+    /// type may be a second answer to another request, so it is [stray](crate::connection::Event::Stray) regardless.
+    /// [`Response::has_loose_id`](crate::Response::has_loose_id) tells which responses were matched loosely.
+    ///
+    /// ```
+    /// use wireline::Rules;
+    /// use wireline::connection::{Connection, Event};
+    ///
+    /// let mut connection = Connection::new(Rules::json_rpc().loose_ids(true));
+    /// connection.peer().request("sum", &[1, 2], "first").unwrap(); // its id is 1
+    /// connection.feed(b"{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":3}\n");
+    /// let Some(Event::Response(response, "first")) = connection.next_event() else { panic!() };
+    /// assert!(response.has_loose_id());
+    /// ```
+    #[must_use]
+    pub fn loose_ids(mut self, allowed: bool) -> Self {
+        self.loose_ids = allowed;
+        self
+    }
+
+    /// Sets whether an encoder escapes the characters U+2028 and U+2029 in all that it emits, also in what it forwards.
+    /// The default is false.
+    ///
+    /// They are valid in JSON, but some readers take them for line ends, such as Node's `readline`, and would split the
+    /// message. The escapes have the same value. Each makes the message three bytes longer, which counts towards the line
+    /// limit, and longer ids leave less room for answers, so the [limit on ids](Self::max_id_len) may be lower.
+    ///
+    /// ```
+    /// use wireline::{Encoder, Rules};
+    ///
+    /// let mut encoder = Encoder::new(Rules::mcp().escape_line_separators(true));
+    /// encoder.raw("{\"jsonrpc\":\"2.0\",\"method\":\"a\u{2028}b\"}".as_bytes())?;
+    /// assert_eq!(encoder.take(), "{\"jsonrpc\":\"2.0\",\"method\":\"a\\u2028b\"}\n");
+    /// # Ok::<(), wireline::EncodeError>(())
+    /// ```
+    #[must_use]
+    pub fn escape_line_separators(mut self, escape: bool) -> Self {
+        self.escape_line_separators = escape;
+        self
+    }
+
     /// Sets whether, and how, a faulty line is answered if its id can't be read.
     ///
     /// Errors in this form are then also accepted, even if the dialect itself doesn't permit them.
@@ -447,6 +499,8 @@ impl Rules {
             null_params: self.allows_null_params(),
             answer_without_id: self.answer_without_id,
             side: self.side,
+            loose_ids: self.loose_ids,
+            escape_line_separators: self.escape_line_separators,
         }
     }
 
@@ -465,14 +519,17 @@ impl Rules {
     /// limit.
     #[inline]
     pub(crate) fn longest_id(&self) -> usize {
-        self.limits.max_id_len.min(self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID)
+        let room = self.limits.max_line_len.max(ANSWER_LEN) - AROUND_ID;
+        // An escape is twice as long as the character.
+        let room = if self.escape_line_separators { room / 2 } else { room };
+        self.limits.max_id_len.min(room)
     }
 
     /// Whether an id of this length exceeds [`longest_id`](Self::longest_id). The first comparison is enough for short
     /// ids, which always fit the line limit.
     #[inline(always)]
     pub(crate) fn is_id_too_long(&self, len: usize) -> bool {
-        len > self.limits.max_id_len || (len > ANSWER_LEN - AROUND_ID && len > self.longest_id())
+        len > self.limits.max_id_len || (len > (ANSWER_LEN - AROUND_ID) / 2 && len > self.longest_id())
     }
 
     /// The same rules, with limits that leave room for an error response to any accepted id.
@@ -505,6 +562,16 @@ pub(crate) struct MessageRules {
 }
 
 impl MessageRules {
+    /// Whether these are [marked](Permits::LOOSE_ID) as those of a response with a loose id.
+    pub(crate) fn has_loose_id(self) -> bool {
+        Permits::of_halves(self.permits).contains(Permits::LOOSE_ID)
+    }
+
+    /// Marks these. No rules cover them then, so the message is checked again if it is forwarded.
+    pub(crate) fn with_loose_id(self) -> Self {
+        Self { permits: Permits::of_halves(self.permits).with(Permits::LOOSE_ID, true).halves(), ..self }
+    }
+
     /// Whether every message that passes `other` is sure to pass this too.
     pub(crate) fn covers(self, other: Self) -> bool {
         let [permits, others] = [self.permits, other.permits].map(Permits::of_halves);
@@ -540,6 +607,8 @@ mod tests {
             assert_eq!(rules.batches(set).settings().batches, set);
             assert_eq!(rules.null_params(set).settings().null_params, set);
             assert_eq!(rules.skip_blank_lines(set).settings().skip_blank_lines, set);
+            assert_eq!(rules.loose_ids(set).settings().loose_ids, set);
+            assert_eq!(rules.escape_line_separators(set).settings().escape_line_separators, set);
         }
         for answer in [Never, NullId, OmitId, OmitIdUnlessNoise] {
             assert_eq!(rules.answer_without_id(answer).settings().answer_without_id, answer);
@@ -557,6 +626,7 @@ mod tests {
         // The order of the calls doesn't matter, and the line limit can be raised again.
         assert_eq!(rules.max_line_len(1000).max_id_len(5000), rules.max_id_len(5000).max_line_len(1000));
         assert_eq!(limit(rules.max_line_len(1000).max_line_len(2000)), 1024);
+        assert_eq!(limit(rules.max_line_len(1000).escape_line_separators(true)), (1000 - AROUND_ID) / 2);
         for len in [0, 50, 127, 128, 129, 1000] {
             let answers = rules.max_line_len(len).max_depth(0).for_answers();
             assert!(limit(answers) + AROUND_ID <= answers.limits.max_line_len);

@@ -9,6 +9,7 @@ mod dialects;
 mod events;
 #[cfg(feature = "tokio")]
 mod fairness;
+mod lenient;
 #[cfg(feature = "tokio")]
 mod sessions;
 mod threads;
