@@ -105,7 +105,7 @@ class Rules {
 public:
     static Rules json_rpc() noexcept { return Rules(WL_DIALECT_JSON_RPC); }
     static Rules mcp() noexcept { return Rules(WL_DIALECT_MCP); }
-    static Rules mcp_2026_07_28() noexcept { return Rules(WL_DIALECT_MCP20260728); }
+    static Rules mcp_2026_07_28() noexcept { return Rules(WL_DIALECT_MCP_2026_07_28); }
     static Rules acp() noexcept { return Rules(WL_DIALECT_ACP); }
     static Rules acp_v2() noexcept { return Rules(WL_DIALECT_ACP_V2); }
     static Rules codex() noexcept { return Rules(WL_DIALECT_CODEX); }

@@ -133,16 +133,6 @@ pub(crate) enum Dialect {
     Acp,
 }
 
-impl Dialect {
-    pub(crate) fn rules(self) -> Rules {
-        match self {
-            Self::JsonRpc => Rules::json_rpc(),
-            Self::Mcp => Rules::mcp(),
-            Self::Acp => Rules::acp(),
-        }
-    }
-}
-
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&name_of(self))

@@ -501,7 +501,7 @@ impl<T> Shared<T> {
 
     /// Gives up on the request with this id in the other type, if the rules permit that.
     fn withdraw_loosely(&self, id: &Id<'_>) -> Option<(Id<'static>, T)> {
-        if !self.rules.loose_ids {
+        if !self.rules.allows_loose_ids() {
             return None;
         }
         let withdrawn = self.with_calls(|calls| calls.withdraw_loosely(id)).flatten()?;

@@ -228,7 +228,7 @@ pub enum Side {
 
 /// A set of types that an id may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IdTypes(u32);
+pub(crate) struct IdTypes(u8);
 
 impl IdTypes {
     pub(crate) const STRING: Self = Self(1);
@@ -295,14 +295,16 @@ impl Permits {
     pub(crate) const REQUESTS: Self = Self(1 << 24);
     pub(crate) const RESPONSES: Self = Self(1 << 25);
     pub(crate) const UNTYPED_RESULTS: Self = Self(1 << 26);
-    /// No dialect's: marks a response whose id has another type than that of the request.
+    /// In no dialect, but on request.
+    pub(crate) const LOOSE_IDS: Self = Self(1 << 27);
+    /// Never permitted: marks a response whose id has another type than that of the request.
     pub(crate) const LOOSE_ID: Self = Self(1 << 31);
     pub(crate) const BOTH_SIDES: Self = Self(Self::REQUESTS.0 | Self::RESPONSES.0);
 
     pub(crate) fn of(dialect: &Dialect) -> Self {
-        let ids = dialect.request_id.0 << Self::REQUEST_ID
-            | dialect.result_id.0 << Self::RESULT_ID
-            | dialect.error_id.0 << Self::ERROR_ID;
+        let ids = u32::from(dialect.request_id.0) << Self::REQUEST_ID
+            | u32::from(dialect.result_id.0) << Self::RESULT_ID
+            | u32::from(dialect.error_id.0) << Self::ERROR_ID;
         Self(ids)
             .with(Self::ERROR_WITHOUT_ID, dialect.error_without_id)
             .with(Self::ARRAY_PARAMS, dialect.array_params)
@@ -342,7 +344,7 @@ impl Permits {
 
     /// Sets which errors need no id of a request: those with the id null, and those without an id.
     pub(crate) fn with_errors_without_id(self, null: bool, absent: bool) -> Self {
-        self.with(Self(IdTypes::NULL.0 << Self::ERROR_ID), null).with(Self::ERROR_WITHOUT_ID, absent)
+        self.with(Self(u32::from(IdTypes::NULL.0) << Self::ERROR_ID), null).with(Self::ERROR_WITHOUT_ID, absent)
     }
 
     #[inline(always)]
@@ -352,13 +354,14 @@ impl Permits {
 
     /// The types that `id` may have in a message of this kind.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "four bits")]
     pub(crate) fn id_types(self, kind: MessageKind) -> IdTypes {
         let shift = match kind {
             MessageKind::Request | MessageKind::Notification => Self::REQUEST_ID,
             MessageKind::Result => Self::RESULT_ID,
             MessageKind::Error => Self::ERROR_ID,
         };
-        IdTypes(self.0 >> shift & 0xf)
+        IdTypes((self.0 >> shift & 0xf) as u8)
     }
 }
 

@@ -61,13 +61,10 @@ pub struct Rules {
     pub(crate) dialect: &'static Dialect,
     /// What messages from the peer may look like.
     pub(crate) permits: Permits,
-    /// Which side this is, if the dialect makes a difference and it is known.
-    pub(crate) side: Option<Side>,
     /// The limits as they were set. The limit on ids in force is [`longest_id`](Self::longest_id).
     pub(crate) limits: Limits,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
-    pub(crate) loose_ids: bool,
     pub(crate) escape_line_separators: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
 }
@@ -225,11 +222,9 @@ impl Rules {
         Self {
             dialect,
             permits: Permits::of(dialect),
-            side: None,
             limits: Limits { max_line_len: 16 << 20, max_id_len: 1024, max_depth: 128, max_batch_len: 1024 },
             batches: dialect.batches,
             skip_blank_lines: true,
-            loose_ids: false,
             escape_line_separators: false,
             answer_without_id: dialect.answer_without_id,
         }
@@ -268,7 +263,6 @@ impl Rules {
 
     fn on(mut self, side: Side) -> Self {
         if self.dialect.one_way {
-            self.side = Some(side);
             self.permits = self.permits.with_sides(side == Side::Server, side == Side::Client);
         }
         self
@@ -277,9 +271,8 @@ impl Rules {
     /// The rules for what this side sends.
     #[inline]
     pub(crate) fn outgoing(mut self) -> Self {
-        if let Some(side) = self.side {
-            self.permits = self.permits.with_sides(side == Side::Client, side == Side::Server);
-        }
+        let [requests, responses] = [Permits::REQUESTS, Permits::RESPONSES].map(|kind| self.permits.contains(kind));
+        self.permits = self.permits.with_sides(responses, requests);
         if self.dialect.result_type {
             self.permits = self.permits.with(Permits::UNTYPED_RESULTS, false);
         }
@@ -293,9 +286,18 @@ impl Rules {
         self
     }
 
+    /// Which side this is, if the dialect makes a difference and it is known.
+    fn side(&self) -> Option<Side> {
+        match [Permits::REQUESTS, Permits::RESPONSES].map(|kind| self.permits.contains(kind)) {
+            [false, _] => Some(Side::Client),
+            [true, false] => Some(Side::Server),
+            [true, true] => None,
+        }
+    }
+
     /// Whether this side may send responses.
     pub(crate) fn may_respond(&self) -> bool {
-        self.side != Some(Side::Client)
+        self.side() != Some(Side::Client)
     }
 
     /// Sets the longest line accepted, in bytes, not counting its line ending. The default is 16 MiB, the maximum 4
@@ -435,7 +437,7 @@ impl Rules {
     /// ```
     #[must_use]
     pub fn loose_ids(mut self, allowed: bool) -> Self {
-        self.loose_ids = allowed;
+        self.permits = self.permits.with(Permits::LOOSE_IDS, allowed);
         self
     }
 
@@ -498,10 +500,14 @@ impl Rules {
             skip_blank_lines: self.skip_blank_lines,
             null_params: self.allows_null_params(),
             answer_without_id: self.answer_without_id,
-            side: self.side,
-            loose_ids: self.loose_ids,
+            side: self.side(),
+            loose_ids: self.allows_loose_ids(),
             escape_line_separators: self.escape_line_separators,
         }
+    }
+
+    pub(crate) fn allows_loose_ids(&self) -> bool {
+        self.permits.contains(Permits::LOOSE_IDS)
     }
 
     fn allows_null_params(&self) -> bool {
