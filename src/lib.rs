@@ -191,7 +191,7 @@ pub use encode::error::{EncodeError, EncodeErrorKind};
 pub use encode::error_reply::ErrorReply;
 pub use encode::line::{Line, to_line};
 pub use encode::rpc_error::RpcError;
-pub use message::dialect::AnswerWithoutId;
+pub use message::dialect::{AnswerWithoutId, Side};
 pub use message::fault_kind::FaultKind;
 pub use message::frame::{Batch, Frame};
 pub use message::id::{Id, ParseIdError};

@@ -219,8 +219,7 @@ fn serve_gives_the_same_calls_and_faults() {
                 },
                 |incident| match incident {
                     Incident::Fault(fault) => found.borrow_mut().push(describe_fault(fault)),
-                    // ACP permits null as the id of a request, but not of a result.
-                    other => assert!(matches!(other, Incident::Replaced { .. }) && dialect == Dialect::Acp),
+                    other => panic!("{other}"),
                 },
             )
             .unwrap();

@@ -212,13 +212,22 @@ impl Sent {
     }
 
     /// The expected decoder output, in the notation of `describe`.
-    fn expected(&self) -> String {
+    fn expected(&self, dialect: Dialect) -> String {
         let payload = |content: &Option<Content>| content.as_ref().map_or("-".into(), Content::json);
+        // Stratum always has params, and data that may be null.
+        let params_text = |params: &Option<Content>| match payload(params).as_str() {
+            "-" if dialect == Dialect::Stratum => "[]".to_owned(),
+            params => params.to_owned(),
+        };
+        let data_text = |data: &Option<Content>| match payload(data).as_str() {
+            "null" if dialect == Dialect::Stratum => "-".to_owned(),
+            data => data.to_owned(),
+        };
         match self {
-            Self::Request { id, method, params } => format!("request {id} {method:?} {}", payload(params)),
-            Self::Notification { method, params } => format!("notification {method:?} {}", payload(params)),
+            Self::Request { id, method, params } => format!("request {id} {method:?} {}", params_text(params)),
+            Self::Notification { method, params } => format!("notification {method:?} {}", params_text(params)),
             Self::Result { id, result } => format!("result {id} {}", result.json()),
-            Self::Error { id, code, message, data } => format!("error {id} {code} {message:?} {}", payload(data)),
+            Self::Error { id, code, message, data } => format!("error {id} {code} {message:?} {}", data_text(data)),
         }
     }
 }
@@ -240,7 +249,7 @@ fn a_thousand_responses_split_cleanly() {
         let message = Sent::arbitrary(&mut g);
         if matches!(message, Sent::Result { .. } | Sent::Error { .. }) {
             message.encode(&mut encoder).unwrap();
-            expected.push(message.expected());
+            expected.push(message.expected(Dialect::JsonRpc));
         }
     }
     let stream = encoder.take();
@@ -275,7 +284,7 @@ fn integrity() {
                 if !json.contains("\\ud800") && !json.contains("123456789012345678901234567890") {
                     assert!(serde_json::from_str::<Value>(&json).unwrap().is_object());
                 }
-                expected.push(message.expected());
+                expected.push(message.expected(dialect));
             }
             let stream = encoder.take();
             let mut pieces = Vec::new();
@@ -553,7 +562,13 @@ fn refusals_leave_no_trace() {
         ),
         (Dialect::Mcp, rule(FaultKind::InvalidId), Box::new(|e| e.request(&Id::NULL, "m", &()))),
         (Dialect::Mcp, rule(FaultKind::InvalidId), Box::new(|e| e.response(&Id::parse("1.5").unwrap(), &json!({})))),
-        (Dialect::Acp, rule(FaultKind::InvalidId), Box::new(|e| e.response(&Id::NULL, &json!({})))),
+        (Dialect::Stratum, rule(FaultKind::InvalidId), Box::new(|e| e.response(&Id::NULL, &json!({})))),
+        (Dialect::Stratum, rule(FaultKind::InvalidId), Box::new(|e| e.request(&Id::NULL, "m", &()))),
+        (Dialect::Electrum, rule(FaultKind::InvalidId), Box::new(|e| e.request(&Id::NULL, "m", &()))),
+        (Dialect::Codex, rule(FaultKind::InvalidId), Box::new(|e| e.error(&Id::NULL, &RpcError::internal()))),
+        (Dialect::Codex, rule(FaultKind::BatchNotAllowed), Box::new(|e| e.batch(|b| b.notification("m", &())))),
+        (Dialect::Stratum, rule(FaultKind::BatchNotAllowed), Box::new(|e| e.batch(|b| b.notification("m", &())))),
+        (Dialect::Stratum, rule(FaultKind::InvalidParams), Box::new(|e| e.notification("m", "x"))),
         (Dialect::JsonRpc, rule(FaultKind::MissingId), Box::new(|e| e.error(None, &RpcError::internal()))),
         (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.response(&id(), &Nested(128)))),
         (Dialect::JsonRpc, rule(FaultKind::TooDeep), Box::new(move |e| e.response(&id(), &deep(128)))),

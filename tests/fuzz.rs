@@ -55,7 +55,7 @@ fn differential() {
 #[test]
 fn envelope() {
     run("envelope", 2000, bodies::envelope::run);
-    for dialect in ["0", "1", "2"] {
+    for dialect in ["0", "1", "2", "3", "4", "5"] {
         // Defaults; all switches flipped; a line limit of 64 bytes; batches flipped, with depth and batch limits of 2.
         for rest in ["@~~~", "_~~~", "@\x40~~", "A~\x02\x02"] {
             each_line(|line| bodies::envelope::run(&[dialect.as_bytes(), rest.as_bytes(), line].concat()));
@@ -82,7 +82,7 @@ fn round_trip() {
 fn serve() {
     run("serve", 500, bodies::serve::run);
     let session: Vec<u8> = common::cases().iter().flat_map(|case| [&case.line[..], b"\n"].concat()).collect();
-    for dialect in [&b"0@~~~\x07"[..], b"1@~~~~", b"2@~~~\x40"] {
+    for dialect in [&b"0@~~~\x07"[..], b"1@~~~~", b"2@~~~\x40", b"3@~~~~", b"4@~~~\x07", b"5@~~~\x40"] {
         bodies::serve::run(&[dialect, &session].concat());
     }
 }

@@ -26,6 +26,7 @@ mod process;
 mod recovery;
 mod serve;
 mod shown;
+mod sides;
 mod stream;
 mod testing;
 mod tokio;

@@ -417,7 +417,29 @@ fn a_fault_names_what_the_rules_allow() {
             r#"{"jsonrpc":"2.0","id":[],"method":"m"}"#,
             r#""id" must be a string, an integer or null under ACP rules"#,
         ),
-        (acp, r#"{"jsonrpc":"2.0","id":null,"result":1}"#, r#""id" must be a string or an integer under ACP rules"#),
+        (
+            Rules::acp_v2(),
+            r#"{"jsonrpc":"2.0","id":null,"result":1}"#,
+            r#""id" must be a string or an integer under ACP v2 rules"#,
+        ),
+        (
+            Rules::acp_v2(),
+            r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+            r#""id" must be a string or an integer under ACP v2 rules"#,
+        ),
+        (Rules::codex(), r#"{"jsonrpc":"1.0","method":"m"}"#, r#""jsonrpc" must be the string "2.0""#),
+        (Rules::electrum(), r#"{"jsonrpc":"1.1","method":"m"}"#, r#""jsonrpc" must be the string "2.0" or "1.0""#),
+        (Rules::codex().null_params(false), r#"{"method":"m","params":null}"#, r#""params" must not be null"#),
+        (
+            Rules::electrum(),
+            r#"{"id":1,"error":[1,"m"]}"#,
+            r#""error" must be a string, or an object with an integer "code" and a string "message""#,
+        ),
+        (
+            Rules::stratum(),
+            r#"{"id":1,"error":[1]}"#,
+            r#""error" must be an array of an integer and a string, a string, or an object with an integer "code" and a string "message""#,
+        ),
         (
             acp,
             r#"{"jsonrpc":"2.0","id":1.5,"error":{"code":1,"message":""}}"#,

@@ -226,20 +226,26 @@ typedef enum wl_fault_kind {
     WL_FAULT_KIND_INVALID_RESULT = 28,
     // An `error` that isn't an object with an integer `code` and a string `message`.
     WL_FAULT_KIND_INVALID_ERROR = 29,
+    // A request from a side that sends none, or a response.
+    WL_FAULT_KIND_WRONG_SIDE = 30,
+    // A result to be sent that doesn't say its type, although the rules require it.
+    WL_FAULT_KIND_MISSING_RESULT_TYPE = 31,
+    // An error to be sent whose code the rules reserve.
+    WL_FAULT_KIND_RESERVED_CODE = 32,
     // Text where a header was expected, or within a header.
-    WL_FAULT_KIND_INVALID_HEADER = 30,
+    WL_FAULT_KIND_INVALID_HEADER = 33,
     // A header without `Content-Length`.
-    WL_FAULT_KIND_MISSING_CONTENT_LENGTH = 31,
+    WL_FAULT_KIND_MISSING_CONTENT_LENGTH = 34,
     // A `Content-Length` that isn't a number of at most 4 GiB, or a second one with another value.
-    WL_FAULT_KIND_INVALID_CONTENT_LENGTH = 32,
+    WL_FAULT_KIND_INVALID_CONTENT_LENGTH = 35,
     // A `Content-Type` with a charset other than UTF-8.
-    WL_FAULT_KIND_UNSUPPORTED_CHARSET = 33,
+    WL_FAULT_KIND_UNSUPPORTED_CHARSET = 36,
     // A header of more than 4096 bytes.
-    WL_FAULT_KIND_HEADER_TOO_LONG = 34,
+    WL_FAULT_KIND_HEADER_TOO_LONG = 37,
     // The stream ended before the end of a header, a body or an event.
-    WL_FAULT_KIND_INCOMPLETE_FRAME = 35,
+    WL_FAULT_KIND_INCOMPLETE_FRAME = 38,
     // A rule that is newer than the header.
-    WL_FAULT_KIND_OTHER = 36,
+    WL_FAULT_KIND_OTHER = 39,
 } wl_fault_kind;
 
 // A guess at the cause of a fault.
@@ -280,15 +286,36 @@ typedef enum wl_hint {
     WL_HINT_OTHER = 16,
 } wl_hint;
 
-// A protocol on top of JSON-RPC 2.0.
+// A protocol on top of JSON-RPC.
 typedef enum wl_dialect {
     // JSON-RPC 2.0 as it is specified.
     WL_DIALECT_JSON_RPC = 0,
     // The Model Context Protocol, from revision 2025-06-18 on.
     WL_DIALECT_MCP = 1,
-    // The Agent Client Protocol.
+    // The Agent Client Protocol, version 1.
     WL_DIALECT_ACP = 2,
+    // The app-server protocol of OpenAI Codex, without `jsonrpc`.
+    WL_DIALECT_CODEX = 3,
+    // The Electrum protocol of Bitcoin wallets and their servers, which mixes JSON-RPC 1.0 and 2.0.
+    WL_DIALECT_ELECTRUM = 4,
+    // Stratum, version 1, of miners and mining pools, which descends from JSON-RPC 1.0.
+    WL_DIALECT_STRATUM = 5,
+    // The Agent Client Protocol, version 2, where the id of a request can't be null.
+    WL_DIALECT_ACP_V2 = 6,
+    // The Model Context Protocol, revision 2026-07-28.
+    WL_DIALECT_MCP_2026_07_28 = 7,
 } wl_dialect;
+
+// One of the two sides of a connection. It matters under MCP 2026-07-28, where only clients send requests, and only
+// servers responses.
+typedef enum wl_side {
+    // Messages of all kinds go either way.
+    WL_SIDE_UNKNOWN = 0,
+    // This side is the client.
+    WL_SIDE_CLIENT = 1,
+    // This side is the server.
+    WL_SIDE_SERVER = 2,
+} wl_side;
 
 // How to answer a bad line whose id can't be read.
 typedef enum wl_answer_without_id {
@@ -373,6 +400,8 @@ typedef struct wl_rules {
     uint32_t dialect;
     // A `wl_answer_without_id`.
     uint32_t answer_without_id;
+    // A `wl_side`.
+    uint32_t side;
     // The longest line in bytes, excluding its line ending. The default is 16 MiB, and the maximum 4 GiB.
     size_t max_line_len;
     // The longest id in bytes of JSON text. The default is 1024.
@@ -387,6 +416,10 @@ typedef struct wl_rules {
     bool null_params;
     // Whether blank lines are skipped. The default is true. If false, each blank line is a fault.
     bool skip_blank_lines;
+    // Whether the response to request `7` may have the id `"7"`, and the reverse. The default is false.
+    bool loose_ids;
+    // Whether U+2028 and U+2029 are escaped in what is sent. The default is false.
+    bool escape_line_separators;
 } wl_rules;
 
 // Called when a connection has something to do; see `wl_connection_poll_wake`. It is called on the thread that answers
@@ -518,9 +551,9 @@ typedef struct wl_refused {
     struct wl_span message;
 } wl_refused;
 
-// The members of an error object. The spans point into the line.
+// The parts of an error. The spans point into the line.
 typedef struct wl_error {
-    // The code, or the nearest 64-bit integer.
+    // The code, or the nearest 64-bit integer; 0 if the error is only a string, as some dialects permit.
     int64_t code;
     // The message: a JSON string, with quotes and escapes; `wl_json_string` decodes it.
     struct wl_span message;

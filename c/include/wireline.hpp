@@ -105,7 +105,12 @@ class Rules {
 public:
     static Rules json_rpc() noexcept { return Rules(WL_DIALECT_JSON_RPC); }
     static Rules mcp() noexcept { return Rules(WL_DIALECT_MCP); }
+    static Rules mcp_2026_07_28() noexcept { return Rules(WL_DIALECT_MCP_2026_07_28); }
     static Rules acp() noexcept { return Rules(WL_DIALECT_ACP); }
+    static Rules acp_v2() noexcept { return Rules(WL_DIALECT_ACP_V2); }
+    static Rules codex() noexcept { return Rules(WL_DIALECT_CODEX); }
+    static Rules electrum() noexcept { return Rules(WL_DIALECT_ELECTRUM); }
+    static Rules stratum() noexcept { return Rules(WL_DIALECT_STRATUM); }
 
     Rules max_line_len(std::size_t bytes) const noexcept { return with([=](wl_rules &rules) { rules.max_line_len = bytes; }); }
     Rules max_id_len(std::size_t bytes) const noexcept { return with([=](wl_rules &rules) { rules.max_id_len = bytes; }); }
@@ -114,6 +119,12 @@ public:
     Rules batches(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.batches = allowed; }); }
     Rules null_params(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.null_params = allowed; }); }
     Rules skip_blank_lines(bool skip) const noexcept { return with([=](wl_rules &rules) { rules.skip_blank_lines = skip; }); }
+    Rules loose_ids(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.loose_ids = allowed; }); }
+    Rules escape_line_separators(bool escape) const noexcept {
+        return with([=](wl_rules &rules) { rules.escape_line_separators = escape; });
+    }
+    Rules client() const noexcept { return with([](wl_rules &rules) { rules.side = WL_SIDE_CLIENT; }); }
+    Rules server() const noexcept { return with([](wl_rules &rules) { rules.side = WL_SIDE_SERVER; }); }
     Rules answer_without_id(wl_answer_without_id answer) const noexcept {
         return with([=](wl_rules &rules) { rules.answer_without_id = answer; });
     }

@@ -91,20 +91,26 @@ pub enum wl_fault_kind {
     InvalidResult = 28,
     /// An `error` that isn't an object with an integer `code` and a string `message`.
     InvalidError = 29,
+    /// A request from a side that sends none, or a response.
+    WrongSide = 30,
+    /// A result to be sent that doesn't say its type, although the rules require it.
+    MissingResultType = 31,
+    /// An error to be sent whose code the rules reserve.
+    ReservedCode = 32,
     /// Text where a header was expected, or within a header.
-    InvalidHeader = 30,
+    InvalidHeader = 33,
     /// A header without `Content-Length`.
-    MissingContentLength = 31,
+    MissingContentLength = 34,
     /// A `Content-Length` that isn't a number of at most 4 GiB, or a second one with another value.
-    InvalidContentLength = 32,
+    InvalidContentLength = 35,
     /// A `Content-Type` with a charset other than UTF-8.
-    UnsupportedCharset = 33,
+    UnsupportedCharset = 36,
     /// A header of more than 4096 bytes.
-    HeaderTooLong = 34,
+    HeaderTooLong = 37,
     /// The stream ended before the end of a header, a body or an event.
-    IncompleteFrame = 35,
+    IncompleteFrame = 38,
     /// A rule that is newer than the header.
-    Other = 36,
+    Other = 39,
 }
 
 /// A guess at the cause of a fault.
@@ -245,7 +251,8 @@ same_names! { FaultKind => wl_fault_kind:
     BlankLine, ByteOrderMark, InvalidUtf8, ControlCharacter, InvalidEscape, InvalidNumber, InvalidLiteral,
     UnexpectedByte, UnexpectedEnd, TrailingData, LineTooLong, TooDeep, BatchTooLong, NotAnObject, BatchNotAllowed,
     EmptyBatch, InvalidMemberName, DuplicateMember, MissingVersion, InvalidVersion, MissingMethod, ConflictingMembers,
-    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError,
+    MissingId, InvalidId, IdTooLong, InvalidMethod, InvalidParams, InvalidResult, InvalidError, WrongSide,
+    MissingResultType, ReservedCode,
     InvalidHeader, MissingContentLength, InvalidContentLength, UnsupportedCharset, HeaderTooLong, IncompleteFrame
 }
 

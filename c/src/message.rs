@@ -99,11 +99,11 @@ pub struct wl_fault {
     pub source: *const c_void,
 }
 
-/// The members of an error object. The spans point into the line.
+/// The parts of an error. The spans point into the line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct wl_error {
-    /// The code, or the nearest 64-bit integer.
+    /// The code, or the nearest 64-bit integer; 0 if the error is only a string, as some dialects permit.
     pub code: i64,
     /// The message: a JSON string, with quotes and escapes; `wl_json_string` decodes it.
     pub message: wl_span,
@@ -129,7 +129,14 @@ pub unsafe extern "C" fn wl_message_error(message: *const wl_message, error: *mu
             let start = part.as_bytes().as_ptr().addr() - json.as_bytes().as_ptr().addr();
             wl_span { ptr: whole.ptr.wrapping_add(start), len: part.as_bytes().len() }
         };
-        let found = wl_error { code: object.code(), message: part("/message"), data: part("/data") };
+        // Some dialects permit an array of code, message and data, or only a message.
+        let [message, data] = match object.raw().as_bytes().first() {
+            Some(b'[') => ["/1", "/2"],
+            Some(b'"') => ["", "/data"],
+            _ => ["/message", "/data"],
+        };
+        let data = if object.data().is_some() { part(data) } else { wl_span::ABSENT };
+        let found = wl_error { code: object.code(), message: part(message), data };
         // SAFETY: the caller promises that it is NULL or points to memory for an error.
         unsafe { store(error, found) };
         wl_status::Ok

@@ -1,6 +1,8 @@
 //! The options that say which lines are accepted, shared by all commands that read traffic.
 
 use std::ffi::OsStr;
+use std::fmt;
+use std::marker::PhantomData;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
@@ -14,8 +16,8 @@ use crate::units::parse_len;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RulesArgs {
     /// Protocol whose rules apply [default: what a recorded session says it speaks, otherwise json-rpc]
-    #[arg(long, value_parser = DialectParser)]
-    rules: Option<Dialect>,
+    #[arg(long, value_parser = NameParser::<NamedRules>::new())]
+    rules: Option<NamedRules>,
 
     /// Longest accepted line in bytes; a suffix K, M or G multiplies by a power of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse_max_len, default_value = "16M")]
@@ -28,7 +30,7 @@ pub(crate) struct RulesArgs {
 
 impl RulesArgs {
     pub(crate) fn rules(&self) -> Rules {
-        self.limited(self.rules.unwrap_or(Dialect::JsonRpc))
+        self.limited(self.rules.unwrap_or(NamedRules::JsonRpc))
     }
 
     /// Whether a protocol was asked for.
@@ -42,40 +44,85 @@ impl RulesArgs {
             return self.rules();
         }
         let rules = self.limited(match spoken {
-            judge::Dialect::JsonRpc => Dialect::JsonRpc,
-            judge::Dialect::Mcp(_) => Dialect::Mcp,
-            judge::Dialect::Acp => Dialect::Acp,
+            judge::Dialect::JsonRpc => NamedRules::JsonRpc,
+            judge::Dialect::Mcp(_) => NamedRules::Mcp,
+            judge::Dialect::Acp => NamedRules::Acp,
         });
         if spoken.is_mcp_with_batches() { rules.batches(true) } else { rules }
     }
 
-    /// The protocol that the rules are for.
+    /// The protocol that the rules are for, JSON-RPC if it is none of those that commands tell apart.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.rules.unwrap_or(Dialect::JsonRpc)
+        match self.rules {
+            Some(NamedRules::Mcp | NamedRules::Mcp20260728) => Dialect::Mcp,
+            Some(NamedRules::Acp | NamedRules::AcpV2) => Dialect::Acp,
+            None | Some(NamedRules::JsonRpc | NamedRules::Codex | NamedRules::Electrum | NamedRules::Stratum) => {
+                Dialect::JsonRpc
+            }
+        }
     }
 
-    fn limited(&self, dialect: Dialect) -> Rules {
-        dialect.rules().max_line_len(self.max_len).max_depth(self.max_depth.into())
+    fn limited(&self, named: NamedRules) -> Rules {
+        named.rules().max_line_len(self.max_len).max_depth(self.max_depth.into())
     }
 
     /// The protocols whose messages are understood beyond their envelope.
     pub(crate) fn protocols(&self) -> Protocols {
         match self.rules {
-            None | Some(Dialect::JsonRpc) => Protocols::ANY,
-            Some(Dialect::Mcp) => Protocols::MCP,
-            Some(Dialect::Acp) => Protocols::ACP,
+            None | Some(NamedRules::JsonRpc) => Protocols::ANY,
+            Some(NamedRules::Mcp | NamedRules::Mcp20260728) => Protocols::MCP,
+            Some(NamedRules::Acp | NamedRules::AcpV2) => Protocols::ACP,
+            Some(NamedRules::Codex | NamedRules::Electrum | NamedRules::Stratum) => Protocols::NONE,
         }
     }
 
     /// The protocols whose rules sessions are judged by, beyond those of JSON-RPC.
     pub(crate) fn judged_protocols(&self) -> Protocols {
         match self.rules {
-            Some(Dialect::JsonRpc) => Protocols::NONE,
+            Some(NamedRules::JsonRpc) => Protocols::NONE,
             _ => self.protocols(),
         }
     }
 }
 
+/// The rules that `--rules` can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum NamedRules {
+    /// JSON-RPC 2.0 as specified
+    JsonRpc,
+    /// Model Context Protocol: string or integer ids, objects as params and results, no batches
+    Mcp,
+    /// Model Context Protocol, revision 2026-07-28: what is sent has a resultType and no reserved error code
+    #[value(name = "mcp-2026-07-28")]
+    Mcp20260728,
+    /// Agent Client Protocol: string, integer or null ids, no batches
+    Acp,
+    /// Agent Client Protocol, version 2: like acp, but a request's id can't be null
+    AcpV2,
+    /// App-server of OpenAI Codex: no jsonrpc member, string or integer ids, no batches
+    Codex,
+    /// Electrum protocol of Bitcoin wallets: JSON-RPC 1.0 and 2.0 mixed
+    Electrum,
+    /// Stratum v1 of Bitcoin miners: no jsonrpc member, null ids in notifications, errors as arrays
+    Stratum,
+}
+
+impl NamedRules {
+    fn rules(self) -> Rules {
+        match self {
+            Self::JsonRpc => Rules::json_rpc(),
+            Self::Mcp => Rules::mcp(),
+            Self::Mcp20260728 => Rules::mcp_2026_07_28(),
+            Self::Acp => Rules::acp(),
+            Self::AcpV2 => Rules::acp_v2(),
+            Self::Codex => Rules::codex(),
+            Self::Electrum => Rules::electrum(),
+            Self::Stratum => Rules::stratum(),
+        }
+    }
+}
+
+/// The protocols that commands tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dialect {
     /// JSON-RPC 2.0 as specified
@@ -86,41 +133,46 @@ pub(crate) enum Dialect {
     Acp,
 }
 
-impl Dialect {
-    pub(crate) fn rules(self) -> Rules {
-        match self {
-            Self::JsonRpc => Rules::json_rpc(),
-            Self::Mcp => Rules::mcp(),
-            Self::Acp => Rules::acp(),
-        }
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&name_of(self))
     }
 }
 
-impl std::fmt::Display for Dialect {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.to_possible_value().as_ref().map_or("", PossibleValue::get_name))
+fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+}
+
+/// Parses one of the names of `T`, and tells the right spelling of one in capitals.
+pub(crate) struct NameParser<T>(PhantomData<fn() -> T>);
+
+impl<T> NameParser<T> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
     }
 }
 
-/// Parses a [`Dialect`], and tells the right spelling of one in capitals.
-#[derive(Clone)]
-pub(crate) struct DialectParser;
+impl<T> Clone for NameParser<T> {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
 
-impl TypedValueParser for DialectParser {
-    type Value = Dialect;
+impl<T: ValueEnum + Clone + Send + Sync + 'static> TypedValueParser for NameParser<T> {
+    type Value = T;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Dialect, clap::Error> {
-        EnumValueParser::<Dialect>::new().parse_ref(command, arg, value).map_err(|mut error| {
-            let meant = value.to_str().and_then(|value| <Dialect as ValueEnum>::from_str(value, true).ok());
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        EnumValueParser::<T>::new().parse_ref(command, arg, value).map_err(|mut error| {
+            let meant = value.to_str().and_then(|value| T::from_str(value, true).ok());
             if let Some(meant) = meant {
-                error.insert(ContextKind::SuggestedValue, ContextValue::String(meant.to_string()));
+                error.insert(ContextKind::SuggestedValue, ContextValue::String(name_of(&meant)));
             }
             error
         })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Dialect::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+        Some(Box::new(T::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
     }
 }
 

@@ -135,7 +135,7 @@ struct Session {
 
 impl Session {
     fn new(choices: &mut Choices<'_>) -> Self {
-        let dialect = Dialect::ALL[usize::from(choices.byte()) % 3];
+        let dialect = Dialect::ALL[usize::from(choices.byte()) % Dialect::ALL.len()];
         let limits = Limits::choose(choices);
         let rules = dialect.rules().batches(true);
         let rules = rules.max_line_len(limits.line).max_depth(limits.depth).max_batch_len(limits.batch);
@@ -244,12 +244,10 @@ impl Session {
                 (format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"again"}}"#), Expected::Request(id))
             }
             8 => (r#"{"jsonrpc":"2.0","method":"note"}"#.to_owned(), Expected::Notification),
-            9 | 10 if let Some(id) = repeated(used) => {
-                let (method, member) = match self.dialect {
-                    Dialect::JsonRpc => ("$/cancelRequest", "id"),
-                    Dialect::Mcp => ("notifications/cancelled", "requestId"),
-                    Dialect::Acp => ("$/cancel_request", "requestId"),
-                };
+            9 | 10
+                if let Some((method, member)) = self.dialect.cancellation()
+                    && let Some(id) = repeated(used) =>
+            {
                 let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"{member}":{id}}}}}"#);
                 (line, Expected::Cancellation(id))
             }
@@ -260,7 +258,7 @@ impl Session {
                 (format!(r#"{{"jsonrpc":"2.0","id":{id},"method":1}}"#), Expected::Fault)
             }
             12 => {
-                if self.dialect != Dialect::Mcp {
+                if self.dialect.answers_without_id() {
                     self.owe("null");
                 }
                 ("1".to_owned(), Expected::Fault)
@@ -489,6 +487,13 @@ impl Session {
         }
     }
 
+    /// The peer must be told that a request is cancelled, if the dialect has a message for that.
+    fn tell(&mut self, id: u64) {
+        if self.dialect.cancellation().is_some() {
+            *self.told.entry(id).or_default() += 1;
+        }
+    }
+
     /// No answer is expected after all.
     fn pardon(&mut self, id: &str) {
         *self.owed.get_mut(id).expect("an id") -= 1;
@@ -553,7 +558,7 @@ impl Session {
         assert!(self.is_finished || value.is_some() == self.asked.iter().any(|asked| asked.id == id));
         if let Some(value) = value {
             end_call(&mut self.asked, &Id::from(id), &value);
-            *self.told.entry(id).or_default() += 1;
+            self.tell(id);
         }
     }
 
@@ -623,7 +628,7 @@ impl Session {
                 assert_eq!(asked.and_then(|asked| asked.deadline), next);
                 assert!(next.is_some_and(|next| next <= now));
                 end_call(&mut self.asked, &id, &value);
-                *self.told.entry(id.as_u64().expect("an integer")).or_default() += 1;
+                self.tell(id.as_u64().expect("an integer"));
             }
             None => assert!(next.is_none_or(|next| next > now)),
             event => panic!("{event:?}"),
@@ -827,18 +832,14 @@ impl Seen {
                         "no array around {value}"
                     );
                 }
-                value if value.get("id").is_some() => {
+                value if value.get("id").is_some_and(|id| !id.is_null()) => {
                     let id = value["id"].as_u64().expect("an integer");
                     assert!(id > last_request && id <= session.last_id, "request {id} after {last_request}");
                     last_request = id;
                 }
                 value if value["method"] == "note" => seen.notes.push(value["params"]["n"].as_u64().expect("a number")),
                 value => {
-                    let (method, member) = match session.dialect {
-                        Dialect::JsonRpc => ("$/cancelRequest", "id"),
-                        Dialect::Mcp => ("notifications/cancelled", "requestId"),
-                        Dialect::Acp => ("$/cancel_request", "requestId"),
-                    };
+                    let (method, member) = session.dialect.cancellation().expect("a cancellation");
                     assert_eq!(value["method"], method);
                     let id = value["params"][member].as_u64().expect("an integer");
                     *seen.told.entry(id).or_default() += 1;
@@ -851,8 +852,12 @@ impl Seen {
 
     /// Notes an answer, and returns its id as JSON.
     fn answer(&mut self, answer: &Value, session: &Session) -> String {
-        assert_eq!(answer["jsonrpc"], "2.0");
-        assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{answer}");
+        // A relayed answer may have a version anyway.
+        assert!(answer.get("jsonrpc").is_some() || !session.dialect.writes_version());
+        match session.dialect {
+            Dialect::Stratum => assert!(answer["error"].is_null() || answer["result"].is_null(), "{answer}"),
+            _ => assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{answer}"),
+        }
         let id = answer.get("id").expect("an id").to_string();
         *self.answers.entry(id.clone()).or_default() += 1;
         if let Some(number) = answer.get("result").and_then(|result| result.get("n")) {

@@ -125,6 +125,7 @@ impl Naive {
         };
         let id = match message {
             Message::Request(request) => Some(request.id().as_json().to_owned()),
+            Message::Notification(_) => None,
             other => other.id().map(|id| id.as_json().to_owned()),
         };
         Self { id, body }
@@ -275,7 +276,8 @@ impl<'t> Object<'t> {
     fn readable_id(&self, settings: &Settings) -> Option<String> {
         let id = self
             .value("id")
-            .filter(|id| is_permitted_id(id, Kind::Error, settings) && id.len() <= max_id_len(settings));
+            .filter(|id| is_permitted_id(id, Kind::Error, settings) && id.len() <= max_id_len(settings))
+            .filter(|id| *id != "null" || !is_from_version_1(settings.dialect));
         id.filter(|_| self.count("id") == 1).map(str::to_owned)
     }
 
@@ -301,16 +303,24 @@ impl<'t> Object<'t> {
             }
         }
         match self.value("jsonrpc") {
+            None if settings.dialect == Dialect::Codex || is_from_version_1(settings.dialect) => {}
             None => return Err((FaultKind::MissingVersion, self.json)),
-            Some(version) if text(version).as_deref() != Some("2.0") => {
-                return Err((FaultKind::InvalidVersion, version));
-            }
-            Some(_) => {}
+            Some(version) => match text(version).as_deref() {
+                Some("2.0") => {}
+                Some("1.0") if settings.dialect == Dialect::Electrum => {}
+                _ => return Err((FaultKind::InvalidVersion, version)),
+            },
         }
         let kind = match (self.value("method"), self.value("result"), self.value("error")) {
             (None, None, None) => return Err((FaultKind::MissingMethod, self.json)),
+            (Some(_), None, None) if is_from_version_1(settings.dialect) && self.value("id") == Some("null") => {
+                Kind::Notification
+            }
             (Some(_), None, None) if self.count("id") == 1 => Kind::Request,
             (Some(_), None, None) => Kind::Notification,
+            (None, Some(_), Some("null")) if is_from_version_1(settings.dialect) => Kind::Result,
+            (None, Some("null"), Some(_)) if is_from_version_1(settings.dialect) => Kind::Error,
+            (None, Some("false"), Some(_)) if settings.dialect == Dialect::Stratum => Kind::Error,
             (None, Some(_), None) => Kind::Result,
             (None, None, Some(_)) => Kind::Error,
             (_, Some(conflicting), _) | (_, None, Some(conflicting)) => {
@@ -322,7 +332,8 @@ impl<'t> Object<'t> {
             Kind::Result => false,
             Kind::Error => settings.dialect == Dialect::Mcp || settings.answer == AnswerWithoutId::OmitId,
         };
-        match self.value("id") {
+        let id = self.value("id").filter(|_| kind != Kind::Notification);
+        match id {
             None if !may_lack_id => return Err((FaultKind::MissingId, self.json)),
             Some(id) if !is_permitted_id(id, kind, settings) => return Err((FaultKind::InvalidId, id)),
             Some(id) if id.len() > max_id_len(settings) => return Err((FaultKind::IdTooLong, id)),
@@ -336,6 +347,7 @@ impl<'t> Object<'t> {
                     Some("null") if settings.null_params => None,
                     Some(params) if params.starts_with('{') => Some(params),
                     Some(params) if params.starts_with('[') && settings.dialect != Dialect::Mcp => Some(params),
+                    Some(params) if params != "null" && settings.dialect == Dialect::Codex => Some(params),
                     Some(params) => return Err((FaultKind::InvalidParams, params)),
                     None => None,
                 };
@@ -350,11 +362,18 @@ impl<'t> Object<'t> {
             }
             Kind::Error => {
                 let error = self.value("error").unwrap_or_default();
-                let body = Object::parse(error).and_then(|error| error.as_error());
+                let body = match error.as_bytes()[0] {
+                    b'"' if is_from_version_1(settings.dialect) => {
+                        let message = text(error).unwrap_or_else(|| lossy(error));
+                        Some(Body::Error { code: 0, message, data: None })
+                    }
+                    b'[' if settings.dialect == Dialect::Stratum => array_as_error(error),
+                    _ => Object::parse(error).and_then(|error| error.as_error()),
+                };
                 body.ok_or((FaultKind::InvalidError, error))?
             }
         };
-        Ok(Naive { id: self.value("id").map(str::to_owned), body })
+        Ok(Naive { id: id.map(str::to_owned), body })
     }
 
     fn as_error(&self) -> Option<Body> {
@@ -369,6 +388,28 @@ impl<'t> Object<'t> {
             data: self.value("data").map(str::to_owned),
         })
     }
+}
+
+/// Whether a dialect descends from JSON-RPC 1.0.
+fn is_from_version_1(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Electrum | Dialect::Stratum)
+}
+
+/// An error as `[code, message]` or `[code, message, data]`.
+fn array_as_error(json: &str) -> Option<Body> {
+    let elements: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+    let (code, message, data) = match elements[..] {
+        [code, message] => (code, message, None),
+        [code, message, data] => (code, message, Some(data.get())),
+        _ => return None,
+    };
+    Some(Body::Error {
+        code: integer(code.get())?,
+        message: Some(message.get())
+            .filter(|json| json.starts_with('"'))
+            .map(|json| text(json).unwrap_or_else(|| lossy(json)))?,
+        data: data.filter(|data| *data != "null").map(str::to_owned),
+    })
 }
 
 /// The raw name and value of each member.
@@ -411,11 +452,13 @@ fn max_id_len(settings: &Settings) -> usize {
 fn is_permitted_id(id: &str, kind: Kind, settings: &Settings) -> bool {
     match (id.as_bytes().first(), settings.dialect) {
         (Some(b'"'), _) => text(id).is_some(),
-        (Some(b'n'), Dialect::JsonRpc) => true,
-        (Some(b'n'), Dialect::Acp) => kind != Kind::Result,
-        (Some(b'n'), Dialect::Mcp) => kind == Kind::Error && settings.answer == AnswerWithoutId::NullId,
-        (Some(b'-' | b'0'..=b'9'), Dialect::JsonRpc) => true,
-        (Some(b'-' | b'0'..=b'9'), Dialect::Mcp | Dialect::Acp) => integer(id).is_some(),
+        (Some(b'n'), Dialect::JsonRpc | Dialect::Acp) => true,
+        (Some(b'n'), Dialect::Electrum | Dialect::Stratum) => kind == Kind::Error,
+        (Some(b'n'), Dialect::Mcp | Dialect::Codex) => {
+            kind == Kind::Error && settings.answer == AnswerWithoutId::NullId
+        }
+        (Some(b'-' | b'0'..=b'9'), Dialect::JsonRpc | Dialect::Electrum | Dialect::Stratum) => true,
+        (Some(b'-' | b'0'..=b'9'), Dialect::Mcp | Dialect::Acp | Dialect::Codex) => integer(id).is_some(),
         _ => false,
     }
 }

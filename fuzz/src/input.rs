@@ -56,19 +56,19 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Chooses by five bytes: the dialect, switches and three limits. `0@~~~`, `1@~~~` and `2@~~~` are the dialects'
+    /// Chooses by five bytes: the dialect, switches and three limits. `0@~~~`, `1@~~~` and so on are the dialects'
     /// defaults.
     pub fn choose(choices: &mut Choices<'_>) -> Self {
-        let dialect = Dialect::ALL[usize::from(choices.byte()) % 3];
+        let dialect = Dialect::ALL[usize::from(choices.byte()) % Dialect::ALL.len()];
         let switches = choices.byte();
-        let is_mcp = dialect == Dialect::Mcp;
+        let has_batches = matches!(dialect, Dialect::JsonRpc | Dialect::Electrum);
         Self {
             dialect,
-            batches: (dialect == Dialect::JsonRpc) != (switches & 1 != 0),
+            batches: has_batches != (switches & 1 != 0),
             skip_blank_lines: switches & 2 == 0,
-            null_params: switches & 4 != 0,
+            null_params: (dialect == Dialect::Codex) != (switches & 4 != 0),
             answer: match switches >> 3 & 3 {
-                0 if is_mcp => AnswerWithoutId::Never,
+                0 if !dialect.answers_without_id() => AnswerWithoutId::Never,
                 0 | 2 => AnswerWithoutId::NullId,
                 1 => AnswerWithoutId::Never,
                 _ => AnswerWithoutId::OmitId,

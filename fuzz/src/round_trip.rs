@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use wireline::{Decoder, EncodeError, Encoder, Frame, Id, Message, RawJson, RpcError, Rules};
 
-use super::common::quiet_panics_on_purpose;
+use super::common::{Dialect, quiet_panics_on_purpose};
 use super::input::{Choices, Settings};
 
 /// See the [module](self).
@@ -27,7 +27,7 @@ pub fn run(data: &[u8]) {
         let text = match sent {
             Sent::Batch { entries, goes_on } => send_batch(entries, *goes_on, &mut encoder, &settings),
             sent => {
-                let Some(attempt) = sent.attempt() else { continue };
+                let Some(attempt) = sent.attempt(&settings) else { continue };
                 let accepted = attempt.send(|how| how.put(&mut encoder).is_ok());
                 let fits = attempt.text.as_deref().is_some_and(|text| passes(text, &rules));
                 assert!(accepted == fits, "{sent:?} as {:?} under {rules:?}", attempt.shown());
@@ -62,7 +62,7 @@ fn send_batch(entries: &[Sent<'_>], goes_on: bool, encoder: &mut Encoder, settin
     let mut refused = false;
     let sent = encoder.batch(|batch| {
         for entry in entries.iter().filter(|entry| entry.can_be_entry()) {
-            let Some(attempt) = entry.attempt() else { continue };
+            let Some(attempt) = entry.attempt(settings) else { continue };
             let mut error = None;
             let accepted = attempt.send(|how| match how.put(batch) {
                 Ok(()) => true,
@@ -468,30 +468,31 @@ impl Sent<'_> {
     }
 
     /// How to send it, or `None` if there is nothing to send.
-    fn attempt(&self) -> Option<Attempt<'_>> {
+    fn attempt(&self, target: &Settings) -> Option<Attempt<'_>> {
+        let dialect = target.dialect;
         let other_rules = |settings: &[u8; 5]| Settings::choose(&mut Choices::new(settings)).rules();
         let literal = |text: &str| serde_json::to_string(text).expect("strings serialize");
-        let params = |json: Option<String>| match json?.as_str() {
-            "null" => Some(String::new()),
-            json => Some(format!(",\"params\":{json}")),
-        };
         let (how, text) = match self {
             Self::Request { id, method: Words(method), params: content } => {
                 let (id, (payload, json)) = (id.id()?, content.payload()?);
-                let text = params(json).map(|params| {
-                    format!(r#"{{"jsonrpc":"2.0","id":{},"method":{}{params}}}"#, id.as_json(), literal(method))
-                });
+                let is_request = !id.is_null() || !has_null_notifications(dialect);
+                let text = json
+                    .filter(|_| is_request)
+                    .map(|params| call_text(dialect, Some(id.as_json()), &literal(method), &params));
                 (How::Request(id, method, payload), text.map(String::into_bytes))
             }
             Self::Notification { method: Words(method), params: content } => {
                 let (payload, json) = content.payload()?;
-                let text =
-                    params(json).map(|params| format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, literal(method)));
+                let text = json.map(|params| call_text(dialect, None, &literal(method), &params));
                 (How::Notification(method, payload), text.map(String::into_bytes))
             }
             Self::Result { id, result } => {
                 let (id, (payload, json)) = (id.id()?, result.payload()?);
-                let text = json.map(|json| format!(r#"{{"jsonrpc":"2.0","id":{},"result":{json}}}"#, id.as_json()));
+                let text = json.map(|json| {
+                    let error = (dialect == Dialect::Stratum).then(|| "\"error\":null".to_owned());
+                    let id = format!("\"id\":{}", id.as_json());
+                    object(dialect, [Some(id), Some(format!("\"result\":{json}")), error])
+                });
                 (How::Result(id, payload), text.map(String::into_bytes))
             }
             Self::Error { id, code, message: Words(message), data } => {
@@ -500,7 +501,7 @@ impl Sent<'_> {
                     None => None,
                 };
                 let mut error = RpcError::new(*code, (*message).to_owned());
-                let mut data_text = String::new();
+                let mut data_text = None;
                 if let Some(data) = data {
                     if matches!(data, Content::Panics) {
                         return None;
@@ -510,11 +511,9 @@ impl Sent<'_> {
                     let with_data = with_payload!(&payload, |data| error.with_data(data));
                     assert_eq!(with_data.is_ok(), fits.is_some(), "{data:?} as data");
                     error = with_data.ok()?;
-                    data_text = format!(",\"data\":{}", fits?);
+                    data_text = Some(fits?);
                 }
-                let id_text = id.as_ref().map_or(String::new(), |id| format!("\"id\":{},", id.as_json()));
-                let object = format!(r#"{{"code":{code},"message":{}{data_text}}}"#, literal(message));
-                let text = format!(r#"{{"jsonrpc":"2.0",{id_text}"error":{object}}}"#);
+                let text = error_text(dialect, id.as_ref(), *code, &literal(message), data_text);
                 (How::Error(id, error), Some(text.into_bytes()))
             }
             Self::Message(content) => {
@@ -534,13 +533,18 @@ impl Sent<'_> {
             }
             Self::Forward { text, settings } => {
                 let (text, rules) = (text.bytes(), other_rules(settings));
-                let Ok(Frame::Message(_)) = Frame::parse(&text, &rules) else { return None };
-                (How::Forward(text.clone(), rules, None), Some(flat(&text)))
+                let Ok(Frame::Message(message)) = Frame::parse(&text, &rules) else { return None };
+                let stays = keeps_its_kind(&message, &text, target);
+                (How::Forward(text.clone(), rules, None), stays.then(|| flat(&text)))
             }
             Self::WithId { text, settings, id } => {
                 let (text, rules, id) = (text.bytes(), other_rules(settings), id.id()?);
                 let Ok(Frame::Message(message)) = Frame::parse(&text, &rules) else { return None };
-                let spliced = message.id().map(|old| {
+                let id_before = message.id().filter(|_| {
+                    let is_request = matches!(message, Message::Request(_));
+                    !is_request || !id.is_null() || !has_null_notifications(dialect)
+                });
+                let spliced = id_before.map(|old| {
                     let start = old.as_json().as_ptr() as usize - text.as_ptr() as usize;
                     let (before, after) = (&text[..start], &text[start + old.as_json().len()..]);
                     flat(&[before, id.as_json().as_bytes(), after].concat())
@@ -548,10 +552,14 @@ impl Sent<'_> {
                 (How::Forward(text.clone(), rules, Some(id)), spliced)
             }
             Self::Reply { text, settings } => {
-                let (text, rules) = (text.bytes(), other_rules(settings));
-                let Err(fault) = Frame::parse(&text, &rules) else { return None };
-                let reply = fault.reply()?.to_string().into_bytes();
-                (How::Reply(text, rules), Some(reply))
+                let (faulty, rules) = (text.bytes(), other_rules(settings));
+                let Err(fault) = Frame::parse(&faulty, &rules) else { return None };
+                let reply = fault.reply()?;
+                let (name, line, column) = (fault.kind().name(), fault.line(), fault.column());
+                let data = format!(r#"{{"fault":"{name}","line":{line},"column":{column}}}"#);
+                let message = literal(reply.message());
+                let text = error_text(dialect, reply.id().as_ref(), reply.code(), &message, Some(data));
+                (How::Reply(faulty, rules), Some(text.into_bytes()))
             }
             Self::Batch { .. } => return None,
         };
@@ -567,7 +575,9 @@ impl Sent<'_> {
         };
         let is_content = |content: &Content<'_>, found: Option<RawJson<'_>>| {
             let json = content.payload().and_then(|(_, json)| json).unwrap_or_default();
-            json == found.as_ref().map_or("null", RawJson::as_json)
+            let found = found.as_ref().map_or("null", RawJson::as_json);
+            // Stratum always has params.
+            json == found || json == "null" && found == "[]"
         };
         let as_meant = match (self, &message) {
             (Self::Request { id, method: Words(method), params }, Message::Request(request)) => {
@@ -592,5 +602,47 @@ impl Sent<'_> {
             _ => true,
         };
         assert!(as_meant, "{self:?} was encoded as {:?}", String::from_utf8_lossy(text));
+    }
+}
+
+/// An object with these members, after the version if the dialect writes one.
+fn object<const N: usize>(dialect: Dialect, members: [Option<String>; N]) -> String {
+    let version = dialect.writes_version().then(|| r#""jsonrpc":"2.0""#.to_owned());
+    let members: Vec<String> = [version].into_iter().chain(members).flatten().collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn call_text(dialect: Dialect, id: Option<&str>, method: &str, params: &str) -> String {
+    let is_stratum = dialect == Dialect::Stratum;
+    let id = id.or(is_stratum.then_some("null")).map(|id| format!("\"id\":{id}"));
+    let params = match params {
+        "null" if is_stratum => Some("[]"),
+        "null" => None,
+        params => Some(params),
+    };
+    object(dialect, [id, Some(format!("\"method\":{method}")), params.map(|params| format!("\"params\":{params}"))])
+}
+
+fn error_text(dialect: Dialect, id: Option<&Id<'_>>, code: i64, message: &str, data: Option<String>) -> String {
+    let id = id.map(|id| format!("\"id\":{}", id.as_json()));
+    if dialect == Dialect::Stratum {
+        let data = data.unwrap_or("null".to_owned());
+        let error = format!("\"error\":[{code},{message},{data}]");
+        return object(dialect, [id, Some("\"result\":null".to_owned()), Some(error)]);
+    }
+    let data = data.map_or(String::new(), |data| format!(",\"data\":{data}"));
+    object(dialect, [id, Some(format!(r#""error":{{"code":{code},"message":{message}{data}}}"#))])
+}
+
+/// Whether a call with the id null is a notification.
+fn has_null_notifications(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Electrum | Dialect::Stratum)
+}
+
+/// Whether a message would be a request under these rules if, and only if, it is one.
+fn keeps_its_kind(message: &Message<'_>, text: &[u8], target: &Settings) -> bool {
+    match Frame::parse(text, &target.rules()) {
+        Ok(Frame::Message(read)) => matches!(read, Message::Request(_)) == matches!(message, Message::Request(_)),
+        _ => true,
     }
 }

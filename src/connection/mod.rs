@@ -475,10 +475,39 @@ impl<T> Shared<T> {
                         let value = settle(value, Ok(&response));
                         Event::Response(response, value)
                     }
-                    Err(stray) => Event::Stray(response, stray),
+                    Err(stray) => self.loose_or_stray(response, stray, settle),
                 }
             }
         }
+    }
+
+    /// The event of a response whose id isn't that of a request in flight.
+    #[cold]
+    fn loose_or_stray<'a, U>(
+        &self,
+        response: Response<'a>,
+        stray: Stray,
+        settle: impl FnOnce(T, Result<&Response<'_>, &Lost>) -> U,
+    ) -> Event<'a, U> {
+        match response.id().and_then(|id| self.withdraw_loosely(id)) {
+            Some((_, value)) => {
+                let response = response.with_loose_id();
+                let value = settle(value, Ok(&response));
+                Event::Response(response, value)
+            }
+            None => Event::Stray(response, stray),
+        }
+    }
+
+    /// Gives up on the request with this id in the other type, if the rules permit that.
+    fn withdraw_loosely(&self, id: &Id<'_>) -> Option<(Id<'static>, T)> {
+        if !self.rules.allows_loose_ids() {
+            return None;
+        }
+        let withdrawn = self.with_calls(|calls| calls.withdraw_loosely(id)).flatten()?;
+        #[cfg(feature = "tracing")]
+        tracing::warn!(is_string = id.is_string(), "response with an id of another type than the request's");
+        Some(withdrawn)
     }
 
     #[cold]
@@ -498,9 +527,12 @@ impl<T> Shared<T> {
         // The fault may be a response that a request waits for.
         if !fault.is_call()
             && let Some(id) = fault.id()
-            && let Some(value) = self.with_calls(|calls| calls.withdraw(id)).flatten()
+            && let Some((id, value)) = self
+                .with_calls(|calls| calls.withdraw(id))
+                .flatten()
+                .map(|value| (id.clone(), value))
+                .or_else(|| self.withdraw_loosely(id))
         {
-            let id = id.clone();
             let lost = Lost::Faulty(Box::new(fault));
             return Event::Lost(id, settle(value, Err(&lost)), lost);
         }
@@ -517,7 +549,7 @@ impl<T> Shared<T> {
     /// The id of the request that a notification cancels, if it is the dialect's cancellation.
     #[inline]
     fn cancelled(&self, notification: &Notification<'_>) -> Option<Id<'static>> {
-        let cancellation = &self.rules.dialect.cancellation;
+        let cancellation = self.rules.dialect.cancellation.as_ref()?;
         if notification.method() != cancellation.method {
             return None;
         }

@@ -79,7 +79,7 @@ impl<T> Peer<T> {
         self.shared.with_calls(|calls| calls.set_deadline(id, at)).unwrap_or_default()
     }
 
-    /// Gives up on a request: returns its value, and sends the peer the dialect's cancellation.
+    /// Gives up on a request: returns its value, and sends the peer the dialect's cancellation, if it has one.
     ///
     /// Returns `None` if the request isn't in flight. A response that was already on its way is then a
     /// [stray](super::Event::Stray).
@@ -224,7 +224,7 @@ impl<T> Shared<T> {
     /// Tells the peer that a request was cancelled. Ignores the backlog: there is at most one such message for each
     /// request.
     pub(super) fn send_cancellation(&self, id: &Id<'_>) {
-        let cancellation = &self.rules.dialect.cancellation;
+        let Some(cancellation) = &self.rules.dialect.cancellation else { return };
         let params = CancelParams { member: &cancellation.id[1..], id };
         let mut line = BytesMut::new();
         if Encoder::append_to(&mut line, self.rules).notification(cancellation.method, &params).is_ok() {

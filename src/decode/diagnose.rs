@@ -3,7 +3,7 @@
 use wireline_json::walk;
 
 use crate::message::id_rules::check_id;
-use crate::message::{AnswerWithoutId, FaultKind, MessageKind, Position, Rules, Violation};
+use crate::message::{AnswerWithoutId, FaultKind, Id, MessageKind, Permits, Position, Rules, Violation};
 
 use super::fault::{Answer, Detail, Fault, Looks};
 use super::hint::Hint;
@@ -60,9 +60,10 @@ impl Faulty<'_> {
             false => Looks::Unknown,
         };
         let detail = self.detail(violation, &recovered, hint, rules);
-        let id = recovered.id.filter(|id| check_id(id.as_json(), MessageKind::Error, rules).is_ok());
+        let is_absent = |id: &Id<'_>| id.is_null() && rules.permits.contains(Permits::NULL_ID_NOTIFIES);
+        let id = recovered.id.filter(|id| check_id(id.as_json(), MessageKind::Error, rules).is_ok() && !is_absent(id));
         let answer = match (&id, rules.answer_without_id) {
-            _ if looks == Looks::Response => Answer::Never,
+            _ if looks == Looks::Response || !rules.may_respond() => Answer::Never,
             (Some(_), _) => Answer::ById,
             (None, AnswerWithoutId::Never) => Answer::Never,
             (None, AnswerWithoutId::NullId) => Answer::NullId,

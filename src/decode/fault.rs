@@ -230,6 +230,20 @@ impl fmt::Display for Reason<'_> {
             (FaultKind::InvalidId, Detail::Id(types)) => {
                 write!(f, r#""id" must be {} under {dialect} rules"#, types.describe())
             }
+            (FaultKind::InvalidVersion, _) if permits.contains(Permits::VERSION_1) => {
+                f.write_str(r#""jsonrpc" must be the string "2.0" or "1.0""#)
+            }
+            (FaultKind::InvalidError, _) if permits.contains(Permits::TEXT_ERRORS) => {
+                let array = match permits.contains(Permits::ARRAY_ERRORS) {
+                    true => "an array of an integer and a string, ",
+                    false => "",
+                };
+                let object = r#"an object with an integer "code" and a string "message""#;
+                write!(f, r#""error" must be {array}a string, or {object}"#)
+            }
+            (FaultKind::InvalidParams, _) if permits.contains(Permits::SCALAR_PARAMS) => {
+                f.write_str(r#""params" must not be null"#)
+            }
             (FaultKind::InvalidParams, _) => {
                 let array = if permits.contains(Permits::ARRAY_PARAMS) { " or an array" } else { "" };
                 write!(f, r#""params" must be an object{array} under {dialect} rules"#)

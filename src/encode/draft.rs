@@ -7,7 +7,7 @@ use serde::Serialize;
 use wireline_json::escape::append_spliced;
 use wireline_json::{is_blank, pointer};
 
-use crate::message::{AnyMessage, Envelope, FaultKind, Id, MessageKind, Permits, Rules, envelope, id_rules};
+use crate::message::{AnyMessage, Envelope, FaultKind, Form, Id, MessageKind, Permits, Rules, envelope, id_rules};
 
 use super::error::{EncodeError, EncodeErrorKind};
 use super::null_params;
@@ -63,6 +63,9 @@ impl<'d> Draft<'d> {
     /// Ends the message and keeps it. Adds the line feed to a line that has none yet.
     #[inline]
     pub(crate) fn complete(&mut self) -> Result<(), EncodeError> {
+        if self.rules.escape_line_separators {
+            self.escape_line_separators()?;
+        }
         match self.depth {
             0 if self.whole => {}
             0 => self.out.extend_from_slice(b"\n"),
@@ -73,6 +76,36 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
+    /// Escapes U+2028 and U+2029 in the message. In valid JSON, they occur only in strings.
+    #[cold]
+    #[inline(never)]
+    fn escape_line_separators(&mut self) -> Result<(), EncodeError> {
+        const ESCAPES: [&[u8]; 2] = [br"\u2028", br"\u2029"];
+
+        let found = |text: &[u8]| {
+            let is_separator = |&at: &usize| matches!(text.get(at + 2), Some(0xa8 | 0xa9));
+            memchr::memmem::find_iter(text, b"\xe2\x80").filter(is_separator).collect::<Vec<_>>()
+        };
+        let separators = found(&self.out[self.start..]);
+        if separators.is_empty() {
+            return Ok(());
+        }
+        let text = self.out[self.start..].to_vec();
+        let line_feed = usize::from(self.whole);
+        self.whole = false;
+        self.check_room(separators.len() * 3 - line_feed)?;
+        self.out.truncate(self.start);
+        let mut copied = 0;
+        for at in separators {
+            self.out.extend_from_slice(&text[copied..at]);
+            self.out.extend_from_slice(ESCAPES[usize::from(text[at + 2] & 1)]);
+            copied = at + 3;
+        }
+        self.out.extend_from_slice(&text[copied..]);
+        self.whole = line_feed > 0;
+        Ok(())
+    }
+
     pub(crate) fn request(
         &mut self,
         id: &Id<'_>,
@@ -80,55 +113,86 @@ impl<'d> Draft<'d> {
         params: &(impl Serialize + ?Sized),
     ) -> Result<(), EncodeError> {
         self.check_depth(1)?;
+        self.check_side(Permits::REQUESTS)?;
         let id = id.as_json();
         self.check_id(id, MessageKind::Request)?;
-        let permits = self.rules.permits;
+        let rules = self.rules;
         self.write(|writer| {
-            writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","method":""#)?;
+            match rules.dialect.form {
+                Form::Version2 => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","method":""#)?,
+                _ => writer.around(br#"{"id":"#, id.as_bytes(), br#","method":""#)?,
+            }
             writer.escaped(b"", method, br#"","params":"#)?;
-            write_params(writer, params, permits)
+            write_params(writer, params, rules)
         })
     }
 
     pub(crate) fn notification(&mut self, method: &str, params: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
-        let permits = self.rules.permits;
+        let rules = self.rules;
         self.write(|writer| {
-            writer.escaped(br#"{"jsonrpc":"2.0","method":""#, method, br#"","params":"#)?;
-            write_params(writer, params, permits)
+            match rules.dialect.form {
+                Form::Version2 => writer.escaped(br#"{"jsonrpc":"2.0","method":""#, method, br#"","params":"#)?,
+                Form::Unversioned => writer.escaped(br#"{"method":""#, method, br#"","params":"#)?,
+                Form::Stratum => writer.escaped(br#"{"id":null,"method":""#, method, br#"","params":"#)?,
+            }
+            write_params(writer, params, rules)
         })
     }
 
     pub(crate) fn response(&mut self, id: &Id<'_>, result: &(impl Serialize + ?Sized)) -> Result<(), EncodeError> {
         self.check_depth(1)?;
+        self.check_side(Permits::RESPONSES)?;
         let id = id.as_json();
         self.check_id(id, MessageKind::Result)?;
+        let form = self.rules.dialect.form;
         let start = self.write(|writer| {
-            writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","result":"#)?;
+            match form {
+                Form::Version2 => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","result":"#)?,
+                _ => writer.around(br#"{"id":"#, id.as_bytes(), br#","result":"#)?,
+            }
             let start = writer.position();
             writer.value(result)?;
-            writer.put([b"}"])?;
+            match form {
+                Form::Stratum => writer.put([br#","error":null}"#])?,
+                _ => writer.put([b"}"])?,
+            }
             Ok(start)
         })?;
         if !self.rules.permits.contains(Permits::ANY_RESULT) && self.out.get(start) != Some(&b'{') {
             self.whole = false;
             return Err(EncodeError::rule(FaultKind::InvalidResult, start - self.start));
         }
+        if !self.rules.permits.contains(Permits::UNTYPED_RESULTS) {
+            let result = std::str::from_utf8(&self.out[start..]).unwrap_or_default();
+            if !envelope::has_result_type(result) {
+                self.whole = false;
+                return Err(EncodeError::rule(FaultKind::MissingResultType, start - self.start));
+            }
+        }
         Ok(())
     }
 
     pub(crate) fn error(&mut self, id: Option<&Id<'_>>, error: &RpcError) -> Result<(), EncodeError> {
         self.check_depth(2)?;
+        self.check_side(Permits::RESPONSES)?;
+        self.check_code(error.code())?;
         let id = id.map(Id::as_json);
         match id {
             Some(id) => self.check_id(id, MessageKind::Error)?,
             None if self.rules.permits.contains(Permits::ERROR_WITHOUT_ID) => {}
             None => return Err(EncodeError::rule(FaultKind::MissingId, None)),
         }
+        let form = self.rules.dialect.form;
         let write = |writer: &mut Writer<'_>| {
-            match id {
-                Some(id) => writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","error":{"code":"#)?,
-                None => writer.put([br#"{"jsonrpc":"2.0","error":{"code":"#])?,
+            match (form, id) {
+                (Form::Stratum, id) => return write_error_array(writer, id, error),
+                (Form::Version2, Some(id)) => {
+                    writer.around(br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), br#","error":{"code":"#)?;
+                }
+                (Form::Version2, None) => writer.put([br#"{"jsonrpc":"2.0","error":{"code":"#])?,
+                (Form::Unversioned, Some(id)) => writer.around(br#"{"id":"#, id.as_bytes(), br#","error":{"code":"#)?,
+                (Form::Unversioned, None) => writer.put([br#"{"error":{"code":"#])?,
             }
             writer.i64(false, error.code())?;
             writer.escaped(br#","message":""#, error.message(), b"\"")?;
@@ -231,7 +295,7 @@ impl<'d> Draft<'d> {
             None => self.text(&text.as_bytes()[after])?,
             Some(id) => self.spliced(text, after, &old_id, id)?,
         }
-        self.check_rules()?;
+        self.check_anew(envelope)?;
         if !envelope.is_one_line {
             self.replace_line_breaks();
         }
@@ -298,6 +362,24 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Checks that this side may send messages of this kind.
+    #[inline]
+    fn check_side(&self, kind: Permits) -> Result<(), EncodeError> {
+        match self.rules.permits.contains(kind) {
+            true => Ok(()),
+            false => Err(EncodeError::rule(FaultKind::WrongSide, None)),
+        }
+    }
+
+    /// Checks that the protocol doesn't reserve an error code.
+    #[inline]
+    fn check_code(&self, code: i64) -> Result<(), EncodeError> {
+        match self.rules.dialect.reserved_codes.iter().any(|&(first, last)| (first..=last).contains(&code)) {
+            true => Err(EncodeError::rule(FaultKind::ReservedCode, None)),
+            false => Ok(()),
+        }
+    }
+
     #[inline]
     fn check_id(&self, id: &str, kind: MessageKind) -> Result<(), EncodeError> {
         id_rules::check_id(id, kind, self.rules).map_err(|kind| EncodeError::rule(kind, None))
@@ -305,19 +387,36 @@ impl<'d> Draft<'d> {
 
     /// Whether a message that has passed other rules certainly passes these.
     fn passes(&self, before: &Envelope) -> bool {
-        self.depth == 0 && self.rules.message_rules().covers(before.passed)
+        self.depth == 0 && self.rules.forwarding().message_rules().covers(before.passed)
     }
 
     /// Checks that a message that has passed other rules passes these. Reads it again only if these may be stricter.
     #[inline]
     fn check_again(&mut self, before: &Envelope) -> Result<(), EncodeError> {
         if !self.passes(before) {
-            self.check_rules()?;
+            self.check_anew(before)?;
         }
         if !before.is_one_line {
             self.replace_line_breaks();
         }
         Ok(())
+    }
+
+    /// Checks that a message that was written anew passes the rules, and still expects an answer if it did `before`: with
+    /// a null id, a request of one dialect is a notification of another.
+    fn check_anew(&self, before: &Envelope) -> Result<(), EncodeError> {
+        let after = self.read()?;
+        match (before.kind == MessageKind::Request) == (after.kind == MessageKind::Request) {
+            true => Ok(()),
+            false => Err(EncodeError::rule(FaultKind::InvalidId, None)),
+        }
+    }
+
+    /// Reads the message written so far, which is not a batch, by the rules.
+    fn read(&self) -> Result<Envelope, EncodeError> {
+        let max_depth = self.rules.limits.max_depth.saturating_sub(self.depth as usize);
+        envelope::read_entry(&self.out[self.start..], &self.rules.forwarding().max_depth(max_depth))
+            .map_err(|violation| EncodeError::rule(violation.kind, violation.at))
     }
 
     /// Checks that the text written so far passes the rules.
@@ -347,16 +446,33 @@ impl<'d> Draft<'d> {
     }
 }
 
+/// Writes an error as Stratum does.
+#[cold]
+fn write_error_array(writer: &mut Writer<'_>, id: Option<&str>, error: &RpcError) -> Done {
+    match id {
+        Some(id) => writer.around(br#"{"id":"#, id.as_bytes(), br#","result":null,"error":["#)?,
+        None => writer.put([br#"{"result":null,"error":["#])?,
+    }
+    writer.i64(false, error.code())?;
+    writer.escaped(b",\"", error.message(), b"\",")?;
+    writer.put([error.data().unwrap_or(b"null"), b"]}"])
+}
+
 /// Writes params with their name, and the bracket that ends the message. Null params are removed again together with
-/// their name, and count towards no limit.
+/// their name, and count towards no limit. Stratum requires params.
 #[inline(always)]
-fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), permits: Permits) -> Done {
+fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), rules: &Rules) -> Done {
     let start = writer.position();
     writer.value(params)?;
     match writer.since(start) {
+        b"null" if rules.dialect.form == Form::Stratum => {
+            writer.take_back(b"null".len());
+            writer.put([b"[]"])?;
+        }
         b"null" => writer.take_back(br#","params":null"#.len()),
         [b'{', ..] => {}
-        [b'[', ..] if permits.contains(Permits::ARRAY_PARAMS) => {}
+        [b'[', ..] if rules.permits.contains(Permits::ARRAY_PARAMS) => {}
+        _ if rules.permits.contains(Permits::SCALAR_PARAMS) => {}
         _ => return Err(writer.refuse(start, FaultKind::InvalidParams)),
     }
     writer.put([b"}"])

@@ -45,6 +45,7 @@ use super::rpc_error::RpcError;
 /// # Ok::<(), wireline::EncodeError>(())
 /// ```
 pub struct Encoder<'b> {
+    /// The rules for what this side sends.
     rules: Rules,
     framing: Framing,
     out: Out<'b>,
@@ -69,7 +70,7 @@ impl Encoder<'static> {
     /// An encoder with its own buffer.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, framing: Framing::Lines, out: Out::Own(BytesMut::new()), batch: None }
+        Self { rules: rules.outgoing(), framing: Framing::Lines, out: Out::Own(BytesMut::new()), batch: None }
     }
 }
 
@@ -86,7 +87,7 @@ impl<'b> Encoder<'b> {
     /// # Ok::<(), wireline::EncodeError>(())
     /// ```
     pub fn append_to(buffer: &'b mut BytesMut, rules: Rules) -> Self {
-        Self { rules, framing: Framing::Lines, out: Out::Borrowed(buffer), batch: None }
+        Self { rules: rules.outgoing(), framing: Framing::Lines, out: Out::Borrowed(buffer), batch: None }
     }
 }
 

@@ -21,6 +21,14 @@ pub(crate) struct Outbound<T> {
     next_id: u64,
     next_turn: u64,
     limit: usize,
+    /// Whether a request has had a number, or a string that spells an integer, as its id.
+    has_sent: SentIds,
+}
+
+#[derive(Default)]
+struct SentIds {
+    numbers: bool,
+    numeric_strings: bool,
 }
 
 struct OpenCall<T> {
@@ -40,6 +48,7 @@ impl<T> Outbound<T> {
             next_id: 1,
             next_turn: 0,
             limit: limit.min(MAX_LIMIT),
+            has_sent: SentIds::default(),
         }
     }
 
@@ -71,6 +80,10 @@ impl<T> Outbound<T> {
     }
 
     fn insert(&mut self, id: &Id<'static>, value: T) {
+        match id.is_string() {
+            true => self.has_sent.numeric_strings |= id.in_other_type().is_some(),
+            false => self.has_sent.numbers = true,
+        }
         let open = OpenCall { value, turn: self.next_turn, deadline: None };
         self.open.insert(self.key.hash32(id), id, open);
         self.next_turn += 1;
@@ -97,6 +110,19 @@ impl<T> Outbound<T> {
     pub(crate) fn withdraw(&mut self, id: &Id<'_>) -> Option<T> {
         let number = self.find(id)?;
         Some(self.remove(number)?.1.value)
+    }
+
+    /// Gives up on the request whose id in the other type is `id`, as `7` is of `"7"`, and returns its own id and value.
+    ///
+    /// Returns `None` if an id of this type was ever sent: then it may be the id of another request, answered before.
+    pub(crate) fn withdraw_loosely(&mut self, id: &Id<'_>) -> Option<(Id<'static>, T)> {
+        let is_ambiguous = if id.is_string() { self.has_sent.numeric_strings } else { self.has_sent.numbers };
+        if is_ambiguous {
+            return None;
+        }
+        let own = id.in_other_type()?;
+        let value = self.withdraw(&own)?;
+        Some((own, value))
     }
 
     /// Sets when a request expires. Returns false if it isn't in flight.

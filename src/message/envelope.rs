@@ -6,7 +6,7 @@
 use wireline_json::{self as json, Accepted, Input, Member, Members, Opening, Root, Scanned, Span, string, swar, walk};
 
 use super::dialect::{MessageKind, Permits};
-use super::error_object::is_error_object;
+use super::error_object::{is_error_object, is_unusual_error};
 use super::fault_kind::FaultKind;
 use super::id_rules::{has_permitted_type, is_decodable};
 use super::rules::{MessageRules, Rules};
@@ -313,34 +313,41 @@ impl Outline {
         if let Some(wrong_name) = self.wrong_name {
             return Err(wrong_name);
         }
-        if !self.has(Name::Jsonrpc) {
-            return Err(whole(FaultKind::MissingVersion));
-        }
         // Use bytes, because slicing a `str` checks for character boundaries, which these always are.
         let bytes = text.as_bytes();
-        let version = self.value(Name::Jsonrpc);
-        let is_version_2 = || version.of(bytes) == b"\"2.0\"" || string::decodes_to(version.in_str(text), "2.0");
-        if !self.is_version_2 && !is_version_2() {
-            return Err(at(FaultKind::InvalidVersion, Name::Jsonrpc));
+        if !self.is_version_2 && self.value(Name::Jsonrpc).of(bytes) != b"\"2.0\"" {
+            self.unusual_version(text, rules.permits)?;
         }
 
-        let kind = match (self.has(Name::Method), self.has(Name::Result), self.has(Name::Error)) {
+        let mut kind = match (self.has(Name::Method), self.has(Name::Result), self.has(Name::Error)) {
             (true, false, false) if self.has(Name::Id) => MessageKind::Request,
             (true, false, false) => MessageKind::Notification,
             (false, true, false) => MessageKind::Result,
             (false, false, true) => MessageKind::Error,
             (false, false, false) => return Err(whole(FaultKind::MissingMethod)),
-            (true, true, _) | (false, true, true) => return Err(at(FaultKind::ConflictingMembers, Name::Result)),
+            (false, true, true) => match self.only_outcome(bytes, rules.permits) {
+                Some(kind) => kind,
+                None => return Err(at(FaultKind::ConflictingMembers, Name::Result)),
+            },
+            (true, true, _) => return Err(at(FaultKind::ConflictingMembers, Name::Result)),
             (true, false, true) => return Err(at(FaultKind::ConflictingMembers, Name::Error)),
         };
 
-        let id = self.value(Name::Id);
+        if !rules.permits.contains(Permits::BOTH_SIDES) && is_from_wrong_side(kind, rules.permits) {
+            return Err(whole(FaultKind::WrongSide));
+        }
+
+        let mut id = self.value(Name::Id);
         if self.has(Name::Id) {
             let json = id.of(bytes);
             if !has_permitted_type(json, kind, rules.permits)
                 || scanned.flags.has_escapes() && !is_decodable(id.in_str(text))
             {
-                return Err(at(FaultKind::InvalidId, Name::Id));
+                let is_notification = kind == MessageKind::Request && json == b"null";
+                if !is_notification || !rules.permits.contains(Permits::NULL_ID_NOTIFIES) {
+                    return Err(at(FaultKind::InvalidId, Name::Id));
+                }
+                (kind, id) = (MessageKind::Notification, Span::default());
             }
             if rules.is_id_too_long(json.len()) {
                 return Err(at(FaultKind::IdTooLong, Name::Id));
@@ -363,6 +370,8 @@ impl Outline {
                     None | Some(b'{') => params,
                     Some(b'[') if rules.permits.contains(Permits::ARRAY_PARAMS) => params,
                     Some(b'n') if rules.permits.contains(Permits::NULL_PARAMS) => Span::default(),
+                    Some(b'n') => return Err(at(FaultKind::InvalidParams, Name::Params)),
+                    Some(_) if rules.permits.contains(Permits::SCALAR_PARAMS) => params,
                     Some(_) => return Err(at(FaultKind::InvalidParams, Name::Params)),
                 }
             }
@@ -371,11 +380,15 @@ impl Outline {
                 if !rules.permits.contains(Permits::ANY_RESULT) && first(bytes, result) != Some(b'{') {
                     return Err(at(FaultKind::InvalidResult, Name::Result));
                 }
+                if !rules.permits.contains(Permits::UNTYPED_RESULTS) && !has_result_type(result.in_str(text)) {
+                    return Err(at(FaultKind::MissingResultType, Name::Result));
+                }
                 result
             }
             MessageKind::Error => {
                 let error = self.value(Name::Error);
-                if !is_error_object(error.in_str(text)) {
+                let json = error.in_str(text);
+                if !is_error_object(json) && !is_unusual_error(json, rules.permits) {
                     return Err(at(FaultKind::InvalidError, Name::Error));
                 }
                 error
@@ -384,6 +397,55 @@ impl Outline {
         let is_one_line = !scanned.flags.has_controls();
         Ok(Envelope { kind, is_one_line, passed: rules.message_rules(), id, method, payload })
     }
+}
+
+impl Outline {
+    /// Checks a `jsonrpc` that isn't `"2.0"`, or not spelled so.
+    #[inline(never)]
+    fn unusual_version(&self, text: &str, permits: Permits) -> Result<(), Violation> {
+        if !self.has(Name::Jsonrpc) {
+            return match permits.contains(Permits::NO_VERSION) {
+                true => Ok(()),
+                false => Err(Violation::of_whole(FaultKind::MissingVersion, text)),
+            };
+        }
+        let version = self.value(Name::Jsonrpc);
+        let is = |expected| string::decodes_to(version.in_str(text), expected);
+        match is("2.0") || permits.contains(Permits::VERSION_1) && is("1.0") {
+            true => Ok(()),
+            false => Err(Violation { kind: FaultKind::InvalidVersion, at: version.start() }),
+        }
+    }
+
+    /// The kind of a response with a result and an error, if one of them only says that there is none.
+    #[inline(never)]
+    fn only_outcome(&self, text: &[u8], permits: Permits) -> Option<MessageKind> {
+        let [result, error] = [Name::Result, Name::Error].map(|name| self.value(name).of(text));
+        match (result, error) {
+            _ if !permits.contains(Permits::NULL_OUTCOME) => None,
+            (_, b"null") => Some(MessageKind::Result),
+            (b"null", _) => Some(MessageKind::Error),
+            (b"false", _) if permits.contains(Permits::FALSE_OUTCOME) => Some(MessageKind::Error),
+            _ => None,
+        }
+    }
+}
+
+/// Whether only the other side sends messages of this kind.
+#[cold]
+fn is_from_wrong_side(kind: MessageKind, permits: Permits) -> bool {
+    match kind {
+        MessageKind::Request => !permits.contains(Permits::REQUESTS),
+        MessageKind::Notification => false,
+        MessageKind::Result | MessageKind::Error => !permits.contains(Permits::RESPONSES),
+    }
+}
+
+/// Whether `json`, an object perhaps followed by something else, has a string `resultType`.
+#[cold]
+pub(crate) fn has_result_type(json: &str) -> bool {
+    let found = walk::members(json).find(|(key, _)| string::decodes_to(key, "resultType"));
+    found.is_some_and(|(_, value)| value.starts_with('"'))
 }
 
 /// The first byte of a value, if there is one.

@@ -2,6 +2,7 @@
 
 use wireline_json::{Opening, string, walk};
 
+use super::dialect::Permits;
 use super::id_rules::is_integer;
 
 /// Whether `json`, a JSON text, is an object with an integer `code` and a string `message`, without duplicates of these
@@ -32,6 +33,23 @@ pub(super) fn is_error_object(json: &str) -> bool {
             fits && !std::mem::replace(&mut seen[name.unwrap_or_default()], true)
         });
     fine && seen[0] && seen[1]
+}
+
+/// Whether `json` is an error in a form that some dialects permit: `[code, message]`, `[code, message, data]`, or a
+/// string.
+#[cold]
+#[inline(never)]
+pub(super) fn is_unusual_error(json: &str, permits: Permits) -> bool {
+    match json.as_bytes().first() {
+        Some(b'"') => permits.contains(Permits::TEXT_ERRORS),
+        Some(b'[') if permits.contains(Permits::ARRAY_ERRORS) => {
+            let mut elements = walk::elements(json).map(|(_, element)| element);
+            let is_code = elements.next().is_some_and(|code| is_integer(code.as_bytes()));
+            let is_message = elements.next().is_some_and(|message| message.starts_with('"'));
+            is_code && is_message && elements.nth(1).is_none()
+        }
+        _ => false,
+    }
 }
 
 /// The rest of an object after `code` and `message`, if it starts with those, spelled the usual way.
@@ -88,6 +106,33 @@ mod tests {
         }
         for json in ["[]", "1", "\"code\"", "null"] {
             assert!(!is_error_object(json), "{json}");
+        }
+    }
+
+    #[test]
+    fn arrays_and_strings() {
+        let [none, both] = [false, true].map(|all| {
+            Permits::of(&super::super::dialect::MCP).with(Permits::ARRAY_ERRORS, all).with(Permits::TEXT_ERRORS, all)
+        });
+        for (json, expected) in [
+            (r#"[20,"unknown",null]"#, true),
+            (r#"[ -1 , "a" , {"b":[1,2]} ]"#, true),
+            (r#"[1e2,"\ud800"]"#, true),
+            (r#""-1:params not found""#, true),
+            (r#""""#, true),
+            ("[]", false),
+            ("[20]", false),
+            (r#"["20","unknown",null]"#, false),
+            (r#"[1.5,"unknown",null]"#, false),
+            ("[20,null,null]", false),
+            (r#"["unknown",20]"#, false),
+            (r#"[20,"unknown",null,1]"#, false),
+            ("null", false),
+            ("20", false),
+            ("{}", false),
+        ] {
+            assert_eq!(is_unusual_error(json, both), expected, "{json}");
+            assert!(!is_unusual_error(json, none), "{json}");
         }
     }
 }

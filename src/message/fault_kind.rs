@@ -108,6 +108,12 @@ fault_kinds! {
     InvalidResult, "invalid-result", INVALID_REQUEST, r#""result" must be an object"#;
     /// An `error` that isn't an object with an integer `code` and a string `message`, each once.
     InvalidError, "invalid-error", INVALID_REQUEST, r#""error" must be an object with an integer "code" and a string "message""#;
+    /// A request from a side that sends none, or a response; see [`Rules::client`](crate::Rules::client).
+    WrongSide, "wrong-side", INVALID_REQUEST, "only the other side sends messages of this kind";
+    /// A result to be sent that doesn't say its type, although the rules require it.
+    MissingResultType, "missing-result-type", INVALID_REQUEST, r#""result" must have a string "resultType""#;
+    /// An error to be sent whose code the rules reserve.
+    ReservedCode, "reserved-code", INVALID_REQUEST, "the protocol reserves this error code";
     /// Text where a header was expected, or within a header, such as a log line.
     InvalidHeader, "invalid-header", PARSE_ERROR, "expected a header with a Content-Length";
     /// A header without `Content-Length`.

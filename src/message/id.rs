@@ -137,6 +137,16 @@ impl<'a> Id<'a> {
         self.kind() == IdKind::Null
     }
 
+    /// The string that spells this integer, or the integer that this string spells, if it spells one in the usual way.
+    pub(crate) fn in_other_type(&self) -> Option<Id<'static>> {
+        if let Some(text) = self.as_str() {
+            let integer = text.parse::<i64>().map(Id::from).or_else(|_| text.parse::<u64>().map(Id::from)).ok()?;
+            return (integer.as_json() == text).then_some(integer);
+        }
+        let text = self.as_i64().map(|id| id.to_string()).or_else(|| Some(self.as_u64()?.to_string()))?;
+        Some(Id::from(text))
+    }
+
     /// Turns this into an id that owns its spelling and keeps no buffer alive.
     #[must_use]
     pub fn into_owned(self) -> Id<'static> {
@@ -416,6 +426,29 @@ mod tests {
         }
         for number in [0, 1, -1, i64::MIN, i64::MAX] {
             assert_eq!(Id::from(number).as_json(), number.to_string());
+        }
+    }
+
+    #[test]
+    fn changes_its_type() {
+        for (id, other) in [
+            ("7", Some("\"7\"")),
+            ("0", Some("\"0\"")),
+            ("-3", Some("\"-3\"")),
+            ("7e0", Some("\"7\"")),
+            ("18446744073709551615", Some("\"18446744073709551615\"")),
+            ("-9223372036854775808", Some("\"-9223372036854775808\"")),
+            ("\"7\"", Some("7")),
+            ("\"\\u0037\"", Some("7")),
+            ("\"18446744073709551615\"", Some("18446744073709551615")),
+            ("18446744073709551616", None),
+            ("7.5", None),
+            ("null", None),
+        ] {
+            assert_eq!(Id::parse(id).unwrap().in_other_type().as_ref().map(Id::as_json), other, "{id}");
+        }
+        for text in ["", "a", "07", "+7", "-0", "7.0", "7e0", " 7", "7 ", "18446744073709551616", "٧"] {
+            assert_eq!(Id::from(text).in_other_type(), None, "{text}");
         }
     }
 

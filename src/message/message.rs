@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
-use wireline_json::{Span, Text, string, walk};
+use wireline_json::{Span, Text};
 
 use super::dialect::MessageKind;
 use super::envelope::Envelope;
@@ -228,6 +228,20 @@ impl<'a> Response<'a> {
         self.parts.id.as_ref()
     }
 
+    /// Whether the id has another type than that of the request which a [connection](crate::connection) matched with
+    /// this; see [`Rules::loose_ids`](crate::Rules::loose_ids).
+    #[must_use]
+    pub fn has_loose_id(&self) -> bool {
+        self.parts.envelope.passed.has_loose_id()
+    }
+
+    /// Says that the id has another type than that of the request.
+    pub(crate) fn with_loose_id(mut self) -> Self {
+        let passed = &mut self.parts.envelope.passed;
+        *passed = passed.with_loose_id();
+        self
+    }
+
     /// The result or the error.
     ///
     /// # Errors
@@ -413,10 +427,16 @@ pub struct ErrorObject<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// The code, or the nearest integer that fits 64 bits; see [`raw`](Self::raw) for its exact spelling.
+    /// The code, or the nearest integer that fits 64 bits; see [`raw`](Self::raw) for its exact spelling. An error that is
+    /// only a string, which some [`Rules`](crate::Rules) permit, has the code 0.
     #[must_use]
     pub fn code(&self) -> i64 {
-        let json = self.member("code").unwrap_or("0");
+        let code = match self.form() {
+            ErrorForm::Object => self.json.member("code"),
+            ErrorForm::Array => self.json.pointer("/0"),
+            ErrorForm::Text => None,
+        };
+        let json = code.as_ref().map_or("0", RawJson::as_json);
         let nearest = if json.starts_with('-') { i64::MIN } else { i64::MAX };
         Id::parse(json).and_then(|code| code.as_i64()).unwrap_or(nearest)
     }
@@ -424,24 +444,48 @@ impl<'a> ErrorObject<'a> {
     /// The message, with U+FFFD in place of lone surrogate escapes.
     #[must_use]
     pub fn message(&self) -> Cow<'a, str> {
-        self.json.member_text("message").unwrap_or_default()
+        match self.form() {
+            ErrorForm::Object => self.json.member("message"),
+            ErrorForm::Array => self.json.pointer("/1"),
+            ErrorForm::Text => Some(self.json.clone()),
+        }
+        .map(|message| message.text())
+        .unwrap_or_default()
     }
 
     /// The data, if there is any.
     #[must_use]
     pub fn data(&self) -> Option<RawJson<'a>> {
-        self.json.pointer("/data")
+        match self.form() {
+            ErrorForm::Object => self.json.pointer("/data"),
+            // In its place, null means that there is none.
+            ErrorForm::Array => self.json.pointer("/2").filter(|data| data.as_json() != "null"),
+            ErrorForm::Text => None,
+        }
     }
 
-    /// The whole error object, as it was sent.
+    /// The whole error, as it was sent.
     #[must_use]
     pub fn raw(&self) -> RawJson<'a> {
         self.json.clone()
     }
 
-    fn member(&self, name: &str) -> Option<&str> {
-        walk::members(self.json.as_json()).find_map(|(key, value)| string::decodes_to(key, name).then_some(value))
+    fn form(&self) -> ErrorForm {
+        match self.json.as_bytes().first() {
+            Some(b'[') => ErrorForm::Array,
+            Some(b'"') => ErrorForm::Text,
+            _ => ErrorForm::Object,
+        }
     }
+}
+
+/// The JSON type of an error.
+enum ErrorForm {
+    Object,
+    /// Of the code, the message and perhaps data.
+    Array,
+    /// Only a message.
+    Text,
 }
 
 /// Shows only the length, none of the peer's bytes.

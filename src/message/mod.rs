@@ -28,7 +28,7 @@ pub(crate) mod rules;
 mod serialize;
 mod typed;
 
-pub(crate) use dialect::{AnswerWithoutId, MessageKind, Permits};
+pub(crate) use dialect::{AnswerWithoutId, Form, MessageKind, Permits};
 pub(crate) use envelope::{Contents, Envelope, Violation};
 pub(crate) use fault_kind::FaultKind;
 pub(crate) use frame::{Batch, Frame};

@@ -139,12 +139,17 @@ impl<'a> RawJson<'a> {
         self.json.decoded()
     }
 
-    /// The decoded string value of the first member with this name, with U+FFFD in place of lone surrogates.
-    pub(super) fn member_text(&self, name: &str) -> Option<Cow<'a, str>> {
+    /// The value of the first member with this name.
+    pub(super) fn member(&self, name: &str) -> Option<Self> {
         let json = self.as_json();
         let (_, value) = walk::members(json).find(|(key, _)| string::decodes_to(key, name))?;
         let start = value.as_ptr().addr() - json.as_ptr().addr();
-        Some(self.json.decoded_part(start..start + value.len()))
+        Some(Self::of_json(self.json.part(start..start + value.len())))
+    }
+
+    /// The decoded string that this is, with U+FFFD in place of lone surrogates.
+    pub(super) fn text(&self) -> Cow<'a, str> {
+        self.json.decoded_part(0..self.as_json().len())
     }
 
     /// The JSON text as a buffer, shared if possible, otherwise copied.

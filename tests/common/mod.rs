@@ -8,18 +8,13 @@ pub mod framings;
 /// A line and the result expected under each dialect, in the notation of [`describe`].
 pub struct Case {
     pub line: Vec<u8>,
-    pub json_rpc: String,
-    pub mcp: String,
-    pub acp: String,
+    /// In the order of [`Dialect::ALL`].
+    expected: [String; Dialect::ALL.len()],
 }
 
 impl Case {
     pub fn expected(&self, dialect: Dialect) -> &str {
-        match dialect {
-            Dialect::JsonRpc => &self.json_rpc,
-            Dialect::Mcp => &self.mcp,
-            Dialect::Acp => &self.acp,
-        }
+        &self.expected[dialect as usize]
     }
 }
 
@@ -28,17 +23,43 @@ pub enum Dialect {
     JsonRpc,
     Mcp,
     Acp,
+    Codex,
+    Electrum,
+    Stratum,
 }
 
 impl Dialect {
-    pub const ALL: [Self; 3] = [Self::JsonRpc, Self::Mcp, Self::Acp];
+    pub const ALL: [Self; 6] = [Self::JsonRpc, Self::Mcp, Self::Acp, Self::Codex, Self::Electrum, Self::Stratum];
 
     pub fn rules(self) -> Rules {
         match self {
             Self::JsonRpc => Rules::json_rpc(),
             Self::Mcp => Rules::mcp(),
             Self::Acp => Rules::acp(),
+            Self::Codex => Rules::codex(),
+            Self::Electrum => Rules::electrum(),
+            Self::Stratum => Rules::stratum(),
         }
+    }
+
+    /// The notification that cancels a request, and the member of its params with the request's id.
+    pub fn cancellation(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::JsonRpc => Some(("$/cancelRequest", "id")),
+            Self::Mcp => Some(("notifications/cancelled", "requestId")),
+            Self::Acp => Some(("$/cancel_request", "requestId")),
+            Self::Codex | Self::Electrum | Self::Stratum => None,
+        }
+    }
+
+    /// Whether what is sent says that it is JSON-RPC 2.0.
+    pub fn writes_version(self) -> bool {
+        !matches!(self, Self::Codex | Self::Stratum)
+    }
+
+    /// Whether a faulty line without an id is answered.
+    pub fn answers_without_id(self) -> bool {
+        !matches!(self, Self::Mcp | Self::Codex)
     }
 }
 
@@ -235,7 +256,8 @@ pub fn describe_fault(fault: &Fault) -> String {
     let reply = fault.reply().map(|reply| {
         assert_eq!(reply.code(), fault.code());
         let text = reply.to_string();
-        assert!(Frame::parse(text.as_bytes(), &Rules::json_rpc()).is_ok() || reply.id().is_none(), "{text}");
+        let is_accepted = Dialect::ALL.iter().any(|dialect| Frame::parse(text.as_bytes(), &dialect.rules()).is_ok());
+        assert!(is_accepted || reply.id().is_none(), "{text}");
         reply.id().map_or("omitted".into(), |id| id.as_json().to_owned())
     });
     let reply = reply.unwrap_or("none".into());
@@ -245,33 +267,35 @@ pub fn describe_fault(fault: &Fault) -> String {
 /// The acceptance table, row by row.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut add = |line: &[u8], json_rpc: &str, mcp: &str, acp: &str| {
-        let text = |expected: &str| expected.to_owned();
-        cases.push(Case { line: line.to_vec(), json_rpc: text(json_rpc), mcp: text(mcp), acp: text(acp) });
+    let mut add = |line: &[u8], expected: [&str; Dialect::ALL.len()]| {
+        cases.push(Case { line: line.to_vec(), expected: expected.map(str::to_owned) });
     };
     macro_rules! all {
         ($line:expr, $expected:expr) => {
-            add($line.as_ref(), $expected, $expected, $expected)
+            add($line.as_ref(), [$expected; Dialect::ALL.len()])
         };
     }
+    // First under the rules of JSON-RPC, MCP and ACP, then under those of Codex, Electrum and Stratum.
     macro_rules! each {
-        ($line:expr, $json_rpc:expr, $mcp:expr, $acp:expr) => {
-            add($line.as_ref(), $json_rpc, $mcp, $acp)
+        ($line:expr, $json_rpc:expr, $mcp:expr, $acp:expr; $codex:expr, $electrum:expr, $stratum:expr) => {
+            add($line.as_ref(), [$json_rpc, $mcp, $acp, $codex, $electrum, $stratum])
         };
     }
-    // A fault without an id is answered with a null id, except under MCP rules, where it isn't answered.
+    // A fault without an id is answered with a null id, except under MCP and Codex rules, where it isn't answered.
     macro_rules! fault {
         ($line:expr, $name:expr, $column:expr) => {{
-            let fault = |reply| format!("fault {} @{} id=- reply={reply}", $name, $column);
-            add($line.as_ref(), &fault("null"), &fault("none"), &fault("null"))
+            let reply = |dialect: Dialect| if dialect.answers_without_id() { "null" } else { "none" };
+            let faults =
+                Dialect::ALL.map(|dialect| format!("fault {} @{} id=- reply={}", $name, $column, reply(dialect)));
+            add($line.as_ref(), faults.each_ref().map(String::as_str))
         }};
         ($line:expr, $name:expr, $column:expr, id $id:expr) => {{
             let fault = format!("fault {} @{} id={} reply={}", $name, $column, $id, $id);
-            add($line.as_ref(), &fault, &fault, &fault)
+            all!($line, &fault)
         }};
         ($line:expr, $name:expr, $column:expr, response $id:expr) => {{
             let fault = format!("fault {} @{} id={} reply=none", $name, $column, $id);
-            add($line.as_ref(), &fault, &fault, &fault)
+            all!($line, &fault)
         }};
     }
 
@@ -294,6 +318,9 @@ pub fn cases() -> Vec<Case> {
         format!("[{single}]"),
         r#"batch [request 1 "m" -]"#,
         "fault batch-not-allowed @1 id=- reply=none",
+        "fault batch-not-allowed @1 id=- reply=null";
+        "fault batch-not-allowed @1 id=- reply=none",
+        r#"batch [request 1 "m" -]"#,
         "fault batch-not-allowed @1 id=- reply=null"
     );
     let mixed = r#"[{"jsonrpc":"2.0","method":"n"}, 1,{"jsonrpc":"2.0","id":2,"result":3},[],{"id":4},{"jsonrpc":"2.0","id":5,"method":6}]"#;
@@ -306,31 +333,62 @@ pub fn cases() -> Vec<Case> {
         "fault invalid-method @117 id=5 reply=5",
     ];
     let batch = format!("batch [{}]", entries.join(" | "));
-    each!(mixed, &batch, "fault batch-not-allowed @1 id=- reply=none", "fault batch-not-allowed @1 id=- reply=null");
+    each!(
+        mixed,
+        &batch,
+        "fault batch-not-allowed @1 id=- reply=none",
+        "fault batch-not-allowed @1 id=- reply=null";
+        "fault batch-not-allowed @1 id=- reply=none",
+        &batch.replace("missing-version", "missing-method"),
+        "fault batch-not-allowed @1 id=- reply=null"
+    );
     each!(
         "[1,2,3]",
         "batch [fault not-an-object @2 id=- reply=null | fault not-an-object @4 id=- reply=null | fault not-an-object @6 id=- reply=null]",
         "fault batch-not-allowed @1 id=- reply=none",
+        "fault batch-not-allowed @1 id=- reply=null";
+        "fault batch-not-allowed @1 id=- reply=none",
+        "batch [fault not-an-object @2 id=- reply=null | fault not-an-object @4 id=- reply=null | fault not-an-object @6 id=- reply=null]",
         "fault batch-not-allowed @1 id=- reply=null"
     );
     each!(
         " [ ] ",
         "fault empty-batch @2 id=- reply=null",
         "fault batch-not-allowed @2 id=- reply=none",
+        "fault batch-not-allowed @2 id=- reply=null";
+        "fault batch-not-allowed @2 id=- reply=none",
+        "fault empty-batch @2 id=- reply=null",
         "fault batch-not-allowed @2 id=- reply=null"
     );
     for scalar in ["1", "\"{}\"", "true", "null", "-1.5e3"] {
         fault!(scalar, "not-an-object", 1);
     }
-    fault!("{}", "missing-version", 1);
-    fault!("  {}", "missing-version", 3);
+    for (line, at) in [("{}", 1), ("  {}", 3)] {
+        let [null, none] = ["null", "none"].map(|reply| format!("fault missing-version @{at} id=- reply={reply}"));
+        let method = |fault: &str| fault.replace("version", "method");
+        each!(line, &null, &none, &null; &method(&none), &method(&null), &method(&null));
+    }
 
     // `jsonrpc`.
     all!(r#"{"jsonrpc":"\u0032\u002e0","id":1,"method":"m"}"#, r#"request 1 "m" -"#);
-    fault!(r#"{"id":1,"method":"m"}"#, "missing-version", 1, id 1);
-    for (version, column) in [("2", 12), ("2.0", 12), ("\"1.0\"", 12), ("\"2.0 \"", 12), ("null", 12), ("\"2\"", 12)] {
+    let missing = |id: &str, reply: &str| format!("fault missing-version @1 id={id} reply={reply}");
+    for (line, expected, (id, [json_rpc, mcp])) in [
+        (r#"{"id":1,"method":"m"}"#, r#"request 1 "m" -"#, ("1", ["1", "1"])),
+        (r#"{"method":"m","params":{}}"#, r#"notification "m" {}"#, ("-", ["null", "none"])),
+        (r#"{"result":{},"id":1}"#, "result 1 {}", ("1", ["none", "none"])),
+        (r#"{"id":1,"error":{"code":2,"message":"m"}}"#, r#"error 1 2 "m" -"#, ("1", ["none", "none"])),
+    ] {
+        let [json_rpc, mcp] = [json_rpc, mcp].map(|reply| missing(id, reply));
+        each!(line, &json_rpc, &mcp, &json_rpc; expected, expected, expected);
+    }
+    for version in ["2", "2.0", "1.0", "\"2.0 \"", "null", "\"2\"", "\"1\"", "\"1.1\"", "[]"] {
         let line = format!(r#"{{"jsonrpc":{version},"id":1,"method":"m"}}"#);
-        fault!(line, "invalid-version", column, id 1);
+        fault!(line, "invalid-version", 12, id 1);
+    }
+    for version in ["1.0", "\\u0031.0"] {
+        let invalid = "fault invalid-version @12 id=1 reply=1";
+        let line = format!(r#"{{"jsonrpc":"{version}","id":1,"method":"m"}}"#);
+        each!(line, invalid, invalid, invalid; invalid, r#"request 1 "m" -"#, invalid);
     }
 
     // `id` of a request.
@@ -354,9 +412,28 @@ pub fn cases() -> Vec<Case> {
     }
     for id in ["1.5", "-0.25", "1e-1"] {
         let wrong = |reply| format!("fault invalid-id @23 id=- reply={reply}");
-        each!(request(id), &format!(r#"request {id} "m" -"#), &wrong("none"), &wrong("null"));
+        let right = format!(r#"request {id} "m" -"#);
+        each!(request(id), &right, &wrong("none"), &wrong("null"); &wrong("none"), &right, &right);
     }
-    each!(request("null"), r#"request null "m" -"#, "fault invalid-id @23 id=- reply=none", r#"request null "m" -"#);
+    each!(
+        request("null"),
+        r#"request null "m" -"#,
+        "fault invalid-id @23 id=- reply=none",
+        r#"request null "m" -"#;
+        "fault invalid-id @23 id=- reply=none",
+        r#"notification "m" -"#,
+        r#"notification "m" -"#
+    );
+    // Where null is no id, it isn't recovered as one.
+    each!(
+        r#"{"jsonrpc":"2.0","id":null,"method":1}"#,
+        "fault invalid-method @37 id=null reply=null",
+        "fault invalid-id @23 id=- reply=none",
+        "fault invalid-method @37 id=null reply=null";
+        "fault invalid-id @23 id=- reply=none",
+        "fault invalid-method @37 id=- reply=null",
+        "fault invalid-method @37 id=- reply=null"
+    );
     for id in ["true", "false", "{}", "[1]", "\"\\ud800\"", "\"x\\udc00y\""] {
         fault!(request(id), "invalid-id", 23);
     }
@@ -369,25 +446,37 @@ pub fn cases() -> Vec<Case> {
         error(""),
         "fault missing-id @1 id=- reply=none",
         r#"error - 1 "m" -"#,
+        "fault missing-id @1 id=- reply=none";
+        "fault missing-id @1 id=- reply=none",
+        "fault missing-id @1 id=- reply=none",
         "fault missing-id @1 id=- reply=none"
     );
     each!(
         result(r#","id":null"#),
         "result null {}",
         "fault invalid-id @35 id=- reply=none",
-        "fault invalid-id @35 id=null reply=none"
+        "result null {}";
+        "fault invalid-id @35 id=- reply=none",
+        "fault invalid-id @35 id=- reply=none",
+        "fault invalid-id @35 id=- reply=none"
     );
     each!(
         error(r#","id":null"#),
         r#"error null 1 "m" -"#,
         "fault invalid-id @56 id=- reply=none",
+        r#"error null 1 "m" -"#;
+        "fault invalid-id @56 id=- reply=none",
+        r#"error null 1 "m" -"#,
         r#"error null 1 "m" -"#
     );
     each!(
         result(r#","id":1.5"#),
         "result 1.5 {}",
         "fault invalid-id @35 id=- reply=none",
-        "fault invalid-id @35 id=- reply=none"
+        "fault invalid-id @35 id=- reply=none";
+        "fault invalid-id @35 id=- reply=none",
+        "result 1.5 {}",
+        "result 1.5 {}"
     );
     fault!(result(r#","id":[]"#), "invalid-id", 35, response "-");
 
@@ -414,24 +503,34 @@ pub fn cases() -> Vec<Case> {
 
     // `params`.
     let params = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
-    each!(params("[1,2]"), r#"request 1 "m" [1,2]"#, "fault invalid-params @47 id=1 reply=1", r#"request 1 "m" [1,2]"#);
-    for wrong in ["1", "\"x\"", "null", "true"] {
-        fault!(params(wrong), "invalid-params", 47, id 1);
+    let (list, invalid) = (r#"request 1 "m" [1,2]"#, "fault invalid-params @47 id=1 reply=1");
+    each!(params("[1,2]"), list, invalid, list; list, list, list);
+    for scalar in ["1", "\"x\"", "true", "false", "-1.5"] {
+        let request = format!(r#"request 1 "m" {scalar}"#);
+        each!(params(scalar), invalid, invalid, invalid; &request, invalid, invalid);
     }
+    each!(params("null"), invalid, invalid, invalid; r#"request 1 "m" -"#, invalid, invalid);
     each!(
         r#"{"jsonrpc":"2.0","method":"m","params":"x"}"#,
         "fault invalid-params @40 id=- reply=null",
         "fault invalid-params @40 id=- reply=none",
+        "fault invalid-params @40 id=- reply=null";
+        r#"notification "m" "x""#,
+        "fault invalid-params @40 id=- reply=null",
         "fault invalid-params @40 id=- reply=null"
     );
 
     // `result`.
     for value in ["null", "1", "\"x\"", "[]", "false"] {
+        let result = format!("result 1 {value}");
         each!(
             format!(r#"{{"jsonrpc":"2.0","id":1,"result":{value}}}"#),
-            &format!("result 1 {value}"),
+            &result,
             "fault invalid-result @34 id=1 reply=none",
-            &format!("result 1 {value}")
+            &result;
+            &result,
+            &result,
+            &result
         );
     }
 
@@ -448,8 +547,14 @@ pub fn cases() -> Vec<Case> {
     }
     for wrong in [
         "null",
-        "\"x\"",
+        "1",
+        "true",
         "[]",
+        "[1]",
+        r#"[1,"m",null,2]"#,
+        r#"["1","m",null]"#,
+        r#"[1,null,"m"]"#,
+        r#"[1.5,"m"]"#,
         "{}",
         r#"{"code":1}"#,
         r#"{"message":"m"}"#,
@@ -465,6 +570,51 @@ pub fn cases() -> Vec<Case> {
     ] {
         fault!(error(wrong), "invalid-error", 33, response 1);
     }
+
+    let invalid = "fault invalid-error @33 id=1 reply=none";
+    for (value, text) in [("\"x\"", "x"), ("\"-1:params not found\"", "-1:params not found"), ("\"\"", "")] {
+        let expected = format!("error 1 0 {text:?} -");
+        each!(error(value), invalid, invalid, invalid; invalid, &expected, &expected);
+    }
+    for (value, expected) in [
+        (r#"[20,"Not supported.",null]"#, r#"error 1 20 "Not supported." -"#),
+        (r#"[ -3 , "no" ]"#, r#"error 1 -3 "no" -"#),
+        (r#"[1e2,"\ud800",{"a":[1]}]"#, "error 1 100 \"\u{fffd}\" {\"a\":[1]}"),
+        (r#"[123456789012345678901234567890,"",""]"#, r#"error 1 9223372036854775807 "" """#),
+    ] {
+        each!(error(value), invalid, invalid, invalid; invalid, invalid, expected);
+    }
+
+    // A result and an error.
+    let outcome =
+        |result: &str, error: &str| format!(r#"{{"id":1,"result":{result},"error":{error},"jsonrpc":"2.0"}}"#);
+    let conflict = "fault conflicting-members @18 id=1 reply=none";
+    let error_object = r#"{"code":5,"message":"m"}"#;
+    for (result, error, electrum, stratum) in [
+        ("true", "null", "result 1 true", "result 1 true"),
+        ("{}", "null", "result 1 {}", "result 1 {}"),
+        ("null", "null", "result 1 null", "result 1 null"),
+        ("null", error_object, r#"error 1 5 "m" -"#, r#"error 1 5 "m" -"#),
+        ("null", "\"x\"", r#"error 1 0 "x" -"#, r#"error 1 0 "x" -"#),
+        ("false", error_object, conflict, r#"error 1 5 "m" -"#),
+        ("false", "null", "result 1 false", "result 1 false"),
+        ("true", error_object, conflict, conflict),
+        ("0", error_object, conflict, conflict),
+        ("[]", error_object, conflict, conflict),
+    ] {
+        each!(outcome(result, error), conflict, conflict, conflict; conflict, electrum, stratum);
+    }
+    each!(
+        outcome("null", r#"[21,"m",null]"#),
+        conflict,
+        conflict,
+        conflict;
+        conflict,
+        "fault invalid-error @31 id=1 reply=none",
+        r#"error 1 21 "m" -"#
+    );
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","error":null}"#, "conflicting-members", 46, id 1);
+    fault!(r#"{"jsonrpc":"2.0","id":1,"method":"m","result":null,"error":null}"#, "conflicting-members", 47, id 1);
 
     // Combinations of members.
     fault!(r#"{"jsonrpc":"2.0","id":1}"#, "missing-method", 1, id 1);
@@ -589,13 +739,101 @@ pub fn cases() -> Vec<Case> {
 
     // Depth.
     let deep = |depth: usize| broken(&("[".repeat(depth) + &"]".repeat(depth)));
+    let deepest = format!(r#"request 7 "m" {}{}"#, "[".repeat(127), "]".repeat(127));
     each!(
         deep(127),
-        &format!(r#"request 7 "m" {}{}"#, "[".repeat(127), "]".repeat(127)),
+        &deepest,
         "fault invalid-params @40 id=7 reply=7",
-        &format!(r#"request 7 "m" {}{}"#, "[".repeat(127), "]".repeat(127))
+        &deepest;
+        &deepest,
+        &deepest,
+        &deepest
     );
     fault!(deep(128), "too-deep", 167, id 7);
     fault!(deep(3000), "too-deep", 167, id 7);
+
+    // Messages without `jsonrpc`, as specifications show them and as peers send them.
+    let conflict = |column: usize, id: &str| format!("fault conflicting-members @{column} id={id} reply=none");
+    let invalid_id = |column: usize, id: &str| format!("fault invalid-id @{column} id={id} reply=none");
+    let mut real = |line: &str, id: &str, new: [&str; 3]| {
+        // The oldest dialects agree that it has no version.
+        let missing = |dialect: Dialect| {
+            let id = if dialect == Dialect::Mcp && id == "null" { "-" } else { id };
+            let reply = match (line.contains("method"), id) {
+                (false, _) => "none",
+                (true, "-") if dialect.answers_without_id() => "null",
+                (true, "-") => "none",
+                (true, id) => id,
+            };
+            format!("fault missing-version @1 id={id} reply={reply}")
+        };
+        let [json_rpc, mcp, acp] = [Dialect::JsonRpc, Dialect::Mcp, Dialect::Acp].map(missing);
+        let [codex, electrum, stratum] = new;
+        each!(line, &json_rpc, &mcp, &acp; codex, electrum, stratum);
+    };
+    // Codex: codex-rs/app-server/README.md.
+    for (line, id, expected) in [
+        (
+            r#"{ "method": "thread/fork", "id": 12, "params": { "threadId": "thr_123", "ephemeral": true } }"#,
+            "12",
+            r#"request 12 "thread/fork" { "threadId": "thr_123", "ephemeral": true }"#,
+        ),
+        (r#"{ "id": 22, "result": { "thread": 1 }, "trace": {} }"#, "22", r#"result 22 { "thread": 1 }"#),
+        (
+            r#"{"method":"thread/started","params":{"thread":{}},"trace":{"traceparent":"00-4bf9","tracestate":null}}"#,
+            "-",
+            r#"notification "thread/started" {"thread":{}}"#,
+        ),
+    ] {
+        real(line, id, [expected; 3]);
+    }
+    // Electrum: aiorpcX as JSONRPCv1, an older electrs, and a wallet.
+    let features = r#"result 3 ["ElectrumX 1.16.0","1.4"]"#;
+    real(r#"{"result":["ElectrumX 1.16.0","1.4"],"error":null,"id":3}"#, "3", [&conflict(11, "3"), features, features]);
+    let error = r#"error 3 1 "bad address" -"#;
+    real(
+        r#"{"result":null,"error":{"code":1,"message":"bad address"},"id":3}"#,
+        "3",
+        [&conflict(11, "3"), error, error],
+    );
+    let error = r#"error 5 0 "missing height" -"#;
+    real(r#"{"id":5,"error":"missing height"}"#, "5", ["fault invalid-error @17 id=5 reply=none", error, error]);
+    let headers = r#"notification "blockchain.headers.subscribe" [{"height":1}]"#;
+    real(
+        r#"{"method":"blockchain.headers.subscribe","params":[{"height":1}],"id":null}"#,
+        "null",
+        [&invalid_id(71, "-"), headers, headers],
+    );
+    // Stratum: cgminer, the extensions by Braiins, NiceHash, ckpool, and pools in general.
+    let subscribed = r#"result 1 [[["mining.notify","ae68"]],"08000002",4]"#;
+    real(
+        r#"{"id":1,"result":[[["mining.notify","ae68"]],"08000002",4],"error":null}"#,
+        "1",
+        [&conflict(18, "1"), subscribed, subscribed],
+    );
+    let rolling = r#"result 1 {"version-rolling": true, "version-rolling.mask": "18000000"}"#;
+    real(
+        r#"{"error": null, "id": 1, "result": {"version-rolling": true, "version-rolling.mask": "18000000"}}"#,
+        "1",
+        [&conflict(36, "1"), rolling, rolling],
+    );
+    let mask = r#"notification "mining.set_version_mask" ["00003000"]"#;
+    real(
+        r#"{"params":["00003000"], "id":null, "method": "mining.set_version_mask"}"#,
+        "null",
+        [&invalid_id(30, "-"), mask, mask],
+    );
+    real(
+        r#"{"id": 2, "result": false, "error": [20, "Not supported.", null]}"#,
+        "2",
+        [&conflict(21, "2"), &conflict(21, "2"), r#"error 2 20 "Not supported." -"#],
+    );
+    real(
+        r#"{"id": 10, "result": null, "error": [21, "Job not found", null]}"#,
+        "10",
+        [&conflict(22, "10"), "fault invalid-error @37 id=10 reply=none", r#"error 10 21 "Job not found" -"#],
+    );
+    let error = r#"error null 0 "-1:params not found" -"#;
+    real(r#"{"id":null,"error":"-1:params not found","result":null}"#, "null", [&conflict(51, "-"), error, error]);
     cases
 }

@@ -5,9 +5,11 @@ mod asynchronous;
 mod batches;
 mod calls;
 mod costs;
+mod dialects;
 mod events;
 #[cfg(feature = "tokio")]
 mod fairness;
+mod lenient;
 #[cfg(feature = "tokio")]
 mod sessions;
 mod threads;

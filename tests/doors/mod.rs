@@ -138,11 +138,7 @@ impl Trouble {
 }
 
 fn cancellation(dialect: Dialect) -> String {
-    let (method, member) = match dialect {
-        Dialect::JsonRpc => ("$/cancelRequest", "id"),
-        Dialect::Mcp => ("notifications/cancelled", "requestId"),
-        Dialect::Acp => ("$/cancel_request", "requestId"),
-    };
+    let (method, member) = dialect.cancellation().expect("a cancellation");
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"{member}":2}}}}"#)
 }
 

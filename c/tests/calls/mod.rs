@@ -238,15 +238,18 @@ impl World {
     }
 
     fn rules(input: &mut Input<'_>) -> wl_rules {
-        // SAFETY: there is room for rules, and a dialect below 3 fills it.
+        // SAFETY: there is room for rules, and a dialect below 8 fills it.
         let mut rules =
-            unsafe { filled(|rules| wl_rules_init(rules, input.below(3) as u32)) }.expect("there are three dialects");
+            unsafe { filled(|rules| wl_rules_init(rules, input.below(8) as u32)) }.expect("there are eight dialects");
         if input.below(4) == 0 {
             rules.max_line_len = input.below(200);
             rules.max_depth = input.below(8);
             rules.batches = input.below(2) == 0;
             rules.answer_without_id = input.below(4) as u32;
-            rules.dialect = input.below(4) as u32;
+            rules.dialect = input.below(9) as u32;
+            rules.side = input.below(4) as u32;
+            rules.loose_ids = input.below(2) == 0;
+            rules.escape_line_separators = input.below(2) == 0;
             rules.max_id_len = input.size();
             rules.max_batch_len = input.below(5);
             rules.skip_blank_lines = input.below(2) == 0;

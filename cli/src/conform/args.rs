@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde_json::value::RawValue;
 
 use super::selection::Selector;
-use crate::rules_args::{Dialect, DialectParser};
+use crate::rules_args::{Dialect, NameParser};
 use crate::units::parse_duration;
 
 /// Test whether a server follows its protocol, and reduce each failure to the smallest input
@@ -18,7 +18,7 @@ use crate::units::parse_duration;
     wireline conform --client [OPTIONS] -- CLIENT... {server}\n       wireline conform --list [OPTIONS]")]
 pub(crate) struct Args {
     /// Protocol of the server
-    #[arg(long, value_parser = DialectParser, default_value_t = Dialect::Mcp)]
+    #[arg(long, value_parser = NameParser::<Dialect>::new(), default_value_t = Dialect::Mcp)]
     pub(super) rules: Dialect,
 
     /// Test a client instead: play servers that misbehave to it. `{server}` in its arguments stands for the server's command
