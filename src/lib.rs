@@ -143,9 +143,10 @@
 //! ## WebAssembly
 //!
 //! Compile with `RUSTFLAGS='-C target-feature=+simd128'`, which every current engine supports: without it, decoding takes
-//! seven to nine times as long. All features but `stdio` and `process` build for wasm32-unknown-unknown and wasm32-wasip1.
-//! The decoder, the encoder, [`connection::Connection`], [`aio`] and [`io::serve()`] need neither threads nor a clock.
-//! Without threads:
+//! seven to nine times as long.
+//!
+//! All features build for wasm32-wasip1, and all but `stdio` and `process` for wasm32-unknown-unknown. The decoder, the
+//! encoder, [`connection::Connection`], [`aio`] and [`io::serve()`] need neither threads nor a clock. Without threads:
 //!
 //! - [`io::Connection`] can't be used: it panics, because it starts a thread.
 //! - [`Reply::wait`](connection::Reply::wait) and [`Sending::wait`](connection::Sending::wait) never return unless the
@@ -153,9 +154,9 @@
 //! - A panic in a handler ends the program, since nothing can catch it.
 //!
 //! wasm32-unknown-unknown has no clock either, so no [`Instant`](std::time::Instant) for
-//! [`Peer::set_deadline`](connection::Peer::set_deadline). Call [`Peer::cancel`](connection::Peer::cancel) from a timer of
-//! the host instead. Nor has it random numbers: the keys with which ids are hashed can be predicted
-//! ([what that means](connection::Config::in_flight)).
+//! [`Peer::set_deadline`](connection::Peer::set_deadline), and [`Reply::wait_for`](connection::Reply::wait_for) panics. Call
+//! [`Peer::cancel`](connection::Peer::cancel) from a timer of the host instead. Nor has it random numbers: the keys with
+//! which ids are hashed can be predicted ([what that means](connection::Config::in_flight)).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
