@@ -106,8 +106,8 @@
 //!   for relays and signatures.
 //! - **Everything is bounded.** Lines, ids, nesting and batches have limits, and a decoder needs memory for one line
 //!   and one read. An oversized line is discarded as it arrives, but its id is still found.
-//! - **It is fast.** A message is found and validated in one pass, 64 bytes at a time, with AVX-512, AVX2, NEON or
-//!   portable code, chosen at run time.
+//! - **It is fast.** A message is found and validated in one pass, 64 bytes at a time, with AVX-512, AVX2, NEON,
+//!   WebAssembly's vectors or portable code.
 //!
 //! # When not to use it
 //!
@@ -135,8 +135,27 @@
 //! # Versions and platforms
 //!
 //! The minimum supported Rust version is 1.89. CPU features are detected at run time, so `target-cpu` doesn't matter.
+//! The exception is WebAssembly, where a program either requires vector instructions or can't use them: see below.
 //! This crate forbids `unsafe`. Its JSON layer, `wireline-json`, has some: in the CPU-specific files that scan and escape
 //! text, in the buffer that escaped text is written into, and in the three files that turn validated bytes into a `&str`.
+//!
+//! ## WebAssembly
+//!
+//! Compile with `RUSTFLAGS='-C target-feature=+simd128'`, which every current engine supports: without it, decoding takes
+//! seven to nine times as long.
+//!
+//! All features build for wasm32-wasip1, and all but `stdio` and `process` for wasm32-unknown-unknown. The decoder, the
+//! encoder, [`connection::Connection`], [`aio`] and [`io::serve()`] need neither threads nor a clock. Without threads:
+//!
+//! - [`io::Connection`] can't be used: it panics, because it starts a thread.
+//! - [`Reply::wait`](connection::Reply::wait) and [`Sending::wait`](connection::Sending::wait) never return unless the
+//!   result is already there. Poll or await them instead.
+//! - A panic in a handler ends the program, since nothing can catch it.
+//!
+//! wasm32-unknown-unknown has no clock either, so no [`Instant`](std::time::Instant) for
+//! [`Peer::set_deadline`](connection::Peer::set_deadline), and [`Reply::wait_for`](connection::Reply::wait_for) panics. Call
+//! [`Peer::cancel`](connection::Peer::cancel) from a timer of the host instead. Nor has it random numbers: the keys with
+//! which ids are hashed can be predicted ([what that means](connection::Config::in_flight)).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

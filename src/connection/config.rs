@@ -57,6 +57,11 @@ impl Config {
     /// [fewer at a time](crate::aio::Connection::concurrency) or all threads are busy.
     ///
     /// Each request in a batch counts, so if a batch has more requests than this, the last ones are refused.
+    ///
+    /// Ids are hashed with a random key, so that a peer can't choose ids that collide. On wasm32-unknown-unknown, which
+    /// has no random numbers, the standard library makes the key from addresses, which a peer that knows the program can
+    /// predict. If all ids collide, each request is compared with all that are in flight. The default limit keeps that
+    /// cheap.
     #[must_use]
     pub fn in_flight(mut self, requests: usize) -> Self {
         self.in_flight = requests;

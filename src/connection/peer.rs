@@ -75,6 +75,8 @@ impl<T> Peer<T> {
     /// Sets when a request expires. Returns false if it isn't in flight.
     ///
     /// Nothing happens automatically at that time; see [`Connection::next_expired`](super::Connection::next_expired).
+    ///
+    /// wasm32-unknown-unknown has no [`Instant`]s. There, [cancel](Self::cancel) the request from a timer of the host.
     pub fn set_deadline(&self, id: &Id<'_>, at: Instant) -> bool {
         self.shared.with_calls(|calls| calls.set_deadline(id, at)).unwrap_or_default()
     }

@@ -7,7 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::message::Id;
 
-/// The secret key, chosen at random for each ledger.
+/// The secret key, chosen at random for each ledger. On wasm32-unknown-unknown it can be predicted: see
+/// [`Config::in_flight`](crate::connection::Config::in_flight).
 pub(super) struct HashKey {
     words: [u64; 2],
     unusual: RandomState,

@@ -22,6 +22,8 @@ mod avx512;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 mod portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
 
 #[cfg(test)]
 mod tests;
@@ -70,6 +72,10 @@ impl Escaper {
             Cpu::Neon => neon::detect(),
             #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
             Cpu::Neon => None,
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Cpu::Simd128 => Some(&simd128::ESCAPER),
+            #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+            Cpu::Simd128 => None,
             Cpu::Portable => Some(Self::PORTABLE),
         }
     }

@@ -231,6 +231,8 @@ pub enum Cpu {
     Avx2,
     /// NEON, little-endian.
     Neon,
+    /// WebAssembly's 128-bit vectors, chosen when compiling.
+    Simd128,
     /// No special instructions.
     Portable,
 }
@@ -238,7 +240,7 @@ pub enum Cpu {
 #[cfg_attr(not(feature = "kernels"), allow(unreachable_pub))]
 impl Cpu {
     /// All kernels, the fastest first.
-    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
+    pub const ALL: [Self; 5] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Simd128, Self::Portable];
 }
 
 /// A kernel that this CPU supports.
@@ -252,6 +254,8 @@ pub(crate) enum Scanner {
     Avx2WithoutGather(cpu::avx2::Avx2<false>),
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     Neon(cpu::neon::Neon),
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128(cpu::simd128::Simd128),
     Portable(cpu::portable::Portable),
 }
 
@@ -271,6 +275,10 @@ impl Scanner {
             Cpu::Neon => cpu::neon::Neon::detect().map(Self::Neon),
             #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
             Cpu::Neon => None,
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Cpu::Simd128 => Some(Self::Simd128(cpu::simd128::Simd128)),
+            #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+            Cpu::Simd128 => None,
             Cpu::Portable => Some(Self::PORTABLE),
         }
     }
@@ -291,6 +299,8 @@ impl Scanner {
             Self::Avx2WithoutGather(avx2) => avx2.scan(input, max_depth, members),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Self::Neon(neon) => neon.scan(input, max_depth, members),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128(simd128) => simd128.scan(input, max_depth, members),
             Self::Portable(portable) => portable.scan(input, max_depth, members),
         }
         .ok()
@@ -307,6 +317,8 @@ impl Scanner {
             Self::Avx2WithoutGather(avx2) => avx2.string_marks(blocks, marks),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Self::Neon(neon) => neon.string_marks(blocks, marks),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128(simd128) => simd128.string_marks(blocks, marks),
             Self::Portable(portable) => portable.string_marks(blocks, marks),
         }
     }

@@ -647,6 +647,7 @@ fn random_members() {
 fn one_implementation_runs_anywhere() {
     assert!(Scanner::new(Cpu::Portable).is_some());
     assert_eq!(Scanner::new(Cpu::Neon).is_some(), cfg!(all(target_arch = "aarch64", target_endian = "little")));
+    assert_eq!(Scanner::new(Cpu::Simd128).is_some(), cfg!(all(target_arch = "wasm32", target_feature = "simd128")));
     let available: Vec<_> = Cpu::ALL.into_iter().filter(|cpu| Scanner::new(*cpu).is_some()).collect();
     assert!(available.iter().all(|&cpu| scanners().any(|scanner| Scanner::new(cpu) == Some(scanner))));
     assert_eq!(Scanner::new(available[0]), Some(kernel::current().scanner));

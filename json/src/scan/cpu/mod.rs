@@ -11,6 +11,8 @@ pub(super) mod avx512;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(super) mod neon;
 pub(super) mod portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(super) mod simd128;
 #[cfg(target_arch = "x86_64")]
 mod utf8;
 
@@ -340,6 +342,12 @@ mod tests {
             check_utf8(avx512);
             check_gather(avx512);
         }
+    }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[test]
+    fn simd128_masks_equal_naive_ones() {
+        check_all(simd128::Simd128);
     }
 
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
