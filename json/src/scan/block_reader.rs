@@ -73,14 +73,14 @@ impl<'a> BlockReader<'a> {
     /// The next block, or `None` at the end of the text. A last block of fewer than 64 bytes is copied to `padded` and
     /// padded with spaces, which don't count as blanks.
     #[inline(always)]
-    pub(super) fn block<'b>(&mut self, padded: &'b mut Option<Block>) -> Option<&'b Block>
+    pub(super) fn block<'b, C: Masks>(&mut self, cpu: C, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
         'a: 'b,
     {
         let rest = self.text.get(self.at..)?;
         rest.first_chunk().or_else(|| {
             self.within = !(!0 << (rest.len() % BLOCK));
-            pad(rest, padded)
+            if rest.is_empty() { None } else { Some(cpu.pad(rest, padded)) }
         })
     }
 
@@ -178,16 +178,4 @@ impl<'a> BlockReader<'a> {
         let (from, to) = self.non_ascii;
         if to == 0 || cpu.is_utf8(&self.text[from..to.min(self.text.len())]) { Ok(()) } else { Err(Rejected) }
     }
-}
-
-/// Copies `rest` to `padded`, padded with spaces. Returns `None` if `rest` is empty.
-#[cold]
-#[inline(never)]
-fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {
-    if rest.is_empty() {
-        return None;
-    }
-    let padded = padded.insert([b' '; BLOCK]);
-    padded[..rest.len()].copy_from_slice(rest);
-    Some(padded)
 }
