@@ -1,7 +1,7 @@
 //! [`RawJson::deserialize`] beside serde_json and simd-json.
 //!
 //! The payload is a typed text of 100 bytes to 1 MB, with no escapes to one in eight bytes. Two tables at the end
-//! summarise the results.
+//! summarise the results. `as_str` decodes only the text.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -100,6 +100,30 @@ fn deserialize(criterion: &mut Criterion) {
         group.finish();
     }
     println!("{best}");
+}
+
+fn as_str(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("as_str");
+    for density in DENSITIES {
+        for size in SIZES {
+            let texts = messages(size, density);
+            let texts: Vec<(RawJson<'_>, usize)> = texts
+                .iter()
+                .map(|(message, len)| {
+                    (message.result().and_then(|it| it.pointer("/content/0/text")).expect("a text"), *len)
+                })
+                .collect();
+            group.throughput(Throughput::BytesDecimal(size as u64));
+            group.bench_function(format!("{size}/{density}"), |bencher| {
+                let mut texts = texts.iter().cycle();
+                bencher.iter(|| {
+                    let Some((text, len)) = texts.next() else { return };
+                    assert_eq!(text.as_str().map(|text| text.len()), Some(*len));
+                });
+            });
+        }
+    }
+    group.finish();
 }
 
 /// simd-json on a copy, which it overwrites, and with reused buffers.
@@ -207,6 +231,6 @@ criterion_group! {
         .measurement_time(Duration::from_millis(200))
         .sample_size(20)
         .nresamples(1_000);
-    targets = deserialize
+    targets = deserialize, as_str
 }
 criterion_main!(benches);

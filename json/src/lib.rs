@@ -12,6 +12,7 @@
 //! | `walk` | iterates over the members and elements of valid JSON |
 //! | `pointer` | resolves JSON pointers in valid JSON |
 //! | `string`, `number` | decode and compare strings; compare numbers exactly |
+//! | `unescape` | decodes strings that have escapes, 64 bytes at a time |
 //! | `swar` | finds the end of a short string or number, eight bytes at a time |
 //! | `text` | valid JSON that borrows from a line or shares its buffer |
 //! | `short_text` | text that is stored inline if it is short |
@@ -46,6 +47,7 @@ pub mod swar;
 mod text;
 mod transcode;
 pub mod typed;
+mod unescape;
 pub mod walk;
 
 pub use accept::{Accepted, accept};

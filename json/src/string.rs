@@ -5,14 +5,16 @@
 
 use std::borrow::Cow;
 
+use super::unescape::unescape;
+
 /// Decodes the literal. Returns `None` if one of its escapes is a lone surrogate, which is valid JSON but not a
 /// character.
 pub fn decode(literal: &str) -> Option<Cow<'_, str>> {
     let body = body(literal)?;
-    if memchr::memchr(b'\\', body.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(body));
-    }
-    Characters { rest: body }.collect::<Option<String>>().map(Cow::Owned)
+    let Some(escape) = memchr::memchr(b'\\', body.as_bytes()) else { return Some(Cow::Borrowed(body)) };
+    let (mut at, mut scratch) = (1 + escape, Vec::new());
+    let decoded = unescape(literal, 1, &mut at, &mut scratch).ok()?;
+    (at + 1 == literal.len()).then(|| Cow::Owned(decoded.to_owned()))
 }
 
 /// Like [`decode`], but with U+FFFD in place of lone surrogates.

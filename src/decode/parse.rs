@@ -26,14 +26,20 @@ impl<'a> Frame<'a> {
     ///
     /// The text isn't valid. The fault counts the whole text as one line.
     pub fn parse(text: &'a [u8], rules: &Rules) -> Result<Self, Fault> {
+        Self::parse_in(None, text, rules)
+    }
+
+    /// Parses one text, which is part of `buffer` if one is given.
+    #[inline(always)]
+    fn parse_in(buffer: Option<&'a Bytes>, text: &'a [u8], rules: &Rules) -> Result<Self, Fault> {
         if text.len() <= rules.limits.max_line_len
             && text.first() == Some(&b'{')
             && let Some((text, envelope)) = envelope::read_message(text.into(), rules)
         {
-            return Reading::Message(text, envelope).into_frame(None, Position::START, rules);
+            return Reading::Message(text, envelope).into_frame(buffer, Position::START, rules);
         }
         let reading = Reading::of(text, Position::START, rules);
-        reading.into_frame(None, Position::START, rules)
+        reading.into_frame(buffer, Position::START, rules)
     }
 
     /// Parses one text as [`parse`](Self::parse) does, but shares its buffer instead of borrowing from it.
@@ -51,8 +57,7 @@ impl<'a> Frame<'a> {
     ///
     /// As for [`parse`](Self::parse).
     pub fn from_bytes(text: Bytes, rules: &Rules) -> Result<Frame<'static>, Fault> {
-        let reading = Reading::of(&text, Position::START, rules);
-        reading.into_frame(Some(&text), Position::START, rules).map(Frame::into_owned)
+        Frame::parse_in(Some(&text), &text, rules).map(Frame::into_owned)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::comparison::Part;
-use crate::contenders::Contender;
+use crate::contenders::{Contender, WHOLE};
 use crate::corpora::Corpus;
 
 /// A codec that refuses this share of a corpus or more sits it out. Otherwise the lines it refuses are left out for
@@ -37,7 +37,8 @@ pub(crate) fn reach(corpus: &mut Corpus, contenders: &mut [Box<dyn Contender>]) 
     let mut wanted = vec![true; corpus.lines().len()];
     let mut expected = Vec::new();
     for contender in contenders {
-        let found: Vec<_> = corpus.lines().iter().map(|line| contender.pass(&[line, &b"\n"[..]].concat())).collect();
+        let found: Vec<_> =
+            corpus.lines().iter().map(|line| contender.pass(&[line, &b"\n"[..]].concat(), WHOLE)).collect();
         let found: Vec<_> = found.into_iter().map(|tally| tally.and_then(|tally| tally.only())).collect();
         let refused = found.iter().filter(|found| found.is_none()).count();
         let name = contender.name().trim();
@@ -102,7 +103,7 @@ mod tests {
             Members::ID.and(Members::METHOD)
         }
 
-        fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+        fn pass(&mut self, stream: &[u8], _: usize) -> Option<Tally> {
             let mut tally = Tally::default();
             tally.count(self.members);
             (!stream.contains(&self.refused)).then_some(tally)

@@ -22,6 +22,7 @@ const SLICE: usize = 128 << 10;
 const SLICE_LINES: usize = 2;
 
 /// Lines to decode, none of them blank.
+#[derive(Clone)]
 pub(crate) struct Corpus {
     pub(crate) name: String,
     /// Whether it was recorded, so that some contenders may refuse some lines.

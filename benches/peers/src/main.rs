@@ -63,11 +63,16 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut report = Report::new(io::stdout(), options.markdown, beside);
     report.preface(&options.cpus)?;
 
-    let mut decoded = Vec::new();
+    let (mut decoded, mut in_chunks) = (Vec::new(), Vec::new());
     for corpus in corpora {
-        let comparison = decode::compare(corpus, &options.cpus, options.time)?;
+        let comparison = decode::compare(corpus.clone(), &options.cpus, options.time)?;
         report.comparison("Decoding", &comparison)?;
         decoded.push(comparison);
+        for chunk in decode::chunks(&corpus) {
+            let comparison = decode::compare_in(chunk, corpus.clone(), &options.cpus, options.time)?;
+            report.comparison("Decoding", &comparison)?;
+            in_chunks.push(comparison);
+        }
     }
     if options.wants(ENCODE) {
         for comparison in encode::compare(options.time) {
@@ -92,6 +97,9 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     }
     if decoded.len() > 1 {
         report.summary("Decoding, all corpora", &decoded)?;
+    }
+    if in_chunks.len() > 1 {
+        report.summary("Decoding, messages that arrive in several chunks", &in_chunks)?;
     }
     if let Some(file) = &options.save {
         report.ratios().write(file).map_err(|error| format!("{}: {error}", file.display()))?;

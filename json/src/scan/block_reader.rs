@@ -75,17 +75,20 @@ impl<'a> BlockReader<'a> {
     /// padded with spaces, which don't count as blanks. If other bytes follow in the buffer, the copy has a constant
     /// length, which takes less time.
     #[inline(always)]
-    pub(super) fn block<'b>(&mut self, padded: &'b mut Option<Block>) -> Option<&'b Block>
+    pub(super) fn block<'b, C: Masks>(&mut self, cpu: C, padded: &'b mut Option<Block>) -> Option<&'b Block>
     where
         'a: 'b,
     {
         let rest = self.text.get(self.at..)?;
         rest.first_chunk().or_else(|| {
             self.within = !(!0 << (rest.len() % BLOCK));
-            match self.buffer[self.at..].first_chunk() {
-                Some(block) if !rest.is_empty() => Some(padded.insert(first_bytes(block, rest.len()))),
-                _ => pad(rest, padded),
+            if rest.is_empty() {
+                return None;
             }
+            Some(match self.buffer[self.at..].first_chunk() {
+                Some(block) => padded.insert(first_bytes(block, rest.len())),
+                None => cpu.pad(rest, padded),
+            })
         })
     }
 
@@ -203,15 +206,3 @@ static KEPT: [u8; 2 * BLOCK] = {
     ones.copy_from_slice(&[0xff; BLOCK]);
     kept
 };
-
-/// Copies `rest` to `padded`, padded with spaces. Returns `None` if `rest` is empty.
-#[cold]
-#[inline(never)]
-fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> Option<&'b Block> {
-    if rest.is_empty() {
-        return None;
-    }
-    let padded = padded.insert([b' '; BLOCK]);
-    padded[..rest.len()].copy_from_slice(rest);
-    Some(padded)
-}

@@ -71,7 +71,7 @@ pub(super) fn scan<C: Masks, G: Group<C>, M: Members>(
     let mut group = G::new(cpu, previous);
 
     'text: loop {
-        while let Some(block) = text.block(&mut padded) {
+        while let Some(block) = text.block(cpu, &mut padded) {
             let masks = text.string_masks(cpu, block);
             let quote = strings.quotes(cpu, block, masks)?;
             if strings.fill_block(quote) {

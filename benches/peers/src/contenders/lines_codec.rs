@@ -24,14 +24,16 @@ impl Contender for Lines {
         Part::Codec
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let mut codec = LinesCodec::new();
         let mut tally = Tally::default();
         self.buffer.clear();
-        self.buffer.extend_from_slice(stream);
-        while let Some(line) = codec.decode(&mut self.buffer).ok()? {
-            let envelope: Envelope<'_> = serde_json::from_str(&line).ok()?;
-            tally.count(black_box(&envelope).members());
+        for chunk in stream.chunks(chunk) {
+            self.buffer.extend_from_slice(chunk);
+            while let Some(line) = codec.decode(&mut self.buffer).ok()? {
+                let envelope: Envelope<'_> = serde_json::from_str(&line).ok()?;
+                tally.count(black_box(&envelope).members());
+            }
         }
         Some(tally)
     }

@@ -16,6 +16,9 @@ use wireline_json::Cpu;
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
+/// The size of a chunk that is the whole stream.
+pub(crate) const WHOLE: usize = usize::MAX;
+
 /// One way of decoding a stream of lines.
 pub(crate) trait Contender {
     fn name(&self) -> &str;
@@ -28,23 +31,61 @@ pub(crate) trait Contender {
         Members::ALL
     }
 
-    /// Decodes `stream`, which consists of whole lines, none of them blank. Returns `None` if it refuses one, which
-    /// doesn't affect the next stream.
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally>;
+    /// Decodes `stream`, which consists of whole lines, none of them blank, and arrives in chunks of `chunk` bytes.
+    /// Returns `None` if it refuses a line, which doesn't affect the next stream.
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally>;
 }
 
 /// All contenders: wireline with each of `cpus`, and its variants with the first of them.
 pub(crate) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
     let mut all = wireline::all(cpus);
     all.push(Box::<simd_json::Tape>::default());
-    all.push(Box::new(sonic_rs::LazyValues));
-    all.push(Box::new(serde_json::RawValues));
+    all.push(Box::<sonic_rs::LazyValues>::default());
+    all.push(Box::<serde_json::RawValues>::default());
     all.push(Box::<lines_codec::Lines>::default());
     all.push(Box::<rmcp::Messages>::default());
     all
 }
 
-/// The lines of a stream, for parsers without a splitter.
+/// Splits a stream that arrives in chunks into lines, for parsers without a splitter. Only lines that don't end in the
+/// chunk where they begin are copied.
+#[derive(Default)]
+pub(crate) struct Splitter {
+    /// The start of a line.
+    partial: Vec<u8>,
+}
+
+impl Splitter {
+    /// Passes each line to `decode`, until that returns `None`.
+    #[inline]
+    pub(crate) fn lines(
+        &mut self,
+        stream: &[u8],
+        chunk: usize,
+        mut decode: impl FnMut(&[u8]) -> Option<()>,
+    ) -> Option<()> {
+        self.partial.clear();
+        for mut chunk in stream.chunks(chunk) {
+            if !self.partial.is_empty() {
+                let end = memchr::memchr(b'\n', chunk);
+                self.partial.extend_from_slice(&chunk[..end.unwrap_or(chunk.len())]);
+                let Some(end) = end else { continue };
+                decode(&self.partial)?;
+                self.partial.clear();
+                chunk = &chunk[end + 1..];
+            }
+            let mut start = 0;
+            for end in memchr::memchr_iter(b'\n', chunk) {
+                decode(&chunk[start..end])?;
+                start = end + 1;
+            }
+            self.partial.extend_from_slice(&chunk[start..]);
+        }
+        Some(())
+    }
+}
+
+/// The lines of a stream.
 #[inline]
 pub(crate) fn lines(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut start = 0;
@@ -71,7 +112,7 @@ mod tests {
     /// The members that each contender finds in `line`.
     fn found(line: &str) -> Vec<(String, Option<Members>)> {
         let pass = |contender: &mut Box<dyn Contender>| {
-            let tally = contender.pass(format!("{line}\n").as_bytes());
+            let tally = contender.pass(format!("{line}\n").as_bytes(), WHOLE);
             (contender.name().to_owned(), tally.and_then(Tally::only))
         };
         all(&cpus()).iter_mut().map(pass).collect()
@@ -83,9 +124,12 @@ mod tests {
             let stream = corpus.lines(100_000);
             let messages = lines(&stream).count() as u64;
             for contender in &mut all(&cpus()) {
-                let tally = contender.pass(&stream);
+                let tally = contender.pass(&stream, WHOLE);
                 assert_eq!(tally.map(|tally| tally.messages), Some(messages), "{}, {corpus:?}", contender.name());
-                assert_eq!(contender.pass(&stream), tally, "{} gives another result the second time", contender.name());
+                for chunk in [WHOLE, 64 << 10, 4 << 10, 100] {
+                    let again = contender.pass(&stream, chunk);
+                    assert_eq!(again, tally, "{} gives another result in chunks of {chunk}", contender.name());
+                }
             }
         }
     }
@@ -136,9 +180,12 @@ mod tests {
     #[test]
     fn a_refused_line_does_not_affect_the_next_stream() {
         for contender in &mut all(&cpus()) {
-            assert_eq!(contender.pass(b"noise\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"), None);
-            let next = contender.pass(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
-            assert_eq!(next.map(|tally| tally.messages), Some(1), "{}", contender.name());
+            for chunk in [WHOLE, 10] {
+                let refused = contender.pass(b"noise\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", chunk);
+                assert_eq!(refused, None);
+                let next = contender.pass(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", chunk);
+                assert_eq!(next.map(|tally| tally.messages), Some(1), "{}", contender.name());
+            }
         }
     }
 
@@ -148,7 +195,7 @@ mod tests {
         // sonic-rs validates UTF-8 after the line, and one of its own debug assertions fails before that.
         let panics = |name: &str| cfg!(debug_assertions) && name == "sonic-rs";
         for contender in all(&cpus()).iter_mut().filter(|contender| !panics(contender.name())) {
-            assert_eq!(contender.pass(line), None, "{}", contender.name());
+            assert_eq!(contender.pass(line, WHOLE), None, "{}", contender.name());
         }
     }
 }

@@ -33,18 +33,20 @@ impl Contender for Messages {
         Members::ID.and(Members::METHOD).and(Members::RESULT).and(Members::ERROR)
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let mut codec = JsonRpcMessageCodec::<Message>::new();
         let mut tally = Tally::default();
         self.buffer.clear();
-        self.buffer.extend_from_slice(stream);
-        while let Some(message) = codec.decode(&mut self.buffer).ok()? {
-            tally.count(match black_box(&message) {
-                JsonRpcMessage::Request(_) => Members::ID.and(Members::METHOD),
-                JsonRpcMessage::Notification(_) => Members::METHOD,
-                JsonRpcMessage::Response(_) => Members::ID.and(Members::RESULT),
-                JsonRpcMessage::Error(error) => Members::ERROR.and(Members::ID.if_found(error.id.is_some())),
-            });
+        for chunk in stream.chunks(chunk) {
+            self.buffer.extend_from_slice(chunk);
+            while let Some(message) = codec.decode(&mut self.buffer).ok()? {
+                tally.count(match black_box(&message) {
+                    JsonRpcMessage::Request(_) => Members::ID.and(Members::METHOD),
+                    JsonRpcMessage::Notification(_) => Members::METHOD,
+                    JsonRpcMessage::Response(_) => Members::ID.and(Members::RESULT),
+                    JsonRpcMessage::Error(error) => Members::ERROR.and(Members::ID.if_found(error.id.is_some())),
+                });
+            }
         }
         // It stops at a notification that it ignores, even if more lines follow.
         self.buffer.is_empty().then_some(tally)

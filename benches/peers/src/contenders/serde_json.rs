@@ -5,7 +5,7 @@ use std::hint::black_box;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Contender, lines, present};
+use super::{Contender, Splitter, present};
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
@@ -39,7 +39,10 @@ impl Envelope<'_> {
     }
 }
 
-pub(super) struct RawValues;
+#[derive(Default)]
+pub(super) struct RawValues {
+    splitter: Splitter,
+}
 
 impl Contender for RawValues {
     fn name(&self) -> &str {
@@ -50,12 +53,13 @@ impl Contender for RawValues {
         Part::Peer
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let mut tally = Tally::default();
-        for line in lines(stream) {
+        self.splitter.lines(stream, chunk, |line| {
             let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
             tally.count(black_box(&envelope).members());
-        }
+            Some(())
+        })?;
         Some(tally)
     }
 }

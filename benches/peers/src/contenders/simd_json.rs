@@ -5,7 +5,7 @@ use std::mem;
 
 use simd_json::{Buffers, INPUT_PADDING, fill_tape_padded};
 
-use super::{Contender, lines};
+use super::Contender;
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
@@ -32,25 +32,37 @@ impl Contender for Tape {
         Part::Peer
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
-        self.input.clear();
-        self.input.extend_from_slice(stream);
-        self.input.extend_from_slice(&[0; INPUT_PADDING]);
-
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let mut tally = Tally::default();
-        let mut spare = mem::replace(&mut self.tape, simd_json::Tape(Vec::new()));
-        let mut rest = &mut self.input[..];
-        for line in lines(stream) {
-            let mut tape = spare.reset();
-            let members = fill_tape_padded(rest, line.len(), &mut self.buffers, &mut tape).ok().and_then(|()| {
-                let message = black_box(&tape).as_value().as_object()?;
-                Some(message.keys().map(Members::named).fold(Members::default(), Members::and))
-            });
-            spare = tape.reset();
-            rest = &mut rest[line.len() + 1..];
-            tally.count(members?);
+        self.input.clear();
+        for chunk in stream.chunks(chunk) {
+            let partial = self.input.len();
+            self.input.extend_from_slice(chunk);
+            self.input.extend_from_slice(&[0; INPUT_PADDING]);
+            let mut start = 0;
+            for end in memchr::memchr_iter(b'\n', chunk).map(|end| partial + end) {
+                tally.count(self.members(start, end - start)?);
+                start = end + 1;
+            }
+            // Only the start of a line is left, if anything.
+            self.input.truncate(partial + chunk.len());
+            self.input.drain(..start);
         }
-        self.tape = spare;
         Some(tally)
+    }
+}
+
+impl Tape {
+    /// The members of the line that begins at `start` and has `len` bytes.
+    #[inline]
+    fn members(&mut self, start: usize, len: usize) -> Option<Members> {
+        let mut tape = mem::replace(&mut self.tape, simd_json::Tape(Vec::new())).reset();
+        let filled = fill_tape_padded(&mut self.input[start..], len, &mut self.buffers, &mut tape);
+        let members = filled.ok().and_then(|()| {
+            let message = black_box(&tape).as_value().as_object()?;
+            Some(message.keys().map(Members::named).fold(Members::default(), Members::and))
+        });
+        self.tape = tape.reset();
+        members
     }
 }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use serde::{Deserialize, Serialize};
 use sonic_rs::LazyValue;
 
-use super::{Contender, lines, present};
+use super::{Contender, Splitter, present};
 use crate::comparison::Part;
 use crate::members::{Members, Tally};
 
@@ -38,7 +38,10 @@ impl Envelope<'_> {
     }
 }
 
-pub(super) struct LazyValues;
+#[derive(Default)]
+pub(super) struct LazyValues {
+    splitter: Splitter,
+}
 
 impl Contender for LazyValues {
     fn name(&self) -> &str {
@@ -49,12 +52,13 @@ impl Contender for LazyValues {
         Part::Peer
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let mut tally = Tally::default();
-        for line in lines(stream) {
+        self.splitter.lines(stream, chunk, |line| {
             let envelope: Envelope<'_> = sonic_rs::from_slice(line).ok()?;
             tally.count(black_box(&envelope).members());
-        }
+            Some(())
+        })?;
         Some(tally)
     }
 }

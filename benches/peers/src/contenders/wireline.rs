@@ -5,13 +5,10 @@ use std::hint::black_box;
 use wireline::{Decoder, Frame, Message, Rules};
 use wireline_json::Cpu;
 
-use super::{Contender, lines};
+use super::{Contender, Splitter, WHOLE};
 use crate::comparison::Part;
 use crate::machine::cpu_name;
 use crate::members::{Members, Tally};
-
-/// The whole stream at once.
-const WHOLE: usize = usize::MAX;
 
 /// The size of a typical read.
 const CHUNK: usize = 64 << 10;
@@ -27,9 +24,9 @@ pub(super) fn all(cpus: &[Cpu]) -> Vec<Box<dyn Contender>> {
         let part = if place == 0 { Part::Subject } else { Part::Kernel };
         all.push(Box::new(Decoding::<BORROWED>::new(name, part, cpu, WHOLE)));
         if place == 0 {
-            all.push(Box::new(Decoding::<BORROWED>::new("  in 64 KiB chunks", Part::Variant, cpu, CHUNK)));
+            all.push(Box::new(Decoding::<BORROWED>::new("  as from a pipe", Part::Variant, cpu, CHUNK)));
             all.push(Box::new(Decoding::<OWNED>::new("  with into_owned", Part::Variant, cpu, WHOLE)));
-            all.push(Box::new(Parsing { cpu }));
+            all.push(Box::new(Parsing { cpu, splitter: Splitter::default() }));
         }
     }
     all
@@ -44,20 +41,22 @@ struct Decoding<const AS: bool> {
     name: String,
     part: Part,
     cpu: Cpu,
-    piece: usize,
+    /// The most bytes to feed at once.
+    most: usize,
     decoder: Decoder,
 }
 
 impl<const AS: bool> Decoding<AS> {
-    fn new(name: impl Into<String>, part: Part, cpu: Cpu, piece: usize) -> Self {
-        Self { name: name.into(), part, cpu, piece, decoder: decoder(piece) }
+    fn new(name: impl Into<String>, part: Part, cpu: Cpu, most: usize) -> Self {
+        Self { name: name.into(), part, cpu, most, decoder: decoder(most) }
     }
 }
 
-/// A decoder that keeps the buffer it needs for whole slices, as the other contenders keep theirs.
-fn decoder(piece: usize) -> Decoder {
+/// A decoder that keeps the buffer it needs for whole slices, as the other contenders keep theirs; but one that never gets
+/// more than a read has the default capacity.
+fn decoder(most: usize) -> Decoder {
     let decoder = Decoder::new(Rules::json_rpc());
-    if piece == CHUNK { decoder } else { decoder.keep_capacity(KEPT) }
+    if most == CHUNK { decoder } else { decoder.keep_capacity(KEPT) }
 }
 
 impl<const AS: bool> Contender for Decoding<AS> {
@@ -69,22 +68,22 @@ impl<const AS: bool> Contender for Decoding<AS> {
         self.part
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
-        self.cpu.run(|| self.decode(stream))
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
+        self.cpu.run(|| self.decode(stream, chunk))
     }
 }
 
 impl<const AS: bool> Decoding<AS> {
-    fn decode(&mut self, stream: &[u8]) -> Option<Tally> {
+    fn decode(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let mut tally = Tally::default();
-        for piece in stream.chunks(self.piece) {
+        for piece in stream.chunks(chunk.min(self.most)) {
             self.decoder.feed(piece);
             while let Some(frame) = self.decoder.next_frame() {
                 match frame {
                     Ok(frame) if AS == OWNED => tally.count(members(black_box(&frame.into_owned()))),
                     Ok(frame) => tally.count(members(black_box(&frame))),
                     Err(_) => {
-                        self.decoder = decoder(self.piece);
+                        self.decoder = decoder(self.most);
                         return None;
                     }
                 }
@@ -97,6 +96,7 @@ impl<const AS: bool> Decoding<AS> {
 /// [`Frame::parse`] of each line: the scanner and the rules, without the decoder's buffer and its copy.
 struct Parsing {
     cpu: Cpu,
+    splitter: Splitter,
 }
 
 impl Contender for Parsing {
@@ -108,15 +108,16 @@ impl Contender for Parsing {
         Part::Variant
     }
 
-    fn pass(&mut self, stream: &[u8]) -> Option<Tally> {
+    fn pass(&mut self, stream: &[u8], chunk: usize) -> Option<Tally> {
         let (rules, mut tally) = (Rules::json_rpc(), Tally::default());
         self.cpu.run(|| {
-            for line in lines(stream) {
+            self.splitter.lines(stream, chunk, |line| {
                 let frame = Frame::parse(line, &rules).ok()?;
                 tally.count(members(black_box(&frame)));
-            }
-            Some(tally)
-        })
+                Some(())
+            })
+        })?;
+        Some(tally)
     }
 }
 

@@ -199,6 +199,11 @@ impl Masks for Avx512 {
     }
 
     #[inline(always)]
+    fn pad<'b>(self, rest: &[u8], padded: &'b mut Option<Block>) -> &'b Block {
+        with_avx512!(pad(rest, padded))
+    }
+
+    #[inline(always)]
     fn is_utf8(self, text: &[u8]) -> bool {
         with_avx512!(super::utf8::is_utf8(text))
     }
@@ -485,6 +490,23 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
         }
         (at, _mm512_movepi8_mask(all) != 0)
     }
+}
+
+/// [`Masks::pad`] with one load and one store. Loading a block that was stored in parts would stall the CPU until these have
+/// reached the cache.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[cold]
+#[inline(never)]
+fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> &'b Block {
+    let within = !(!0 << (rest.len() % BLOCK));
+    let padded = padded.insert([b' '; BLOCK]);
+    // SAFETY: this function enables the features. The load only reads the bytes in its mask, which has no more bits than
+    // `rest` has bytes; the store writes a block; and neither needs alignment.
+    unsafe {
+        let bytes = _mm512_mask_loadu_epi8(load(padded), within, rest.as_ptr().cast());
+        _mm512_storeu_si512(padded.as_mut_ptr().cast(), bytes);
+    }
+    padded
 }
 
 /// Quotes, backslashes and control characters.

@@ -91,6 +91,14 @@ fn string_marks<C: Masks>(cpu: C, blocks: &[Block], marks: &mut [u64]) {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn pad<'b>(rest: &[u8], padded: &'b mut Option<Block>) -> &'b Block {
+    let padded = padded.insert([b' '; BLOCK]);
+    padded[..rest.len()].copy_from_slice(rest);
+    padded
+}
+
 /// Computes the masks of a block with the instructions of one CPU.
 ///
 /// A value of an implementing type is proof that the CPU has these instructions.
@@ -150,6 +158,12 @@ pub(super) trait Masks: Copy {
     fn skip_escaped(self, mut escapes: EscapeState, text: &[u8], from: usize) -> (EscapeState, usize, bool) {
         let (to, high) = escapes.skip(self, text, from);
         (escapes, to, high)
+    }
+
+    /// Copies `rest`, which has fewer than 64 bytes, to `padded`, padded with spaces.
+    #[inline(always)]
+    fn pad<'b>(self, rest: &[u8], padded: &'b mut Option<Block>) -> &'b Block {
+        pad(rest, padded)
     }
 
     /// Whether `text` is valid UTF-8.
@@ -247,7 +261,17 @@ mod tests {
         assert!(!high || !seen.is_ascii());
     }
 
+    fn check_pad(masks: impl Masks) {
+        let bytes: Block = std::array::from_fn(|i| i as u8);
+        for rest in (0..BLOCK).map(|len| &bytes[..len]) {
+            let mut expected = [b' '; BLOCK];
+            expected[..rest.len()].copy_from_slice(rest);
+            assert_eq!(masks.pad(rest, &mut None), &expected, "{}", rest.len());
+        }
+    }
+
     fn check_all(masks: impl Masks) {
+        check_pad(masks);
         // Every byte value at every position, among spaces and among letters.
         for byte in 0..=u8::MAX {
             for at in 0..BLOCK {
