@@ -125,10 +125,16 @@ where
         self.poll_slot(at, report);
     }
 
+    /// Whether there are handlers to [poll](Self::poll).
+    #[inline]
+    pub(super) fn are_woken(&self) -> bool {
+        self.woken.any.load(Ordering::Acquire)
+    }
+
     /// Polls the handlers that were woken.
     #[inline]
     pub(super) fn poll(&mut self, report: &mut Report) {
-        if self.woken.any.load(Ordering::Acquire) {
+        if self.are_woken() {
             // Each slot is polled once. A handler that wakes itself also wakes the task, which polls it again.
             let slots = {
                 let mut queue = self.woken.queue();

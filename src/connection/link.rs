@@ -486,6 +486,16 @@ impl Link {
         self.is_writer_waiting.load(Ordering::Relaxed)
     }
 
+    /// Stops waking the writer, which is running and will [ask](Self::poll_writable) before it waits again. Otherwise a
+    /// task that reads, answers and writes would wake itself with each answer.
+    #[inline]
+    pub(crate) fn forget_writer(&self) {
+        if self.is_writer_waiting() {
+            let writer = self.lock().writer.take();
+            drop(writer);
+        }
+    }
+
     /// Ready when there is something to write, or when there never will be again. Otherwise registers the waker.
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<Writable> {
         let mut locked = self.lock();

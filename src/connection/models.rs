@@ -302,37 +302,42 @@ fn the_end_wakes_the_writer() {
     });
 }
 
-/// One task that reads and writes, like [`aio::Connection`](crate::aio::Connection), and takes no lock if the writer
-/// waits.
+/// One task that reads and writes, like [`aio::Connection`](crate::aio::Connection). It takes no lock if the writer
+/// waits, or isn't woken while it runs.
 #[test]
 fn a_task_that_skips_its_lock_misses_nothing() {
-    check("a task and two answers", 2, || {
-        let link = link(1 << 10);
-        let handlers = [1, 2].map(|id| {
-            let ticket = admit(&link, id);
-            spawn(move || ticket.respond(&true))
-        });
-        let (mut bytes, mut lines) = (BytesMut::new(), 0);
-        block_on(poll_fn(|cx| {
-            loop {
-                if link.is_writer_waiting() {
-                    return Poll::Pending;
+    for forgets in [false, true] {
+        check(if forgets { "a task that isn't woken while it runs" } else { "a task and two answers" }, 2, move || {
+            let link = link(1 << 10);
+            let handlers = [1, 2].map(|id| {
+                let ticket = admit(&link, id);
+                spawn(move || ticket.respond(&true))
+            });
+            let (mut bytes, mut lines) = (BytesMut::new(), 0);
+            block_on(poll_fn(|cx| {
+                loop {
+                    if forgets {
+                        link.forget_writer();
+                    }
+                    if link.is_writer_waiting() {
+                        return Poll::Pending;
+                    }
+                    link.take(&mut bytes);
+                    lines += count_lines(&bytes);
+                    link.set_unwritten(0);
+                    match lines {
+                        2 => return Poll::Ready(()),
+                        _ if link.poll_writable(cx).is_pending() => return Poll::Pending,
+                        _ => {}
+                    }
                 }
-                link.take(&mut bytes);
-                lines += count_lines(&bytes);
-                link.set_unwritten(0);
-                match lines {
-                    2 => return Poll::Ready(()),
-                    _ if link.poll_writable(cx).is_pending() => return Poll::Pending,
-                    _ => {}
-                }
+            }));
+            assert!(link.is_quiet());
+            for handler in handlers {
+                handler.join().unwrap();
             }
-        }));
-        assert!(link.is_quiet());
-        for handler in handlers {
-            handler.join().unwrap();
-        }
-    });
+        });
+    }
 }
 
 /// Reading goes on as soon as there is room, or a response is awaited.

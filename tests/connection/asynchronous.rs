@@ -1,12 +1,13 @@
 //! `aio::Connection`.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, pending, ready};
+use std::future::{Future, pending, poll_fn, ready};
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -640,5 +641,73 @@ fn what_is_accepted_while_closing_is_written() {
             let told = usize::from(!ends && written.load(Ordering::SeqCst) > accepted);
             assert_eq!(written.load(Ordering::SeqCst), accepted + told);
         });
+    }
+}
+
+/// Counts how often a task was woken.
+#[derive(Default)]
+struct WakeCount(AtomicUsize);
+
+impl Wake for WakeCount {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl WakeCount {
+    fn since_the_last_time(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Another round of its runtime would cost a system call or wake another thread. Only what happens elsewhere wakes it.
+#[test]
+fn a_task_that_answers_does_not_wake_itself() {
+    let wakes = Arc::new(WakeCount::default());
+    let waker = Waker::from(Arc::clone(&wakes));
+    let cx = &mut Context::from_waker(&waker);
+    let line = request("1") + "\n";
+
+    let (mut theirs, ours) = duplex(1 << 10);
+    let (peer, mut connection) = over(ours, Rules::json_rpc());
+    let mut buffer = [0; 100];
+    for _ in 0..3 {
+        assert!(pin!(connection.next()).poll(cx).is_pending());
+        assert!(pin!(theirs.write_all(line.as_bytes())).poll(cx).is_ready());
+        assert_eq!(wakes.since_the_last_time(), 1, "a request arrives");
+        let Poll::Ready(Ok(Some(Event::Request(_, ticket)))) = pin!(connection.next()).poll(cx) else { panic!() };
+        ticket.respond(&1);
+        assert!(pin!(connection.next()).poll(cx).is_pending());
+        assert_eq!(wakes.since_the_last_time(), 0, "an answer");
+        assert!(pin!(theirs.read(&mut buffer)).poll(cx).is_ready(), "it is written");
+    }
+    drop(peer.notify("n", &()));
+    assert_eq!(wakes.since_the_last_time(), 1, "a notification from elsewhere");
+
+    let (mut theirs, ours) = duplex(1 << 10);
+    let (waits, goes_on) = (Rc::new(Cell::new(None::<Waker>)), Rc::new(Cell::new(false)));
+    let handler = async |_: Call<'static>| {
+        poll_fn(|cx| {
+            waits.set(Some(cx.waker().clone()));
+            if goes_on.get() { Poll::Ready(Ok(1)) } else { Poll::Pending }
+        })
+        .await
+    };
+    let mut served = pin!(over(ours, Rules::json_rpc()).1.serve(handler));
+    for is_late in [false, true, false, true] {
+        goes_on.set(!is_late);
+        assert!(served.as_mut().poll(cx).is_pending());
+        assert!(pin!(theirs.write_all(line.as_bytes())).poll(cx).is_ready());
+        assert_eq!(wakes.since_the_last_time(), 1, "a request arrives");
+        assert!(served.as_mut().poll(cx).is_pending());
+        assert_eq!(wakes.since_the_last_time(), 0, "a handler");
+        if is_late {
+            goes_on.set(true);
+            waits.take().unwrap().wake();
+            assert_eq!(wakes.since_the_last_time(), 1, "what the handler waits for");
+            assert!(served.as_mut().poll(cx).is_pending());
+            assert_eq!(wakes.since_the_last_time(), 0, "a late handler");
+        }
+        assert!(pin!(theirs.read(&mut buffer)).poll(cx).is_ready(), "it is written");
     }
 }

@@ -5,7 +5,10 @@ use crate::random::Random;
 /// Half of the messages have the id at the start, as Python and Rust write it, the others at the end, as TypeScript
 /// does.
 pub(crate) fn request(method: &str, params: &str, random: &mut Random) -> String {
-    let id = id(random);
+    request_with(&id(random), method, params, random)
+}
+
+pub(crate) fn request_with(id: &str, method: &str, params: &str, random: &mut Random) -> String {
     if random.chance(50) {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"{}}}"#, member(",", "params", params, ""))
     } else {
@@ -23,7 +26,11 @@ pub(crate) fn notification(method: &str, params: &str, random: &mut Random) -> S
 
 /// `kind` is `result` or `error`.
 pub(crate) fn response(kind: &str, payload: &str, random: &mut Random) -> String {
-    let id = id(random);
+    response_to(&id(random), kind, payload, random)
+}
+
+/// `kind` is `result` or `error`.
+pub(crate) fn response_to(id: &str, kind: &str, payload: &str, random: &mut Random) -> String {
     if random.chance(50) {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"{kind}":{payload}}}"#)
     } else {

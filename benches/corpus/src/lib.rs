@@ -16,6 +16,7 @@ mod base64;
 mod envelope;
 mod numbers;
 mod random;
+mod session;
 mod small;
 mod source;
 mod template;
@@ -28,6 +29,7 @@ use std::time::{Duration, Instant};
 use wireline::Decoder;
 
 pub use random::Random;
+pub use session::session;
 
 /// A kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

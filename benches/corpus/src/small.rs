@@ -11,11 +11,7 @@ pub(crate) fn line(random: &mut Random) -> String {
             let params = fill(params, random);
             envelope::request(method, &params, random)
         }
-        38..58 => {
-            let (method, params) = random.pick(&NOTIFICATIONS.each_ref());
-            let params = fill(params, random);
-            envelope::notification(method, &params, random)
-        }
+        38..58 => notification(random),
         58..96 => {
             let result = fill(random.pick(&RESULTS), random);
             envelope::response("result", &result, random)
@@ -24,6 +20,26 @@ pub(crate) fn line(random: &mut Random) -> String {
             let error = fill(random.pick(&ERRORS), random);
             envelope::response("error", &error, random)
         }
+    }
+}
+
+pub(crate) fn request(id: &str, random: &mut Random) -> String {
+    let (method, params) = random.pick(&REQUESTS.each_ref());
+    let params = fill(params, random);
+    envelope::request_with(id, method, &params, random)
+}
+
+pub(crate) fn notification(random: &mut Random) -> String {
+    let (method, params) = random.pick(&NOTIFICATIONS.each_ref());
+    let params = fill(params, random);
+    envelope::notification(method, &params, random)
+}
+
+/// What a response has besides its id: the name of the member, and its value.
+pub(crate) fn outcome(random: &mut Random) -> (&'static str, String) {
+    match random.chance(90) {
+        true => ("result", fill(random.pick(&RESULTS), random)),
+        false => ("error", fill(random.pick(&ERRORS), random)),
     }
 }
 

@@ -10,7 +10,8 @@ use crate::machine::{cpu_name, cpus};
 
 pub(crate) const HELP: &str = "\
 Compares wireline with its alternatives in decoding, encoding and relaying JSON-RPC messages, and
-in whole servers, in one process and one thread.
+in whole servers, in one process and one thread; and in whole programs: calls to a child process,
+and statistics of a recorded session of 500 MB.
 
 Usage: peers [OPTIONS] [FOLDER]...
 
@@ -24,10 +25,11 @@ Arguments:
                    contender refuses are left out for all, and a note says how many
 
 Options:
-  --seconds N      time per comparison [default: 3]
+  --seconds N      time per comparison [default: 3]. With 0, programs make few calls and read 1 MB:
+                   to see that they work
   --only NAME      run only this; can be repeated. NAME is a corpus (small, tools, base64, source,
                    text, numbers, or a folder's name), encode, deserialize,
-                   relay or server
+                   relay, server, calls or etl
   --by-name        make one corpus per file name in a folder, instead of one of the whole folder
   --cpu NAME       the kernel of wireline's scanner: avx512, avx2, portable, or all for a row each
                    [default: the best that this CPU supports]
@@ -36,11 +38,13 @@ Options:
   --beside FILE    show the ratios of another run, which has saved them, in a column beside these:
                    for another build profile
   --svg FILE       write decoding speeds as a chart, for light and dark pages
+  --serve NAME...  be one of the programs that the group calls starts, on stdin and stdout
   -h, --help       print this help
   -V, --version    print the versions of everything compared
 
 Examples:
-  peers                                    everything, in about two minutes
+  peers                                    everything, in a few minutes
+  peers --only calls --only etl            whole programs
   peers --only small --seconds 20          one corpus, as precisely as possible
   peers --cpu all --only source            each kernel of the scanner
   peers --by-name recordings --only recordings/client_to_server
@@ -55,6 +59,8 @@ Build profiles change the ratios. To see two of them:
 pub(crate) enum Args {
     Help,
     Version,
+    /// The program to be, and those that it starts in turn.
+    Serve(Vec<String>),
     Run(Options),
 }
 
@@ -110,6 +116,10 @@ where
             Long("save") => options.save = Some(parser.value()?.into()),
             Long("beside") => options.beside = Some(parser.value()?.into()),
             Long("svg") => options.svg = Some(parser.value()?.into()),
+            Long("serve") => {
+                let roles = parser.values()?.map(|role| role.string());
+                return roles.collect::<Result<_, _>>().map(Args::Serve);
+            }
             Value(folder) => options.folders.push(folder.into()),
             _ => return Err(arg.unexpected()),
         }
@@ -167,6 +177,7 @@ mod tests {
             assert!(parse(args).is_err(), "{args:?}");
         }
         assert_eq!(parse(["--help"]).ok(), Some(Args::Help));
+        assert_eq!(parse(["--serve", "a", "b"]).ok(), Some(Args::Serve(vec!["a".to_owned(), "b".to_owned()])));
     }
 
     #[test]

@@ -22,11 +22,20 @@ pub(crate) fn cpu_name(cpu: Cpu) -> String {
 }
 
 /// The packages compared.
-const PACKAGES: [&str; 6] = ["wireline", "simd-json", "sonic-rs", "serde_json", "tokio-util", "rmcp"];
+const PACKAGES: &[&str] = &[
+    "wireline",
+    "simd-json",
+    "sonic-rs",
+    "serde_json",
+    "tokio-util",
+    "rmcp",
+    #[cfg(feature = "jsonrpsee")]
+    "jsonrpsee",
+];
 
 /// The name and version of each package compared, one per line.
 pub(crate) fn versions() -> String {
-    PACKAGES.map(|package| format!("{package} {}\n", version(package))).concat()
+    PACKAGES.iter().map(|package| format!("{package} {}\n", version(package))).collect()
 }
 
 /// The build profile, by the folder that Cargo has put the program into.

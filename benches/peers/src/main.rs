@@ -1,5 +1,5 @@
 //! Compares wireline with its alternatives in decoding, encoding and relaying, and in whole servers: in one process and one
-//! thread, interleaved, best of many rounds.
+//! thread, interleaved, best of many rounds. And in whole programs, which are processes or use two threads.
 //!
 //! Everything is built with the default release profile, like most programs: no link-time optimisation, no
 //! `target-cpu`, the default number of codegen units. Libraries that detect the CPU at run time benefit from that.
@@ -8,12 +8,15 @@
 mod agreement;
 mod args;
 mod beside;
+#[cfg(unix)]
+mod calls;
 mod comparison;
 mod contenders;
 mod corpora;
 mod decode;
 mod deserialize;
 mod encode;
+mod etl;
 mod machine;
 mod members;
 mod progress;
@@ -41,6 +44,10 @@ fn main() -> ExitCode {
     let done = match args::parse(env::args_os().skip(1)) {
         Ok(Args::Help) => io::stdout().write_all(HELP.as_bytes()).map_err(Into::into),
         Ok(Args::Version) => io::stdout().write_all(machine::versions().as_bytes()).map_err(Into::into),
+        #[cfg(unix)]
+        Ok(Args::Serve(roles)) => calls::serve(&roles).map_err(Into::into),
+        #[cfg(not(unix))]
+        Ok(Args::Serve(_)) => Err("--serve needs Unix".into()),
         Ok(Args::Run(options)) => run(&options),
         Err(error) => {
             eprintln!("peers: {error}\nTry peers --help.");
@@ -95,6 +102,14 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             report.comparison("Serving", &comparison)?;
         }
     }
+    #[cfg(unix)]
+    if options.wants(CALLS) {
+        calls::compare(options.time, |heading, table| report.section(heading, table, &[]))?;
+    }
+    if options.wants(ETL) {
+        let (heading, table, notes) = etl::compare(options.time)?;
+        report.section(&heading, &table, &notes)?;
+    }
     if decoded.len() > 1 {
         report.summary("Decoding, all corpora", &decoded)?;
     }
@@ -112,8 +127,10 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 }
 
 /// The other names that `--only` accepts.
+const CALLS: &str = "calls";
 const DESERIALIZE: &str = "deserialize";
 const ENCODE: &str = "encode";
+const ETL: &str = "etl";
 const RELAY: &str = "relay";
 const SERVER: &str = "server";
 
@@ -125,7 +142,7 @@ fn corpora(options: &Options) -> Result<Vec<Corpus>, String> {
         corpora.extend(found.map_err(|error| format!("{}: {error}", folder.display()))?);
     }
     let mut names: Vec<&str> = corpora.iter().map(|corpus| corpus.name.as_str()).collect();
-    names.extend([DESERIALIZE, ENCODE, RELAY, SERVER]);
+    names.extend([CALLS, DESERIALIZE, ENCODE, ETL, RELAY, SERVER]);
     if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
         return Err(format!("unknown name {unknown}; expected one of {}", names.join(", ")));
     }

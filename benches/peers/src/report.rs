@@ -50,10 +50,21 @@ impl<W: Write> Report<W> {
         self.heading(&format!("{what} {title}: {messages} messages of {size}, best of {rounds} rounds"))?;
         self.ratios.add(what, comparison);
         self.table(&comparison.table(what, self.beside.as_ref()))?;
-        if self.markdown && !comparison.notes.is_empty() {
+        self.notes(&comparison.notes)
+    }
+
+    /// A table of another kind, with notes below it.
+    pub(crate) fn section(&mut self, heading: &str, table: &Table, notes: &[String]) -> io::Result<()> {
+        self.heading(heading)?;
+        self.table(table)?;
+        self.notes(notes)
+    }
+
+    fn notes(&mut self, notes: &[String]) -> io::Result<()> {
+        if self.markdown && !notes.is_empty() {
             writeln!(self.out)?;
         }
-        for note in &comparison.notes {
+        for note in notes {
             writeln!(self.out, "{}{note}", if self.markdown { "- " } else { "* " })?;
         }
         self.out.flush()

@@ -53,7 +53,7 @@ pub(crate) fn best(runners: &mut [Runner<'_>], slices: usize, time: Duration, pr
     Best { times: times.collect(), rounds }
 }
 
-fn shuffle(order: &mut [usize], random: &mut Random) {
+pub(crate) fn shuffle(order: &mut [usize], random: &mut Random) {
     for end in (1..order.len()).rev() {
         order.swap(end, random.below(end + 1));
     }

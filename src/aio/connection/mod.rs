@@ -380,6 +380,7 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
         loop {
             let written = self.poll_write(cx);
             if self.core.is_ready() {
+                self.core.link().forget_writer();
                 return Poll::Ready(Ok(true));
             }
             if self.write_error.is_some() && self.poll_last_response(cx).is_ready() {

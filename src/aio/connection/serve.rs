@@ -87,7 +87,10 @@ impl<R: Source, W: Target> Connection<R, W> {
         poll_fn(|cx| {
             handlers.register(cx);
             loop {
-                handlers.poll(&mut report);
+                if handlers.are_woken() {
+                    self.core.link().forget_writer();
+                    handlers.poll(&mut report);
+                }
                 while handlers.len() < self.concurrency
                     && let Some((call, ticket)) = waiting.pop_front()
                 {

@@ -1,10 +1,10 @@
 //! Writes any amount of synthetic traffic to stdout: `corpus small 1000000 | …`.
 
 use std::env;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
-use wireline_corpus::Corpus;
+use wireline_corpus::{Corpus, session};
 
 const HELP: &str = "\
 Usage: corpus NAME BYTES
@@ -18,15 +18,23 @@ NAME is one of:
   source   source text of 34 KB, an eighth of it escape sequences
   text     text of 5 KB, mostly non-ASCII
   numbers  tables of numbers of 17 KB
+  session  small messages, with a response to each request
 ";
 
-/// The number of bytes after which the output repeats.
+/// The number of bytes after which a corpus repeats.
 const PERIOD: usize = 8 << 20;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let written = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["-h" | "--help"] => io::stdout().write_all(HELP.as_bytes()),
+        ["session", bytes] => match bytes.parse() {
+            Ok(bytes) => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                session(bytes, &mut out).and_then(|_| out.flush())
+            }
+            Err(_) => return misused(),
+        },
         [name, bytes] => match (Corpus::named(name), bytes.parse()) {
             (Some(corpus), Ok(bytes)) => write(corpus, bytes),
             _ => return misused(),
