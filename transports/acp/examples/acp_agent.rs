@@ -8,13 +8,13 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, Implementation, InitializeRequest, InitializeResponse, NewSessionRequest,
     NewSessionResponse, PromptRequest, PromptResponse, ReadTextFileRequest, SessionId, SessionNotification,
     SessionUpdate, StopReason, TextContent,
 };
-use agent_client_protocol::v1::ConnectionTo;
-use agent_client_protocol::{on_receive_request, Agent, Client, ConnectTo, Error};
+use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Serves one client until it hangs up.
-async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
+pub(crate) async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
     let sessions = AtomicUsize::new(0);
     Agent
         .v1()

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     ClientCapabilities, ContentBlock, FileSystemCapabilities, InitializeRequest, NewSessionRequest, PromptRequest,
     ReadTextFileRequest, ReadTextFileResponse, ResourceLink, SessionNotification, SessionUpdate, StopReason,
     TextContent,
 };
-use agent_client_protocol::v1::ConnectionTo;
-use agent_client_protocol::{on_receive_notification, on_receive_request, Agent, Client, ConnectTo, Error};
+use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request};
 use wireline_acp::ChildProcess;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Has a conversation about `file`, and passes each part of it to `show`.
-async fn converse(
+pub(crate) async fn converse(
     agent: impl ConnectTo<Client>,
     file: PathBuf,
     show: impl Fn(&str) + Clone + Send + Sync + 'static,

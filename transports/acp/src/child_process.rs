@@ -7,7 +7,7 @@ use std::process::{ChildStderr, Command, ExitStatus};
 use std::time::Duration;
 
 use agent_client_protocol::{Channel, ConnectTo, ConnectionDriver, Error, RawJsonRpcId, Role};
-use futures::future::{select, Either};
+use futures::future::{Either, select};
 use futures_timer::Delay;
 use wireline::aio::{BlockingReader, BlockingWriter, Connection, ReadUntil, Source, Target};
 use wireline::process::{Child, Exited};
@@ -20,9 +20,11 @@ use crate::{Incident, LineTransport};
 
 const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A process whose stdout has ended has usually exited, and one that has exited has usually printed everything. This is how
-/// long to wait for the other.
+/// How long a process that has exited may be read on: it has usually printed everything.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// How long to wait for the exit of a process whose stdout has ended.
+const EXIT: Duration = Duration::from_secs(1);
 
 /// A transport that starts an agent as a child process and talks to it over its stdin and stdout, on any runtime.
 ///
@@ -165,7 +167,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// The exit status if it is there, or will be in a moment.
     pub(crate) async fn status_soon(&mut self, link: &Link) -> Option<ExitStatus> {
-        match select(self.child.exited(), Delay::new(LAST_WORDS)).await {
+        match select(self.child.exited(), Delay::new(EXIT)).await {
             Either::Left((status, _)) => self.report(status?, link),
             Either::Right(_) => None,
         }

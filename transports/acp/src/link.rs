@@ -1,11 +1,11 @@
 //! What the two directions of a connection share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agent_client_protocol::{RawJsonRpcId, RawJsonRpcMessage, RawJsonRpcResponse, TransportFrame};
 use wireline::connection::{Event, Lost, Peer, Ticket};
-use wireline::{to_line, EncodeError, Encoder, Frame, Line, Message, RpcError};
+use wireline::{EncodeError, Encoder, Frame, Line, Message, RpcError, to_line};
 
 use crate::inbox::Inbox;
 use crate::incident::{Incident, Report};
@@ -18,6 +18,8 @@ pub(crate) struct Link {
     tickets: Mutex<HashMap<RawJsonRpcId, Ticket>>,
     /// Calls that were open when the stream ended.
     lost: Mutex<Vec<RawJsonRpcId>>,
+    /// Why no call will be answered any more.
+    gone: OnceLock<String>,
     inbox: Arc<Inbox>,
     report: Mutex<Report>,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(peer: Peer<RawJsonRpcId>, inbox: Arc<Inbox>, report: Report) -> Self {
         let (tickets, lost) = (Mutex::default(), Mutex::default());
-        Self { peer, tickets, lost, inbox, report: Mutex::new(report) }
+        Self { peer, tickets, lost, gone: OnceLock::new(), inbox, report: Mutex::new(report) }
     }
 
     /// Sends what the SDK says, in its order. Waits while too much is to be written.
@@ -33,6 +35,9 @@ impl Link {
         let line = match frame {
             TransportFrame::Single(RawJsonRpcMessage::Response(response)) => self.answer(response),
             TransportFrame::Single(RawJsonRpcMessage::Request(request)) => {
+                if let Some(reason) = self.gone.get() {
+                    return self.fail_call(request.id, reason);
+                }
                 let id = from_sdk_id(&request.id);
                 let line = self.encode(|encoder| match &request.params {
                     Some(params) => encoder.request(&id, &request.method, params),
@@ -40,7 +45,12 @@ impl Link {
                 });
                 match line {
                     Ok(line) if self.peer.track(&id, request.id.clone()) => Some(line),
-                    Ok(_) => return self.fail_call(request.id, "request not sent: its id is in flight, or the connection has ended"),
+                    Ok(_) => {
+                        return self.fail_call(
+                            request.id,
+                            "request not sent: its id is in flight, or the connection has ended",
+                        );
+                    }
                     Err(error) => return self.fail_call(request.id, &format!("request not sent: {error}")),
                 }
             }
@@ -128,12 +138,15 @@ impl Link {
         }
     }
 
-    /// Tells the SDK that nothing more will arrive. It fails its open calls itself, unless there is a reason.
-    pub(crate) fn end_incoming(&self, reason: Option<&str>) {
+    /// Fails all calls, those in flight and those to come.
+    pub(crate) fn fail_calls(&self, reason: String) {
         let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(reason) = reason {
-            lost.into_iter().for_each(|id| self.fail_call(id, reason));
-        }
+        let reason = self.gone.get_or_init(|| reason);
+        lost.into_iter().for_each(|id| self.fail_call(id, reason));
+    }
+
+    /// Tells the SDK that nothing more will arrive. It fails its open calls itself.
+    pub(crate) fn end_incoming(&self) {
         self.inbox.close();
     }
 
@@ -152,10 +165,7 @@ impl Link {
         report(incident);
     }
 
-    fn encode(
-        &self,
-        write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
-    ) -> Result<Line, EncodeError> {
+    fn encode(&self, write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Result<Line, EncodeError> {
         to_line(self.peer.rules(), write).inspect_err(|error| self.report(Incident::NotSent(error)))
     }
 

@@ -1,15 +1,15 @@
 //! Reads and writes until both sides have nothing more to say.
 
 use std::fmt::Display;
-use std::future::{pending, poll_fn, Future};
-use std::pin::{pin, Pin};
+use std::future::{Future, pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agent_client_protocol::{Error, RawJsonRpcId, TransportFrame};
 use futures::channel::{mpsc, oneshot};
-use futures::future::{select, Either};
-use futures::StreamExt;
+use futures::future::{Either, select};
+use futures::{FutureExt, StreamExt};
 use futures_timer::Delay;
 use wireline::aio::{Connection, Source, Target};
 
@@ -19,6 +19,9 @@ use crate::link::Link;
 
 /// How long the SDK may take to end a session whose agent has exited.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long the SDK may still pass on calls to an agent that has exited, to be told so.
+const LAST_CALLS: Duration = Duration::from_millis(100);
 
 /// A connection, and the SDK's side of it.
 pub(crate) struct Session<R, W> {
@@ -39,7 +42,7 @@ impl<R: Source, W: Target> Session<R, W> {
                 return result;
             }
         }
-        link.end_incoming(None);
+        link.end_incoming();
         match keeper {
             Some(keeper) => keeper.end(&mut connection, &link).await,
             None => connection.finish().await.map_err(internal)?,
@@ -59,7 +62,11 @@ async fn receive<R: Source, W: Target>(
         match connection.next_incoming().await {
             Ok(Some(event)) => link.accept(event),
             Ok(None) => break Ok(()),
-            Err(error) => break Err(error),
+            // A peer that has hung up reads no more either, so that writing fails says nothing new.
+            Err(error) => match connection.next_incoming().now_or_never() {
+                Some(Ok(None)) => break Ok(()),
+                _ => break Err(error),
+            },
         }
     };
     let status = match keeper {
@@ -68,11 +75,14 @@ async fn receive<R: Source, W: Target>(
     };
     let Some(status) = status else {
         ended.map_err(internal)?;
-        link.end_incoming(None);
+        link.end_incoming();
         return keep_writing(connection).await;
     };
     let reason = format!("agent exited ({status})");
-    link.end_incoming(Some(&reason));
+    link.fail_calls(reason.clone());
+    // The SDK may have accepted calls that it hasn't passed on yet.
+    Delay::new(LAST_CALLS).await;
+    link.end_incoming();
     select(pin!(keep_writing(connection)), Delay::new(FAREWELL)).await;
     match status.success() {
         true => Ok(()),

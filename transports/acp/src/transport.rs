@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol::{Channel, ConnectTo, ConnectionDriver, Error, Role};
-use futures::future::{select, Either};
+use futures::future::{Either, select};
 use futures_timer::Delay;
+use wireline::Rules;
 use wireline::aio::{Connection, Source, Target};
 use wireline::connection::Config;
-use wireline::Rules;
 
 use crate::child_process::Keeper;
 use crate::inbox::{Gate, Inbox};
