@@ -35,24 +35,20 @@ impl Link {
         let line = match frame {
             TransportFrame::Single(RawJsonRpcMessage::Response(response)) => self.answer(response),
             TransportFrame::Single(RawJsonRpcMessage::Request(request)) => {
-                if let Some(reason) = self.gone.get() {
-                    return self.fail_call(request.id, reason);
-                }
                 let id = from_sdk_id(&request.id);
                 let line = self.encode(|encoder| match &request.params {
                     Some(params) => encoder.request(&id, &request.method, params),
                     None => encoder.request(&id, &request.method, &()),
                 });
-                match line {
-                    Ok(line) if self.peer.track(&id, request.id.clone()) => Some(line),
-                    Ok(_) => {
-                        return self.fail_call(
-                            request.id,
-                            "request not sent: its id is in flight, or the connection has ended",
-                        );
-                    }
+                let line = match line {
+                    Ok(line) => line,
                     Err(error) => return self.fail_call(request.id, &format!("request not sent: {error}")),
+                };
+                if !self.peer.track(&id, request.id.clone()) {
+                    // The connection has ended. (The SDK uses no id twice.)
+                    return self.lose(request.id);
                 }
+                Some(line)
             }
             TransportFrame::Single(RawJsonRpcMessage::Notification(notification)) => {
                 let line = self.encode(|encoder| match &notification.params {
@@ -66,7 +62,7 @@ impl Link {
             _ => None,
         };
         if let Some(line) = line {
-            // Fails if nothing can be sent any more. If it is a call, that fails too, when the stream ends.
+            // Fails if nothing can be sent any more. A call is then lost when the stream ends.
             let _ = self.peer.send_line(line).await;
         }
     }
@@ -129,8 +125,7 @@ impl Link {
                 self.report(Incident::Fault(&fault));
                 self.fail_call(id, &format!("unusable response: {}", fault.reason()));
             }
-            // Why isn't known yet.
-            Event::Lost(_, id, _) => self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(id),
+            Event::Lost(_, id, _) => self.lose(id),
             Event::Stray(response, _) => self.report(Incident::Stray { line: response.line() }),
             Event::Refused(request, _) => self.report(Incident::Refused { line: request.line() }),
             Event::Fault(fault) => self.report(Incident::Fault(&fault)),
@@ -143,6 +138,14 @@ impl Link {
         let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
         let reason = self.gone.get_or_init(|| reason);
         lost.into_iter().for_each(|id| self.fail_call(id, reason));
+    }
+
+    /// Takes a call that won't be answered. It fails when it is known why.
+    fn lose(&self, id: RawJsonRpcId) {
+        match self.gone.get() {
+            Some(reason) => self.fail_call(id, reason),
+            None => self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(id),
+        }
     }
 
     /// Tells the SDK that nothing more will arrive. It fails its open calls itself.
