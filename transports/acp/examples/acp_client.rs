@@ -1,6 +1,12 @@
-//! A client that asks an agent about one file, and lets it read that file and no other.
+//! A client that starts an agent, with smol. It asks the agent about one file, and lets it read that file and no other.
+//!
+//! ```console
+//! cargo run --manifest-path transports/acp/Cargo.toml --example acp_client                # with acp_agent.rs as its agent
+//! cargo run --manifest-path transports/acp/Cargo.toml --example acp_client -- my-agent    # with any other
+//! ```
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
@@ -10,14 +16,25 @@ use agent_client_protocol::v1::schema::{
     TextContent,
 };
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request};
+use wireline_acp::ChildProcess;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args: Vec<_> = std::env::args().skip(1).collect();
+    if args.is_empty() {
+        let run = ["cargo", "run", "--quiet", "--manifest-path", FILE, "--example", "acp_agent"];
+        args = run.map(str::to_owned).to_vec();
+    }
+    let agent = ChildProcess::spawn(Command::new(&args[0]).args(&args[1..]))?;
+    let agent = agent.on_incident(|incident| eprintln!("{incident}"));
+    smol::block_on(converse(agent, FILE.into(), |text| println!("{text}")))?;
+    Ok(())
+}
 
 /// Has a conversation about `file`, and passes each part of it to `show`.
-///
-/// # Errors
-///
-/// The connection failed or ended, or the agent answered with an error.
-pub async fn converse(
-    agent: impl ConnectTo<Client> + 'static,
+pub(crate) async fn converse(
+    agent: impl ConnectTo<Client>,
     file: PathBuf,
     show: impl Fn(&str) + Clone + Send + Sync + 'static,
 ) -> Result<StopReason, Error> {
@@ -41,7 +58,7 @@ pub async fn converse(
                 if request.path != offered {
                     return responder.respond_with_error(Error::invalid_params().data("not the file of this session"));
                 }
-                match smol::fs::read_to_string(&offered).await {
+                match std::fs::read_to_string(&offered) {
                     Ok(content) => responder.respond(ReadTextFileResponse::new(content)),
                     Err(error) => responder.respond_with_error(Error::into_internal_error(error)),
                 }

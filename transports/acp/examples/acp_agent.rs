@@ -1,4 +1,9 @@
-//! An agent that counts the lines of the files it is asked about. It reads them through its client, as an agent should.
+//! An agent on standard input and output, with tokio. It counts the lines of the files it is asked about, and reads them
+//! through its client, as an agent should.
+//!
+//! ```console
+//! cargo run --manifest-path transports/acp/Cargo.toml --example acp_client    # with this as its agent
+//! ```
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +16,16 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request};
 
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let transport = wireline_acp::stdio()?;
+    println!("a stray print, which goes to stderr because the transport has claimed stdout");
+    serve(transport).await?;
+    Ok(())
+}
+
 /// Serves one client until it hangs up.
-///
-/// # Errors
-///
-/// The connection failed.
-pub async fn serve(client: impl ConnectTo<Agent> + 'static) -> Result<(), Error> {
+pub(crate) async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
     let sessions = AtomicUsize::new(0);
     Agent
         .v1()
