@@ -240,9 +240,7 @@ impl<'a, R: Report> Checker<'a, R> {
         let streams = || Side::BOTH.map(|_| RecordedStream::new(framing, rules));
         let mut open = streams();
         loop {
-            let before = reader.offset;
-            let entry = reader.next();
-            progress.advance(reader.offset - before);
+            let entry = reader.next_telling(|bytes| progress.advance(bytes));
             if let Ok(Some(entry)) = &entry
                 && entry.content != Content::Start
             {
