@@ -41,7 +41,7 @@ fn bash_completes() {
     for (words, expected) in [
         (&["wireline", "che"][..], "check\n"),
         (&["wireline", "check", "--jo"], "--jobs\n"),
-        (&["wireline", "check", "--rules", "m"], "mcp\n"),
+        (&["wireline", "check", "--rules", "m"], "mcp\nmcp-2026-07-28\n"),
     ] {
         let (last, count) = (words[words.len() - 1], words.len() - 1);
         let line = format!(

@@ -546,7 +546,9 @@ impl World {
                 return;
             }
             self.counts.encoded += 1;
-            // The output must be one whole line, which a decoder with the same rules accepts.
+            // The output must be one whole line, which a decoder with the same rules on the other side accepts.
+            let side = [0, 2, 1].get(rules.side as usize).copied().unwrap_or_default();
+            let rules = wl_rules { side, ..rules };
             let added = wl_span { ptr: lines.ptr.add(before), len: lines.len - before };
             let line = std::slice::from_raw_parts(added.ptr, added.len);
             assert_eq!(line.iter().position(|&byte| byte == b'\n'), Some(line.len() - 1));
