@@ -33,7 +33,7 @@ pub(super) fn special(eight: [u8; 8]) -> Option<usize> {
 
 /// The number of digits before the first byte that isn't a digit, if there is one.
 #[inline(always)]
-pub(super) fn digits(eight: [u8; 8]) -> Option<usize> {
+pub fn digits(eight: [u8; 8]) -> Option<usize> {
     let eight = u64::from_le_bytes(eight);
     // The high nibble of a digit is 3, both before and after adding 6.
     let nibbles = |word: u64| (word & (0xf0 * ONES)) ^ (0x30 * ONES);

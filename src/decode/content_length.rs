@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use wireline_json::swar;
+
 use crate::message::{FaultKind, Rules};
 
 use super::step::{Item, Oversized, Passed, Step};
@@ -181,17 +183,24 @@ pub(super) const COMMON_LINES: u64 = 2;
 #[inline(always)]
 pub(super) fn common_header(bytes: &[u8]) -> Option<Range<usize>> {
     let rest = bytes.strip_prefix(b"Content-Length: ")?;
-    let (mut len, mut digits) = (0, 0);
-    // Nine digits can't overflow.
-    while let Some(digit @ b'0'..=b'9') = rest.get(digits).filter(|_| digits < 9) {
-        len = 10 * len + usize::from(digit - b'0');
-        digits += 1;
-    }
-    if digits == 0 || rest.get(digits..digits + 4)? != b"\r\n\r\n" {
+    let word = swar::eight(rest);
+    let digits = swar::digits(word).filter(|&digits| digits > 0)?;
+    if rest.get(digits..digits + 4)? != b"\r\n\r\n" {
         return None;
     }
     let start = bytes.len() - rest.len() + digits + 4;
-    Some(start..start + len)
+    Some(start..start + short_number(word, digits))
+}
+
+/// The number spelled by the first one to seven bytes, without a branch for each digit.
+#[inline(always)]
+fn short_number(text: [u8; 8], digits: usize) -> usize {
+    // The last digit becomes the highest byte, and leading zeros fill the lowest ones.
+    let ones = u64::from_le_bytes(text) << (64 - 8 * digits) & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = 10u64.wrapping_mul(ones).wrapping_add(ones >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = 100u64.wrapping_mul(pairs).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    let number = 10_000u64.wrapping_mul(fours).wrapping_add(fours >> 32) & 0xffff_ffff;
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The length of the message at the start of the bytes, with its header, if it is complete, its header is spelled as
@@ -276,4 +285,29 @@ fn has_other_charset(media_type: &[u8]) -> bool {
         name.eq_ignore_ascii_case(b"charset")
             && ![&b"utf-8"[..], b"utf8"].iter().any(|utf_8| value.eq_ignore_ascii_case(utf_8))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_numbers_are_read_at_once() {
+        for number in (0..2000).chain([9_999, 10_000, 65_536, 99_999, 123_456, 1_234_567, 9_999_999]) {
+            let text = format!("{number}\r\n\r\n{{}}");
+            let digits = text.find('\r').unwrap();
+            assert_eq!(short_number(swar::eight(text.as_bytes()), digits), number);
+            let header = format!("Content-Length: {text}");
+            let start = header.len() - 2;
+            assert_eq!(common_header(header.as_bytes()), Some(start..start + number));
+        }
+        for header in [
+            "Content-Length: 12345678\r\n\r\n",
+            "Content-Length: \r\n\r\n",
+            "Content-Length: 1\n\n",
+            "content-length: 1\r\n\r\n",
+        ] {
+            assert_eq!(common_header(header.as_bytes()), None, "{header}");
+        }
+    }
 }

@@ -128,7 +128,7 @@ impl Decoder {
     /// use wireline::{Decoder, Framing, Rules};
     ///
     /// let mut decoder = Decoder::new(Rules::json_rpc()).framing(Framing::ContentLength);
-    /// decoder.feed(b"Content-Length: 38\r\n\r\n{\"jsonrpc\":\"2.0\",\n \"method\":\"exit\"}\n");
+    /// decoder.feed(b"Content-Length: 35\r\n\r\n{\"jsonrpc\":\"2.0\",\n \"method\":\"exit\"}\n");
     /// let frame = decoder.next_frame().unwrap()?;
     /// assert_eq!((frame.line(), frame.offset()), (3, 22)); // where the message starts
     /// # Ok::<(), wireline::Fault>(())
