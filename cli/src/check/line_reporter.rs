@@ -71,6 +71,14 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
 
     /// Reports all lines that are complete, and sends the text when there is enough of it.
     pub(crate) fn report_lines(&mut self, decoder: &mut Decoder) -> io::Result<()> {
+        match self.frames {
+            None => self.report_frames::<false>(decoder),
+            Some(_) => self.report_frames::<true>(decoder),
+        }
+    }
+
+    /// Compiled separately for lines, so that they don't take longer because of the other framings.
+    fn report_frames<const ARE_NUMBERED: bool>(&mut self, decoder: &mut Decoder) -> io::Result<()> {
         loop {
             let Some(frame) = decoder.next_frame() else { return Ok(()) };
             // Not right after their line: a missing line end is reported before them.
@@ -78,10 +86,11 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
                 self.report_findings()?;
             }
             let Self { report, counts, text, judging, judges_lines, frames, record, findings, .. } = self;
+            let (mut frames, record) = if ARE_NUMBERED { (frames.as_mut(), *record) } else { (None, None) };
             let (faults_before, start) = (counts.faults(), text.bytes.len());
             match frame {
                 Ok(frame) => {
-                    let in_frame = frames.as_mut().map(Frames::add_message);
+                    let in_frame = frames.as_deref_mut().map(Frames::add_message);
                     let (line, len) = (record.unwrap_or(frame.line()), frame.as_bytes().len() as u64);
                     let at = Position { line, offset: frame.offset(), len, in_frame };
                     match &frame {
@@ -133,7 +142,9 @@ impl<'a, 'b, R: Report> LineReporter<'a, 'b, R> {
                 }
             }
             counts.lines += 1;
-            counts.frames += u64::from(frames.is_some());
+            if ARE_NUMBERED {
+                counts.frames += 1;
+            }
             counts.faulty_lines += u64::from(counts.faults() > faults_before);
             if text.bytes.len() >= TEXT_LEN {
                 self.send()?;

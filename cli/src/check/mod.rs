@@ -39,6 +39,9 @@ use recorded::{Part, RecordedStream};
 use report::{Human, Json, Junit, Ndjson, Quiet, Report, Sarif};
 use summary::Summary;
 
+/// How much to read at once until the framing of a stream is known.
+const START_LEN: usize = 4 << 10;
+
 /// What to say of a source without messages.
 const NO_MESSAGES: &str = "no messages found";
 
@@ -402,7 +405,7 @@ fn check_start(
 ) -> Result<Option<Decoder>, Failure> {
     let mut detection = Detection::new();
     let mut decoder = start_stream(rules, Start::of(Framing::Lines), reporter);
-    let mut buffer = vec![0; READ_LEN];
+    let mut buffer = vec![0; START_LEN];
     loop {
         let len = read_retrying(input, &mut buffer).map_err(Failure::Read)?;
         reporter.add_bytes(len as u64);

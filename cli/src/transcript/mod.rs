@@ -113,7 +113,7 @@ impl Transcript {
         let Styles { bad, accent, .. } = self.styles;
         match seen {
             Seen::Fault { fault, line, is_entry, in_frame } => {
-                self.add_fault(from, fault, *in_frame, line, *is_entry, at)
+                self.add_fault(from, fault, *in_frame, line, *is_entry, at);
             }
             Seen::Batch { entries, text, .. } => {
                 if !self.quiet {
