@@ -168,7 +168,7 @@ class Look:
         self.check("cut-off")
         self.whole_cells("timeline")
         notice = browser.text("#notice")
-        assert "This recording is cut off" in notice and "line 108 is not a record" in notice, notice
+        assert "This recording is cut off" in notice and "line 111 is not a record" in notice, notice
         assert browser.get("[...document.querySelectorAll('#session option')].map((one) => one.text.endsWith('cut off'))") == [False, False, True]
         browser.filter("is:unanswered")
         browser.click("#view-timeline .grid-row")

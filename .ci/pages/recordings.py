@@ -28,7 +28,7 @@ class Recording:
     def start(self):
         self.now += 60
         self.ids = 0
-        self.file.write(json.dumps({"wireline-recording": 1, "time": self.now}, separators=(",", ":")) + "\n")
+        self.file.write(json.dumps({"wireline-recording": 2, "time": self.now}, separators=(",", ":")) + "\n")
 
     def end(self):
         self.record(event="end", code=0)
@@ -79,9 +79,12 @@ def write_sessions(path):
 
         recording.start()
         recording.initialize()
+        recording.line("stderr", "files 0.9.0 serves /home/user/project, with 3 roots and a cache of 64 MiB")
         tools = ["read_file", "list", "search", "write_file"]
         for n in range(14):
             recording.call(tools[n % 4], 0.0016 + n % 5 * 0.0004, arguments={"path": f"src/{n}.rs"})
+        recording.line("stderr", "")
+        recording.line("stderr", "\x1b[33mWARN\x1b[0m build takes long")
         recording.call("build", 30.0, 0.002)
         for n in range(14):
             recording.call(tools[n % 3], 0.0012 + n % 7 * 0.0003)

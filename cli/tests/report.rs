@@ -70,6 +70,38 @@ fn limits_are_kept_and_reported() {
     assert_eq!(parts(&full.stdout, "summary")[0]["leftOut"], 3);
 }
 
+/// In the order of the recording, in one piece, and as text.
+#[test]
+fn standard_error_is_between_the_messages() {
+    let mut lines = vec![line("stderr", 1.25, HOSTILE), line("client", 1.5, PING), line("stderr", 1.75, "")];
+    lines.push(r#"{"time":1.75,"from":"stderr","line":"half ","more":true}"#.to_owned());
+    lines.extend([
+        line("stderr", 2.0, "a line"),
+        r#"{"time":2.5,"from":"stderr","base64":"/w==","open":true}"#.to_owned(),
+    ]);
+    let path = file("report-stderr.tap", recording(&lines));
+    let path = path.to_str().unwrap();
+    let made = run(&["report", path]);
+    assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""));
+    assert!(!made.stdout.contains("alert(1)</script>"));
+    assert!(made.stdout.contains(r#","half a line","\udcff"]"#), "a byte that isn't UTF-8 keeps its value");
+    let is_stderr = |row: &Value| row[1] == json!(6 << 1 | 1);
+    let rows = &parts(&made.stdout, "rows")[0];
+    let are_stderr: Vec<bool> = rows.as_array().unwrap().iter().map(is_stderr).collect();
+    assert_eq!(are_stderr, [true, false, true, true, true]);
+    assert_eq!((&rows[3][0], &rows[3][2]), (&json!(1_000_000), &json!("half a line".len())));
+    assert_eq!(parts(&made.stdout, "session")[0]["stderrLines"], 4);
+
+    for options in [["--no-stderr", "--max-payload=1K"], ["--max-payload", "0"]] {
+        let without = run(&[&["report"], &options[..], &[path]].concat());
+        assert_eq!(parts(&without.stdout, "rows")[0].as_array().unwrap().len(), 1, "{options:?}");
+    }
+    let full = run(&["report", "--max-page", "1", path]);
+    let said = "wireline: 1 message was left out because the page is full: see --max-page\n\
+        wireline: 4 lines of standard error were left out because the page is full: see --max-page\n";
+    assert_eq!((full.stderr.as_str(), &parts(&full.stdout, "summary")[0]["leftOutLines"]), (said, &json!(4)));
+}
+
 #[test]
 fn sessions_are_kept_apart() {
     let made = run_with_input(&["report", "--title", HOSTILE, "-"], session().repeat(2));

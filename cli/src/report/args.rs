@@ -37,6 +37,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) no_reasons: bool,
 
+    /// Leave out what the server wrote to standard error; implied by --max-payload 0
+    #[arg(long)]
+    pub(super) no_stderr: bool,
+
     #[command(flatten)]
     pub(super) rules: RulesArgs,
 }
@@ -46,7 +50,8 @@ Turns a recording written by `wireline tap --record` into a web page: one file, 
 nothing from the network, and can be mailed or attached to an issue.
 
 The page shows what client and server agreed on, a timeline of all calls with their latencies, every message with its \
-payload, a table by method and tool, and histograms of latencies and sizes. Its filter box finds messages by method, \
+payload, what the server wrote to standard error between them, a table by method and tool, and histograms of latencies \
+and sizes. Its filter box finds messages by method, \
 tool, id, latency, time and text; press ? on the page for its keys.
 
 The page contains the messages themselves, so it may contain secrets. Leave the payloads out with --max-payload 0.";

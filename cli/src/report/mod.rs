@@ -158,6 +158,7 @@ fn make(args: &Args, source: &Source, destination: &Destination, progress: &Prog
         payload_len: usize::try_from(args.max_payload).unwrap_or(usize::MAX),
         page_len: args.max_page,
         has_reasons: !args.no_reasons && args.max_payload > 0,
+        has_stderr: !args.no_stderr && args.max_payload > 0,
     };
     let mut rows = Rows::new(page, limits, args.rules.clone());
     let read = rows.add_recording(&mut Reader::new(input), |bytes| progress.advance(bytes));
@@ -184,7 +185,7 @@ fn title(args: &Args, source: &Source) -> String {
 }
 
 /// Says on standard error what the page does not contain.
-fn note_limits(args: &Args, LeftOut { cut_payloads, rows }: LeftOut, output: &Output) {
+fn note_limits(args: &Args, LeftOut { cut_payloads, rows, stderr_lines }: LeftOut, output: &Output) {
     if cut_payloads > 0 && args.max_payload > 0 {
         let payloads = counted(cut_payloads, "payload was cut", "payloads were cut");
         output.report_error(&format!("{payloads} to {} bytes: see --max-payload", args.max_payload));
@@ -192,5 +193,9 @@ fn note_limits(args: &Args, LeftOut { cut_payloads, rows }: LeftOut, output: &Ou
     if rows > 0 {
         let messages = counted(rows, "message was left out", "messages were left out");
         output.report_error(&format!("{messages} because the page is full: see --max-page"));
+    }
+    if stderr_lines > 0 {
+        let lines = counted(stderr_lines, "line of standard error was", "lines of standard error were");
+        output.report_error(&format!("{lines} left out because the page is full: see --max-page"));
     }
 }

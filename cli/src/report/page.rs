@@ -38,7 +38,7 @@ const MARKERS: [&str; 3] = ["{style}", "{data}", "{script}"];
 const CHUNK_ROWS: usize = 1024;
 const CHUNK_LEN: usize = 512 << 10;
 
-/// A message, a batch or a fault.
+/// A message, a batch, a fault, or a line of standard error.
 pub(super) struct Row {
     /// Microseconds since the start of the session.
     pub(super) time: u64,
@@ -56,6 +56,14 @@ pub(super) struct Row {
     pub(super) note: Vec<u8>,
     /// JSON: which rules the message breaks, each as [`super::rows`] describes it. Empty if there are none.
     pub(super) findings: Vec<u8>,
+}
+
+impl Row {
+    /// A row of which nothing else is known yet.
+    pub(super) fn new(time: u64, bits: u32, len: u64) -> Self {
+        let none = || b"0".to_vec();
+        Self { time, bits, len, label: None, id: none(), request: None, note: none(), findings: Vec::new() }
+    }
 }
 
 pub(super) struct Page<W> {

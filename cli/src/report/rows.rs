@@ -35,6 +35,9 @@ const BREAKS_RULE: u32 = 1 << 11;
 /// The kind of a row that is not a [`MessageKind`], whose kinds have their position in [`MessageKind::ALL`].
 const FAULT: u32 = MessageKind::ALL.len() as u32;
 
+/// The kind of a line of standard error.
+const STDERR: u32 = FAULT + 1;
+
 /// How many methods are told apart, and the longest name and id to keep, in bytes.
 const MAX_LABELS: usize = 4096;
 const MAX_NAME_LEN: usize = 256;
@@ -53,6 +56,8 @@ pub(super) struct Limits {
     pub(super) page_len: u64,
     /// Whether the texts of errors are in the page.
     pub(super) has_reasons: bool,
+    /// Whether the server's standard error is in the page.
+    pub(super) has_stderr: bool,
 }
 
 /// What the page leaves out.
@@ -60,6 +65,7 @@ pub(super) struct Limits {
 pub(super) struct LeftOut {
     pub(super) cut_payloads: u64,
     pub(super) rows: u64,
+    pub(super) stderr_lines: u64,
 }
 
 pub(super) struct Rows<W> {
@@ -70,6 +76,8 @@ pub(super) struct Rows<W> {
     labels: Labels,
     /// For each side, what has been read of its current line.
     lines: [RawLine; 2],
+    /// The same of the server's standard error.
+    stderr: RawLine,
     session: SessionInfo,
     /// The first error in writing the page.
     written: io::Result<()>,
@@ -79,6 +87,8 @@ pub(super) struct Rows<W> {
 struct RawLine {
     start: Vec<u8>,
     len: u64,
+    /// Whether it has its line end, so that it counts although it is empty.
+    is_ended: bool,
 }
 
 /// What is called: a method, and what the call is about, which is empty if it is about nothing in particular.
@@ -105,6 +115,8 @@ struct SessionInfo {
     findings: Vec<serde_json::Value>,
     /// For each side, whether its last line has no line end.
     is_unterminated: [bool; 2],
+    /// How many rows are lines of standard error.
+    stderr_lines: u64,
 }
 
 impl<W: Write> Rows<W> {
@@ -116,6 +128,7 @@ impl<W: Write> Rows<W> {
             left_out: LeftOut::default(),
             labels: Labels::default(),
             lines: Default::default(),
+            stderr: RawLine::default(),
             session: SessionInfo::default(),
             written: Ok(()),
         }
@@ -155,7 +168,8 @@ impl<W: Write> Rows<W> {
         let at = at.max(self.session.at);
         self.session.at = at;
         match content {
-            Content::Start | Content::Stderr { .. } => {}
+            Content::Start => {}
+            Content::Stderr { bytes } => self.add_stderr(&bytes),
             Content::End { code, signal } => self.session.end = Some((code, signal)),
             Content::Bytes { from, bytes, is_last } => {
                 let text = bytes.strip_suffix(b"\n");
@@ -174,6 +188,7 @@ impl<W: Write> Rows<W> {
     /// Ends the session, if there is one.
     fn end_session(&mut self, follower: &mut Follower) {
         let at = Some(self.session.at);
+        self.end_stderr_line();
         for from in Side::BOTH {
             follower.end_stream(from, at, |session, seen| self.add_seen(session, from, &seen));
         }
@@ -185,6 +200,34 @@ impl<W: Write> Rows<W> {
             let written = self.page.end_session(&escaped(&session.json(&follower.session)));
             self.note_error(written);
         }
+    }
+
+    /// Adds a line of standard error, or a part of one.
+    fn add_stderr(&mut self, bytes: &[u8]) {
+        if !self.limits.has_stderr {
+            return;
+        }
+        let text = bytes.strip_suffix(b"\n");
+        self.stderr.add(text.unwrap_or(bytes), self.limits.payload_len);
+        self.stderr.is_ended = text.is_some();
+        if self.stderr.is_ended {
+            self.end_stderr_line();
+        }
+    }
+
+    /// Adds the row of a line of standard error, if there is one.
+    fn end_stderr_line(&mut self) {
+        let line = std::mem::take(&mut self.stderr);
+        if line.len == 0 && !line.is_ended {
+            return;
+        }
+        if self.page.len() >= self.limits.page_len {
+            self.left_out.stderr_lines += 1;
+            return;
+        }
+        self.session.stderr_lines += 1;
+        let row = Row::new(micros(self.session.at), FROM_SERVER | STDERR << KIND_SHIFT, line.len);
+        self.add_to_page(row, &line.start);
     }
 
     fn add_seen(&mut self, session: &Session, from: Side, seen: &Seen<'_>) {
@@ -206,16 +249,8 @@ impl<W: Write> Rows<W> {
             return;
         }
         let line = std::mem::take(&mut self.lines[from as usize]);
-        let mut row = Row {
-            time: micros(self.session.at),
-            bits: if from == Side::Server { FROM_SERVER } else { 0 },
-            len: line.len,
-            label: None,
-            id: b"0".to_vec(),
-            request: None,
-            note: b"0".to_vec(),
-            findings: Vec::new(),
-        };
+        let bits = if from == Side::Server { FROM_SERVER } else { 0 };
+        let mut row = Row::new(micros(self.session.at), bits, line.len);
         let mut payload = &line.start[..];
         match seen {
             Seen::Finding(_) | Seen::CarriageReturn | Seen::Unterminated { .. } => return,
@@ -240,14 +275,18 @@ impl<W: Write> Rows<W> {
             }
         }
         row.request = session.last_request();
+        self.add_to_page(row, payload);
+        // The entries of a batch follow.
+        self.lines[from as usize] = line;
+    }
+
+    fn add_to_page(&mut self, mut row: Row, payload: &[u8]) {
         if (payload.len() as u64) < row.len {
             row.bits |= IS_CUT;
             self.left_out.cut_payloads += 1;
         }
         let written = self.page.add(&row, payload);
         self.note_error(written);
-        // The entries of a batch follow.
-        self.lines[from as usize] = line;
     }
 
     fn describe_message(&mut self, row: &mut Row, session: &Session, message: &Message<'_>, role: &Role) {
@@ -291,6 +330,7 @@ impl<W: Write> Rows<W> {
             "maxPayload": limits.payload_len,
             "cutPayloads": left_out.cut_payloads,
             "leftOut": left_out.rows,
+            "leftOutLines": left_out.stderr_lines,
             "unreadable": unreadable,
             "labels": labels.labels,
         });
@@ -349,6 +389,7 @@ impl SessionInfo {
             "hasReturns": self.has_returns,
             "isUnterminated": self.is_unterminated,
             "findings": self.findings,
+            "stderrLines": self.stderr_lines,
             "hellos": Side::BOTH.map(hello),
             "traffic": Side::BOTH.map(|side| {
                 let traffic = &session.traffic[side as usize];

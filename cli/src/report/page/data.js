@@ -1,8 +1,9 @@
 
-// The data that the page contains, in columns: one entry per message, batch or fault, in the order of the recording.
+// The data that the page contains, in columns: one entry per message, batch, fault or line of standard error, in the order of the recording.
 
-const KINDS = ["request", "notification", "response", "error", "batch", "fault"];
-const [REQUEST, NOTIFICATION, RESPONSE, ERROR, BATCH, FAULT] = KINDS.keys();
+// A line of standard error is no message, but comes in order with them.
+const KINDS = ["request", "notification", "response", "error", "batch", "fault", "stderr"];
+const [REQUEST, NOTIFICATION, RESPONSE, ERROR, BATCH, FAULT, STDERR] = KINDS.keys();
 
 const FROM_SERVER = 1;
 const IS_ENTRY = 1 << 4;
@@ -120,6 +121,11 @@ class Recording {
     return kindOf(this.bits[row]);
   }
 
+  /** Whether a row is a line that the server wrote to standard error. */
+  isStderr(row) {
+    return this.kind(row) === STDERR;
+  }
+
   isFromServer(row) {
     return (this.bits[row] & FROM_SERVER) !== 0;
   }
@@ -146,7 +152,7 @@ class Recording {
   /** What became of an entry of the timeline. A call has failed if its answer is an error, says so, or is faulty. */
   status(row) {
     const bits = this.bits[row];
-    if (!(bits & IS_CALL)) return kindOf(bits) === FAULT ? "fault" : "unmatched";
+    if (!(bits & IS_CALL)) return { [FAULT]: "fault", [STDERR]: "stderr" }[kindOf(bits)] ?? "unmatched";
     const response = this.response[row];
     if (response >= 0 && (this.bits[response] & IS_FAILURE || [ERROR, FAULT].includes(this.kind(response)))) return "failed";
     if (response < 0 && this.isCancelled(row)) return "cancelled";

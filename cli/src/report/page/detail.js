@@ -40,7 +40,8 @@ class Detail {
     const parts = (call < 0 ? [row] : [call, ...shown, response]).filter((part) => part >= 0);
 
     const title = element("h2");
-    showName(title, recording, call < 0 ? row : call);
+    if (recording.isStderr(row)) title.append("Standard error");
+    else showName(title, recording, call < 0 ? row : call);
     const close = element("button", "", "Close");
     close.type = "button";
     close.addEventListener("click", () => this.close());
@@ -97,7 +98,8 @@ class Detail {
     this.addTrouble(part, row);
     const text = recording.payload(row);
     if (text === "") {
-      if (kind !== FAULT || recording.size[row] > 0) part.append(element("p", "remark", "The payload is not in this page."));
+      // An entry of a batch is in the batch, and a line of standard error may be empty.
+      if (recording.size[row] > 0) part.append(element("p", "remark", "The payload is not in this page."));
       return part;
     }
     const payload = element("div", "payload");

@@ -41,7 +41,7 @@ function namedTerm(recording, name, value) {
       };
     case "from":
       if (!["client", "server"].includes(wanted)) throw new Error("expected from:client or from:server");
-      return (row) => recording.isFromServer(row) === (wanted === "server");
+      return (row) => recording.isFromServer(row) === (wanted === "server") && !recording.isStderr(row);
     case "is":
       if (!IS.includes(wanted)) throw new Error(`expected is: and one of ${IS.join(", ")}`);
       return (row, isExchange) => (isExchange ? isExchangeA : isMessageA)(recording, row, wanted === "error" ? "failed" : wanted);
@@ -56,7 +56,7 @@ function namedTerm(recording, name, value) {
     case "larger":
     case "smaller": {
       const limit = parseQuantity(value, SIZE_UNITS, `${name}:10kB`);
-      const fits = (row) => (name === "larger" ? recording.size[row] >= limit : recording.size[row] < limit);
+      const fits = (row) => !recording.isStderr(row) && (name === "larger" ? recording.size[row] >= limit : recording.size[row] < limit);
       return (row, isExchange) => fits(row) || (isExchange && recording.response[row] >= 0 && fits(recording.response[row]));
     }
     case "time": {

@@ -19,6 +19,7 @@ const CHIPS = [
   ["Faults", "is:fault"],
   ["Unanswered", "is:unanswered"],
   ["From server", "from:server"],
+  ["Hide stderr", "-is:stderr"],
 ];
 
 /** How much of the reason of a failure is in the notice at the top. */
@@ -28,7 +29,7 @@ const MAX_REASON = 100;
 const PREVIEW_LENGTH = 160;
 
 /** Stands in for the session of an empty recording. */
-const NO_SESSION = { start: 0, duration: 0, first: 0, end: 0, traffic: [0, 1].map(() => ({ messages: 0, bytes: 0 })) };
+const NO_SESSION = { start: 0, duration: 0, first: 0, end: 0, stderrLines: 0, traffic: [0, 1].map(() => ({ messages: 0, bytes: 0 })) };
 
 class App {
   constructor(recording) {
@@ -134,6 +135,7 @@ class App {
     this.notices = [];
     if (summary.maxPayload === 0) this.notices.push("Payloads were left out of this page.");
     else if (summary.cutPayloads > 0) this.notices.push(`${counted(summary.cutPayloads, "payload")} cut to ${formatBytes(summary.maxPayload)}.`);
+    if (summary.leftOutLines > 0) this.notices.push(`${counted(summary.leftOutLines, "line")} of standard error left out because the page is full.`);
     if (summary.leftOut > 0) this.notices.push(`${counted(summary.leftOut, "message")} left out because the page is full.`);
     if (summary.unreadable) this.notices.push(`Not all of the recording could be read: ${plain(summary.unreadable)}.`);
     byId("scale-choice").append(
@@ -148,7 +150,7 @@ class App {
       byId("session").append(
         ...sessions.map((session, at) => {
           const cut = session.isCutOff ? ", cut off" : "";
-          const option = element("option", "", `${at + 1}: ${formatStart(session)}, ${counted(session.end - session.first, "message")}${cut}`);
+          const option = element("option", "", `${at + 1}: ${formatStart(session)}, ${counted(messagesOf(session), "message")}${cut}`);
           option.value = String(at);
           option.selected = session === this.session;
           return option;
@@ -164,7 +166,7 @@ class App {
     const latencies = [];
     for (let row = session.first; row < session.end; row++) {
       if (recording.kind(row) === FAULT) counts.faults++;
-      if (!isOnTimeline(recording, row)) continue;
+      if (!isOnTimeline(recording, row) || recording.isStderr(row)) continue;
       if (recording.isFromServer(row)) counts.server++;
       const status = recording.status(row);
       if (["failed", "unanswered", "cancelled"].includes(status)) counts[status]++;
@@ -190,9 +192,9 @@ class App {
       entry("p50 latency", latencies.length > 0 ? formatDuration(quantile(latencies, 0.5)) : "–"),
       entry("p99 latency", latencies.length > 0 ? formatDuration(quantile(latencies, 0.99)) : "–"),
     );
-    const numbers = [counts.failed, counts.faults, counts.unanswered, counts.server];
+    const numbers = [counts.failed, counts.faults, counts.unanswered, counts.server, session.stderrLines];
     byId("chips").replaceChildren(
-      ...CHIPS.map(([title, term], at) => {
+      ...CHIPS.slice(0, session.stderrLines > 0 ? undefined : -1).map(([title, term], at) => {
         const chip = element("button", "", title, element("span", "number", formatCount(numbers[at])));
         chip.type = "button";
         chip.dataset.term = term;
@@ -306,15 +308,19 @@ class App {
   /** Shows what the filter has found in the view that is in sight. */
   showFound() {
     const { found, recording, session, isFiltered } = this;
-    const total = session.end - session.first;
+    const isMessage = (row) => !recording.isStderr(row);
+    const calls = found.timeline.filter(isMessage);
+    const messages = found.messages.filter(isMessage);
+    const lines = found.messages.length - messages.length;
+    const withLines = (text) => (lines > 0 ? `${text}, ${counted(lines, "line")} of stderr` : text);
     switch (this.tab) {
       case "timeline":
         this.timeline.show(found.timeline, session, isFiltered);
-        byId("count").textContent = counted(found.timeline.length, "call");
+        byId("count").textContent = withLines(counted(calls.length, "call"));
         break;
       case "messages":
         this.messages.show(found.messages, isFiltered ? "No message matches the filter." : "This session has no messages.");
-        byId("count").textContent = isFiltered ? `${formatCount(found.messages.length)} of ${formatCount(total)}` : counted(total, "message");
+        byId("count").textContent = withLines(isFiltered ? `${formatCount(messages.length)} of ${formatCount(messagesOf(session))}` : counted(messages.length, "message"));
         break;
       case "methods": {
         const notifications = found.messages.filter((row) => recording.kind(row) === NOTIFICATION);
@@ -323,8 +329,8 @@ class App {
         break;
       }
       case "histograms":
-        this.histograms.show(found);
-        byId("count").textContent = counted(found.messages.length, "message");
+        this.histograms.show({ messages, timeline: calls });
+        byId("count").textContent = counted(messages.length, "message");
         break;
     }
   }
@@ -347,7 +353,7 @@ class App {
     latencyCell.textContent = isResponse ? formatDuration(recording.latency(call)) : "";
     const note = recording.notes.get(row);
     if (note) preview.textContent = plain(kind === FAULT ? note[1] : recording.reasonText(note));
-    else preview.textContent = plain(previewOf(kind, recording.payload(row)));
+    else preview.textContent = kind === STDERR ? "" : plain(previewOf(kind, recording.payload(row)));
   }
 }
 
@@ -360,10 +366,12 @@ function previewOf(kind, payload) {
   return payload.slice(0, PREVIEW_LENGTH);
 }
 
+/** How many messages, batches and faults a session has. */
+const messagesOf = ({ first, end, stderrLines }) => end - first - stderrLines;
+
 /** The session with the most messages, the first of several. */
 function largest(sessions) {
-  const size = ({ first, end }) => end - first;
-  return sessions.reduce((most, session) => (most && size(most) >= size(session) ? most : session), undefined);
+  return sessions.reduce((most, session) => (most && messagesOf(most) >= messagesOf(session) ? most : session), undefined);
 }
 
 /** A value as part of a query. */

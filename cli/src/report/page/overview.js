@@ -65,6 +65,7 @@ class Overview {
     const counts = [new Uint32Array(columns), new Uint32Array(columns)];
     const bads = [new Uint32Array(columns), new Uint32Array(columns)];
     for (let row = session.first; row < session.end; row++) {
+      if (recording.isStderr(row)) continue;
       const at = Math.min(columns - 1, Math.floor((recording.time[row] / Math.max(session.duration, 1)) * columns));
       const side = recording.isFromServer(row) ? 1 : 0;
       counts[side][at]++;

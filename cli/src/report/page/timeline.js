@@ -1,5 +1,5 @@
 
-// The timeline: calls as bars over time, and faults as marks.
+// The timeline: calls as bars over time, and faults and lines of standard error as marks.
 
 const STATUS_TEXT = {
   ok: "ok",
@@ -8,6 +8,7 @@ const STATUS_TEXT = {
   unanswered: "unanswered",
   cancelled: "cancelled",
   unmatched: "no request",
+  stderr: "stderr",
 };
 
 const TIMELINE_COLUMNS = [
@@ -26,7 +27,7 @@ const TICK_LABEL_WIDTH = 60;
 /** Whether a row is an entry of the timeline. */
 function isOnTimeline(recording, row) {
   const bits = recording.bits[row];
-  return (bits & (IS_CALL | IS_UNMATCHED)) !== 0 || (kindOf(bits) === FAULT && recording.call[row] < 0);
+  return (bits & (IS_CALL | IS_UNMATCHED)) !== 0 || kindOf(bits) === STDERR || (kindOf(bits) === FAULT && recording.call[row] < 0);
 }
 
 class Timeline {
@@ -100,7 +101,7 @@ class Timeline {
     track.replaceChildren(...this.ticks.map((at) => this.tick(at, "")));
     const left = this.scale.position(recording.time[row]);
     if (!(recording.bits[row] & IS_CALL)) {
-      const mark = element("span", "mark");
+      const mark = element("span", recording.isStderr(row) ? "mark output" : "mark");
       mark.style.left = `${left}%`;
       track.append(mark);
       return;
@@ -130,6 +131,12 @@ function showDirection(cell, isFromServer) {
 
 /** Shows the method and the tool of a row, or what else it is. */
 function showName(cell, recording, row) {
+  if (recording.isStderr(row)) {
+    const text = plain(recording.payload(row).slice(0, PREVIEW_LENGTH));
+    cell.replaceChildren(element("span", "output", text));
+    cell.title = text;
+    return;
+  }
   const [method, tool] = recording.labels(row);
   const note = recording.notes.get(row);
   if (recording.kind(row) === FAULT && !method) {
