@@ -52,6 +52,7 @@ pub(crate) struct Seconds(pub(crate) Duration);
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0.as_secs() {
+            0 if self.0.is_zero() => "0 s".to_owned(),
             ..1000 => with_prefix(self.0.as_nanos() as u64, &PREFIXES[NANO..=ONE], "s"),
             seconds => format!("{seconds} s"),
         };
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn seconds() {
         for (nanoseconds, text) in [
-            (0, "0.00 ns"),
+            (0, "0 s"),
             (250, "250 ns"),
             (12_345, "12.3 µs"),
             (999_600, "1.00 ms"),

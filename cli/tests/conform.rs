@@ -244,6 +244,32 @@ fn a_server_without_tools_may_refuse_their_methods() {
     assert_eq!(outcomes["invalid-params-code"], "skipped", "{run:?}");
 }
 
+/// Even one that doesn't notice the end of its input.
+#[test]
+fn a_signal_ends_the_server_as_well() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let log = new_file("signal");
+    let server = format!("trap '' INT TERM HUP; echo $$ >'{}'; while :; do sleep 60; done", log.display());
+    let args = ["conform", "--rules", "json-rpc", "--start-timeout", "60s", "--", "sh", "-c", &server];
+    let mut conform = common::wireline(&args).spawn().unwrap();
+    let pid = loop {
+        thread::sleep(std::time::Duration::from_millis(5));
+        match std::fs::read_to_string(&log).unwrap_or_default().strip_suffix('\n') {
+            Some(pid) => break pid.to_owned(),
+            None => assert!(conform.try_wait().unwrap().is_none()),
+        }
+    };
+    kill_process(Pid::from_child(&conform), Signal::INT).unwrap();
+    let status = conform.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+    // Only Linux tells: empty for a process that has ended and waits for its parent.
+    let arguments = Path::new("/proc").join(pid).join("cmdline");
+    while std::fs::read(&arguments).is_ok_and(|arguments| !arguments.is_empty()) {
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 /// Under MCP, too, where the server is asked first which revision it speaks.
 #[test]
 fn a_server_that_dies_at_once_is_said_to_have_exited() {
@@ -260,6 +286,8 @@ fn trouble_has_another_code() {
         (&["--", "/no/such/server"][..], "wireline: cannot run /no/such/server: "),
         (&["--only", "no-such-check", "--", "cat"], "wireline: no check is called no-such-check: "),
         (&["--format", "markdown", "--", "cat"], "wireline: --format markdown is for --list\n"),
+        (&["--list", "--format", "junit"], "wireline: --format junit is for reports, not for --list: "),
+        (&["--client", "--list", "--format", "junit"], "wireline: --format junit is for reports, not for --list: "),
         (&[], "error: the following required arguments were not provided"),
         (&["--call", "echo=5", "--", "cat"], "error: invalid value 'echo=5' for '--call"),
     ] {

@@ -470,7 +470,10 @@ fn server_is_started_again_with_the_handshake_of_the_client() {
     );
     let opening = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
     let conclusion = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let mut client = Client::start(&["--rules", "mcp", "--restart", "1", "--grace", "60s"], &script);
+    let recording = new_file("restarts.tap");
+    let recording = recording.to_str().unwrap();
+    let options = ["--rules", "mcp", "--restart", "1", "--grace", "60s", "--record", recording];
+    let mut client = Client::start(&options, &script);
     client.send(opening);
     client.expect(answer);
     client.send(conclusion);
@@ -490,6 +493,24 @@ fn server_is_started_again_with_the_handshake_of_the_client() {
         |at: usize| lines.iter().filter(|(pid, _)| *pid == lines[at].0).map(|(_, line)| *line).collect::<Vec<_>>();
     assert_eq!(of_server(0), [opening, conclusion, &request(1, "die")]);
     assert_eq!(of_server(3), [opening, conclusion, &request(2, "ping"), &request(3, "die")]);
+
+    // Each server has a session of its own, with the handshake that it has got.
+    let records = std::fs::read_to_string(recording).unwrap();
+    let records = records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mut sessions: Vec<Vec<String>> = Vec::new();
+    for record in records {
+        match (&record["from"], &record["code"]) {
+            (from, _) if from == "client" => {
+                sessions.last_mut().unwrap().push(record["line"].as_str().unwrap().to_owned());
+            }
+            (_, code) if !code.is_null() => assert_eq!(code, 3),
+            _ if record["wireline-recording"] == 2 => sessions.push(Vec::new()),
+            _ => {}
+        }
+    }
+    assert_eq!(sessions, [of_server(0), of_server(3)]);
+    let checked = run(&["check", recording]).stdout;
+    assert!(!checked.contains("-answer]") && !checked.contains("-initialize]"), "{checked}");
 }
 
 #[test]

@@ -95,6 +95,17 @@ pub(crate) enum Format {
     Markdown,
 }
 
+impl Args {
+    /// Why this format doesn't fit what is asked for, if it doesn't.
+    pub(super) fn misfit(&self) -> Option<&'static str> {
+        match (self.list, self.format) {
+            (true, Format::Junit) => Some("--format junit is for reports, not for --list: use human, json or markdown"),
+            (false, Format::Markdown) => Some("--format markdown is for --list"),
+            _ => None,
+        }
+    }
+}
+
 /// A tool to call.
 #[derive(Clone, Debug)]
 pub(super) struct ToolCall {

@@ -1,6 +1,11 @@
 //! The processes of a server: itself and those that it has started, as far as they stay in its process group.
 
+#[cfg(unix)]
+use std::collections::BTreeSet;
+use std::io;
 use std::process::Child;
+#[cfg(unix)]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A process group, or on Windows a process.
 pub(super) struct Group {
@@ -8,10 +13,62 @@ pub(super) struct Group {
     leader: rustix::process::Pid,
 }
 
+/// The leaders of the groups that run.
+#[cfg(unix)]
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+#[cfg(unix)]
+fn running() -> MutexGuard<'static, BTreeSet<i32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets a signal that ends this process end all groups first. The terminal sends them none, and they may not notice the
+/// end of their input.
+#[cfg(unix)]
+pub(super) fn end_on_signals() -> io::Result<()> {
+    use crate::spawn::ignored;
+    use rustix::process::{Pid, Signal, kill_process_group};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+    let before = ignored::now();
+    let caught = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter().filter(|signal| !ignored::is_ignored(before, *signal));
+    let mut signals = signal_hook::iterator::Signals::new(caught)?;
+    std::thread::Builder::new().spawn(move || {
+        for signal in signals.forever() {
+            // Held until this process ends, so that no other group starts.
+            let running = running();
+            for leader in running.iter().filter_map(|leader| Pid::from_raw(*leader)) {
+                let _ = kill_process_group(leader, Signal::KILL);
+            }
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    })?;
+    Ok(())
+}
+
+/// The console sends Ctrl-C to all processes.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "nothing can fail")]
+pub(super) fn end_on_signals() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+impl Drop for Group {
+    fn drop(&mut self) {
+        running().remove(&self.leader.as_raw_nonzero().get());
+    }
+}
+
 #[cfg(unix)]
 impl Group {
-    pub(super) fn new(child: &Child) -> Self {
-        Self { leader: rustix::process::Pid::from_child(child) }
+    /// Starts a process that leads a group. `start` must make it do so.
+    pub(super) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
+        let mut running = running();
+        let child = start()?;
+        let leader = rustix::process::Pid::from_child(&child);
+        running.insert(leader.as_raw_nonzero().get());
+        Ok((child, Self { leader }))
     }
 
     pub(super) fn kill(&self) {
@@ -63,8 +120,8 @@ fn resident_memory(pid: u32) -> Option<u64> {
 #[cfg(not(unix))]
 #[allow(clippy::unused_self, reason = "there are no groups")]
 impl Group {
-    pub(super) fn new(_: &Child) -> Self {
-        Self {}
+    pub(super) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
+        Ok((start()?, Self {}))
     }
 
     pub(super) fn kill(&self) {}

@@ -44,7 +44,6 @@ pub(crate) use args::Args;
 use crate::exit;
 use crate::output::{print, report_error};
 use crate::terminal::{Styles, Width};
-use args::Format;
 use bench::Bench;
 use check::Check;
 use checks::ServerCheck;
@@ -60,6 +59,14 @@ const PAGE: &str = include_str!("page.md");
 
 /// Runs or lists the checks, and returns the exit code.
 pub(crate) fn run(args: &Args) -> u8 {
+    if let Some(problem) = args.misfit() {
+        return failure(problem);
+    }
+    if !args.list
+        && let Err(error) = group::end_on_signals()
+    {
+        return failure(&format!("cannot catch signals: {error}"));
+    }
     if args.client {
         return client::run(args);
     }
@@ -70,9 +77,6 @@ pub(crate) fn run(args: &Args) -> u8 {
     };
     if args.list {
         return print(report::list(&selected, args.format, PAGE, styles, columns).as_bytes());
-    }
-    if args.format == Format::Markdown {
-        return failure("--format markdown is for --list");
     }
     let report = match test(args, &selected) {
         Ok(report) => report,

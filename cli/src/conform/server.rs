@@ -68,15 +68,17 @@ impl Server {
             Stderr::Discarded => None,
             Stderr::Unread | Stderr::Closed => Some(io::pipe()?),
         };
-        let mut child = spawn::start_with(command, &|command| {
-            let writer = pipe.as_ref().and_then(|(_, writer)| writer.try_clone().ok());
-            command.stderr(writer.map_or_else(Stdio::null, Stdio::from));
-            // A group of its own, so that whatever it starts can be ended with it.
-            #[cfg(unix)]
-            std::os::unix::process::CommandExt::process_group(command, 0);
-        })?;
+        let start = || {
+            spawn::start_with(command, &|command| {
+                let writer = pipe.as_ref().and_then(|(_, writer)| writer.try_clone().ok());
+                command.stderr(writer.map_or_else(Stdio::null, Stdio::from));
+                // A group of its own, so that whatever it starts can be ended with it.
+                #[cfg(unix)]
+                std::os::unix::process::CommandExt::process_group(command, 0);
+            })
+        };
+        let (mut child, group) = Group::start(start)?;
         let kept = pipe.map(|(reader, _)| reader);
-        let group = Group::new(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     pub(super) watch: bool,
 
     /// Server to run, and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present = "watch", trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(super) command: Vec<OsString>,
 }
 
@@ -108,7 +108,8 @@ Restarts:
   --restart N starts a server again that exits or closes its output while the client is connected. The requests in flight \
 are answered with errors. The handshake of MCP or ACP is repeated, without the client noticing, and the restart fails if \
 the server doesn't agree on the same version. The server's own state is lost: use it for servers that have none, such as \
-MCP servers whose tools don't depend on earlier calls. Subscriptions, log levels and ACP sessions don't survive.
+MCP servers whose tools don't depend on earlier calls. Subscriptions, log levels and ACP sessions don't survive. In a \
+recording, each server has a session of its own, which starts with the repeated handshake.
 
 Exit codes:
   The exit code of the server. If a signal ended the server, wireline ends by the same signal, or exits with 128 plus its \

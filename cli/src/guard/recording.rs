@@ -29,6 +29,8 @@ struct Event {
 enum EventKind {
     Bytes(Stream, Vec<u8>),
     EndOfStream(Side),
+    /// A server has ended, with this status if it has exited, and another one comes.
+    NextServer(Option<ExitStatus>),
     End(ExitStatus),
 }
 
@@ -57,6 +59,11 @@ impl Recording {
         self.send(EventKind::EndOfStream(from));
     }
 
+    /// Ends the session with one server. What comes next belongs to the session with the next one.
+    pub(super) fn next_server(&self, status: Option<ExitStatus>) {
+        self.send(EventKind::NextServer(status));
+    }
+
     pub(super) fn end(&self, status: ExitStatus) {
         self.send(EventKind::End(status));
     }
@@ -78,6 +85,14 @@ fn record(file: File, events: &Receiver<Event>, started: Instant) -> io::Result<
             match kind {
                 EventKind::Bytes(from, bytes) => recorder.bytes(from, &bytes, at)?,
                 EventKind::EndOfStream(from) => recorder.end_of_stream(from, at)?,
+                EventKind::NextServer(status) => {
+                    for from in [Stream::Server, Stream::Stderr] {
+                        recorder.end_of_stream(from, at)?;
+                    }
+                    let (code, signal) = (status.and_then(|it| it.code()), status.and_then(sys::signal));
+                    recorder.end_of_session(code, signal, at)?;
+                    recorder.next_session(at)?;
+                }
                 EventKind::End(status) => {
                     for from in [Stream::Client, Stream::Server, Stream::Stderr] {
                         recorder.end_of_stream(from, at)?;

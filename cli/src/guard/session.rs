@@ -269,7 +269,10 @@ impl Session<'_> {
             let error = RpcError::new(CONNECTION_CLOSED, how(state));
             // Under one lock, so that every request is either among these or meets what follows.
             let ids = match can_restart {
-                true => state.expect_next_server(),
+                true => {
+                    link.recording.next_server(state.server.status);
+                    state.expect_next_server()
+                }
                 false => state.refuse_requests(error.clone()),
             };
             (ids, error)
@@ -320,6 +323,7 @@ impl Session<'_> {
         let (number, request) = shared.update(|state| (state.next_server(), state.handshake.repeat()));
         let group = server.run(link, number)?;
         if let Some(request) = request {
+            link.recording.bytes(Side::Client, &request);
             // The handshake fits into the pipe. If the server is dead already, that will be noticed.
             let _ = std::io::Write::write_all(&mut &*to_server, &request);
             let deadline = Some(Instant::now() + HANDSHAKE_TIME);
@@ -331,6 +335,7 @@ impl Session<'_> {
                 let message = "the server that was started again does not accept the client's handshake".to_owned();
                 return Err(Failure { code: 125, message });
             }
+            link.recording.bytes(Side::Client, state.handshake.conclusion());
             let _ = std::io::Write::write_all(&mut &*to_server, state.handshake.conclusion());
         }
         link.to_server.open(to_server, number);

@@ -68,6 +68,11 @@ impl<W: Write> Recorder<W> {
         self.flush()
     }
 
+    /// Starts another session. What the client has sent since its last newline belongs to it.
+    pub(crate) fn next_session(&mut self, at: Duration) -> io::Result<()> {
+        self.write(at, Record::header())
+    }
+
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }

@@ -17,7 +17,7 @@ use self::command::ClientCommand;
 use self::session::{Ending, Scratch, Session};
 use self::table::ClientCheck;
 use self::verdict::{Baseline, judge};
-use super::args::{Args, Format};
+use super::args::Args;
 use super::check::Check;
 use super::layout;
 use super::outcome::Finding;
@@ -52,9 +52,6 @@ fn test(args: &Args) -> Result<u8, String> {
     let (styles, columns) = layout();
     if args.list {
         return Ok(print(list(&selected, args.format, PAGE, styles, columns).as_bytes()));
-    }
-    if args.format == Format::Markdown {
-        return Err("--format markdown is for --list".to_owned());
     }
     let client = ClientCommand::new(&args.command, args.rules)?;
     let scratch = Scratch::new().map_err(|error| format!("cannot create a directory for logs: {error}"))?;

@@ -97,8 +97,7 @@ impl Session {
         // Files, because a process that is left behind would keep a pipe open.
         command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
         let started = Instant::now();
-        let mut child = start(&mut command)?;
-        let group = Group::new(&child);
+        let (mut child, group) = Group::start(|| start(&mut command))?;
         let ending = wait(&mut child, started + limit)?;
         let elapsed = started.elapsed();
         let is_server_left = ending != Ending::Hung && has_server_left(&log);
