@@ -195,9 +195,32 @@ impl<'a> RawJson<'a> {
     /// ```
     #[must_use]
     pub fn pointer(&self, pointer: &str) -> Option<Self> {
-        let found = pointer::find(self.as_json(), pointer)?;
-        let start = found.as_ptr().addr() - self.as_json().as_ptr().addr();
-        Some(Self::of_json(self.json.part(start..start + found.len())))
+        Some(self.part(pointer::find(self.as_json(), pointer)?))
+    }
+
+    /// Iterates over the members of an object without decoding them: each name, as the string that it is in the text,
+    /// and its value. Yields nothing for any other value.
+    ///
+    /// For several members of one object, this is faster than a [`pointer`](Self::pointer) to each.
+    ///
+    /// ```
+    /// use wireline::RawJson;
+    ///
+    /// let json = RawJson::parse(br#"{"name":"add","arguments":{"a":1}}"#)?;
+    /// let members: Vec<_> = json.members().map(|(name, value)| (name.as_str().unwrap(), value)).collect();
+    /// assert_eq!(members[1].0, "arguments");
+    /// assert_eq!(members[1].1.as_json(), r#"{"a":1}"#);
+    /// # Ok::<(), wireline::InvalidJson>(())
+    /// ```
+    pub fn members(&self) -> impl Iterator<Item = (Self, Self)> {
+        let object = if self.as_bytes().first() == Some(&b'{') { self.as_json() } else { "" };
+        walk::members(object).map(|(name, value)| (self.part(name), self.part(value)))
+    }
+
+    /// A part of the text that starts and ends at token boundaries.
+    fn part(&self, part: &str) -> Self {
+        let start = part.as_ptr().addr() - self.as_json().as_ptr().addr();
+        Self::of_json(self.json.part(start..start + part.len()))
     }
 }
 
@@ -300,6 +323,17 @@ mod tests {
             (&deep, "brackets are nested deeper than 1024 (at byte 1024)"),
         ] {
             assert_eq!(RawJson::parse(text.as_bytes()).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn members_are_those_of_objects_alone() {
+        let json = RawJson::parse(br#" { "a" : [1, {"b":2}] ,"\u0061":"x","a":{} } "#).unwrap();
+        let members: Vec<_> = json.members().map(|(name, value)| (name.as_str().unwrap(), value)).collect();
+        let texts: Vec<_> = members.iter().map(|(name, value)| (&**name, value.as_json())).collect();
+        assert_eq!(texts, [("a", r#"[1, {"b":2}]"#), ("a", "\"x\""), ("a", "{}")]);
+        for text in ["{}", "[]", r#"["a",{"b":1}]"#, r#""{\"a\":1}""#, "1", "null"] {
+            assert_eq!(RawJson::parse(text.as_bytes()).unwrap().members().count(), 0, "{text}");
         }
     }
 
