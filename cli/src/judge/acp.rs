@@ -33,12 +33,12 @@ impl Group for Sessions {
         if case.dialect != Dialect::Acp {
             return;
         }
-        let Some(id) = call.text("/sessionId") else { return };
+        let Some(id) = text(&call.members.session) else { return };
         if REOPENING.contains(&call.method) {
-            self.add(id);
+            self.add(&id);
             return;
         }
-        if !self.has_forgotten && !self.known.contains(&id) {
+        if !self.has_forgotten && !self.known.contains(&*id) {
             let what = format!("{}: no answer has named its session", call.name());
             case.find(Rule::UnknownSession, call.place, what);
         }
@@ -51,13 +51,13 @@ impl Group for Sessions {
     fn answer(&mut self, answer: &Answer<'_>, case: &mut Case) {
         let Some(asked) = answer.asked.filter(|_| case.dialect == Dialect::Acp) else { return };
         let result = answer.response.result();
-        let named = |pointer: &str| result.as_ref().and_then(|result| text(result, pointer));
+        let named = |pointer: &str| text(&result.as_ref()?.pointer(pointer));
         if CREATING.contains(&&*asked.method) {
-            named("/sessionId").into_iter().for_each(|id| self.add(id));
+            named("/sessionId").into_iter().for_each(|id| self.add(&id));
         }
         if &*asked.method == "session/list" {
             let ids = (0..MAX_SESSIONS).map_while(|index| named(&format!("/sessions/{index}/sessionId")));
-            ids.for_each(|id| self.add(id));
+            ids.for_each(|id| self.add(&id));
         }
         let (Some(cancelled), place) = (asked.session_cancelled, answer.place) else { return };
         let when = after(cancelled, place.at);
@@ -82,9 +82,9 @@ impl Group for Sessions {
 }
 
 impl Sessions {
-    fn add(&mut self, id: String) {
+    fn add(&mut self, id: &str) {
         if self.known.len() < MAX_SESSIONS && id.len() <= MAX_ID_LEN {
-            self.known.insert(id);
+            self.known.insert(id.to_owned());
         } else {
             self.has_forgotten = true;
         }

@@ -32,7 +32,9 @@ impl Group for Answers {
                 case.find(Rule::ReusedId, call.place, "a pending request already has this id");
             }
             (_, Some(id)) => {
-                if let Some(before) = case.answered[from as usize].get(id) {
+                if case.applies(Rule::IdUsedBefore)
+                    && let Some(before) = case.answered[from as usize].get(id)
+                {
                     let what = format!("{} has the id of {}, which has been answered", call.name(), before.name);
                     case.find(Rule::IdUsedBefore, call.place, what);
                 }

@@ -91,10 +91,13 @@ impl Group for Capabilities {
             self.declared[Client as usize] = Some(declared(call.params, name));
             return;
         }
+        if case.dialect == Dialect::JsonRpc {
+            return;
+        }
         let (from, is_acp) = (call.place.from, case.dialect == Dialect::Acp);
-        let needs = NEEDS.iter().enumerate();
-        let mut needs = needs.filter(|(_, need)| (need.method, need.from, need.is_acp) == (call.method, from, is_acp));
-        let Some((index, need)) = needs.next() else { return };
+        let mut needs = NEEDS.iter().enumerate();
+        let needed = needs.find(|(_, need)| need.from == from && need.is_acp == is_acp && need.method == call.method);
+        let Some((index, need)) = needed else { return };
         if need.pointer == COMPLETIONS && case.dialect == Dialect::Mcp(Revision::V2024_11_05) {
             return;
         }

@@ -1,6 +1,7 @@
 //! What is known of a session, for all groups of rules.
 
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use wireline::{Id, RawJson, Response};
@@ -19,6 +20,12 @@ const MAX_LEN: usize = 256;
 
 /// The width that the method and subject of a message are cut to.
 const NAME_COLUMNS: usize = 60;
+
+/// The members of `_meta` that are special in MCP.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Where a message is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,9 +64,26 @@ pub(super) struct Call<'a> {
     pub(super) id: Option<&'a Id<'a>>,
     pub(super) method: &'a str,
     pub(super) params: Option<&'a RawJson<'a>>,
+    pub(super) members: Members<'a>,
     /// The request that this is or is about, by its position among all requests.
     pub(super) number: Option<u64>,
     pub(super) role: &'a Role,
+}
+
+/// The members of a call's params that rules are about.
+#[derive(Default)]
+pub(super) struct Members<'a> {
+    pub(super) name: Option<RawJson<'a>>,
+    pub(super) arguments: Option<RawJson<'a>>,
+    pub(super) cursor: Option<RawJson<'a>>,
+    pub(super) level: Option<RawJson<'a>>,
+    pub(super) session: Option<RawJson<'a>>,
+    /// Those of `_meta`.
+    pub(super) progress_token: Option<RawJson<'a>>,
+    pub(super) log_level: Option<RawJson<'a>>,
+    pub(super) version: Option<RawJson<'a>>,
+    pub(super) capabilities: Option<RawJson<'a>>,
+    pub(super) subscription: Option<RawJson<'a>>,
 }
 
 /// What is kept of a pending request.
@@ -114,7 +138,7 @@ pub(super) struct Case {
     /// Whether the session has said so itself.
     pub(super) is_dialect_certain: bool,
     /// Pending requests, by their position among all requests.
-    pub(super) asked: HashMap<u64, Asked>,
+    pub(super) asked: BTreeMap<u64, Asked>,
     pub(super) answered: [Recent; 2],
     pub(super) findings: Vec<Finding>,
 }
@@ -125,7 +149,7 @@ impl Case {
             protocols,
             dialect: super::dialect::given(protocols),
             is_dialect_certain: false,
-            asked: HashMap::new(),
+            asked: BTreeMap::new(),
             answered: Default::default(),
             findings: Vec::new(),
         }
@@ -135,6 +159,11 @@ impl Case {
         self.protocols.names().any(|name| name == protocol)
     }
 
+    /// Whether a rule applies to what the session speaks.
+    pub(super) fn applies(&self, rule: Rule) -> bool {
+        rule.section(self.dialect).is_some()
+    }
+
     /// Notes that the message at `place` breaks a rule, if that applies.
     pub(super) fn find(&mut self, rule: Rule, place: Place, evidence: impl Into<String>) {
         self.find_with(rule, place, evidence, None);
@@ -142,7 +171,7 @@ impl Case {
 
     pub(super) fn find_with(&mut self, rule: Rule, place: Place, evidence: impl Into<String>, detail: Option<String>) {
         let dialect = self.dialect;
-        if rule.section(dialect).is_some() {
+        if self.applies(rule) {
             self.findings.push(Finding {
                 rule,
                 dialect,
@@ -173,9 +202,9 @@ impl Case {
             progress: None,
             cancelled: None,
             log_level: logging::requested_level(call),
-            has_cursor: call.text("/cursor").is_some(),
+            has_cursor: text(&call.members.cursor).is_some(),
             inputs: super::stateless::inputs(call),
-            session: call.text("/sessionId").filter(|id| id.len() <= MAX_LEN).map(Into::into),
+            session: text(&call.members.session).filter(|id| id.len() <= MAX_LEN).map(Into::into),
             session_cancelled: None,
         };
         self.asked.insert(number, asked);
@@ -187,13 +216,16 @@ impl Case {
         let Some(id) = response.id().filter(|id| !id.is_null()) else { return };
         let id = id.clone().into_owned();
         let Asked { name, progress_token, .. } = asked;
-        let is_task = response.result().is_some_and(|result| result.pointer("/task/taskId").is_some());
-        self.answered[from].add(id, Answered { name, at: place.at }, progress_token, is_task);
+        // The result may be large.
+        let is_task = || response.result().is_some_and(|result| result.pointer("/task/taskId").is_some());
+        let token = progress_token.map(|token| (token, is_task()));
+        self.answered[from].add(id, Answered { name, at: place.at }, token);
     }
 }
 
 impl Recent {
-    fn add(&mut self, id: Id<'static>, answered: Answered, token: Option<Id<'static>>, is_task: bool) {
+    /// Adds a request, and its progress token with whether it belongs to a task.
+    fn add(&mut self, id: Id<'static>, answered: Answered, token: Option<(Id<'static>, bool)>) {
         if self.by_id.insert(id.clone(), answered).is_none() {
             self.order.push_back(id);
         }
@@ -203,7 +235,7 @@ impl Recent {
                 self.by_id.remove(&oldest);
             }
         }
-        let Some(token) = token.filter(|token| token.as_json().len() <= MAX_LEN) else { return };
+        let Some((token, is_task)) = token.filter(|(token, _)| token.as_json().len() <= MAX_LEN) else { return };
         if self.tokens.insert(token.clone(), is_task).is_none() {
             self.token_order.push_back(token);
         }
@@ -232,18 +264,19 @@ impl Call<'_> {
     pub(super) fn name(&self) -> String {
         let mut name = self.method.to_owned();
         if let Role::Call { subject: Some(subject), .. } = self.role {
-            name = [&name, " ", subject].concat();
+            name.extend([" ", subject]);
         }
-        named(&name, self.id)
-    }
-
-    /// The string at a pointer in the params.
-    pub(super) fn text(&self, pointer: &str) -> Option<String> {
-        text(self.params?, pointer)
+        if let Cow::Owned(escaped) = escape_start(name.as_bytes(), NAME_COLUMNS) {
+            name = escaped;
+        }
+        if let Some(id) = self.id {
+            name.extend([" ", &displayed_id(Some(id))]);
+        }
+        name
     }
 
     pub(super) fn progress_token(&self) -> Option<Id<'static>> {
-        Protocols::ANY.progress_token(self.params)
+        id(self.members.progress_token.as_ref()?)
     }
 
     pub(super) fn is_request(&self) -> bool {
@@ -266,22 +299,38 @@ impl Answer<'_> {
     }
 }
 
-fn named(what: &str, id: Option<&Id<'_>>) -> String {
-    let what = escape_start(what.as_bytes(), NAME_COLUMNS);
-    match id {
-        Some(id) => format!("{what} {}", displayed_id(Some(id))),
-        None => what.into_owned(),
+impl<'a> Members<'a> {
+    /// Finds them in one walk.
+    pub(super) fn new(params: &RawJson<'a>) -> Self {
+        let names = ["name", "arguments", "cursor", "level", "sessionId", "_meta"];
+        let [name, arguments, cursor, level, session, meta] = select(params, names);
+        let names = ["progressToken", LOG_LEVEL, VERSION, CAPABILITIES, SUBSCRIPTION_ID];
+        let [progress_token, log_level, version, capabilities, subscription] =
+            meta.map(|meta| select(&meta, names)).unwrap_or_default();
+        Self { name, arguments, cursor, level, session, progress_token, log_level, version, capabilities, subscription }
     }
 }
 
-/// The string at a pointer.
-pub(super) fn text(json: &RawJson<'_>, pointer: &str) -> Option<String> {
-    Some(json.pointer(pointer)?.as_str()?.into_owned())
+/// The values of the members with these names. If several have the same name, the last one counts.
+pub(super) fn select<'a, const N: usize>(object: &RawJson<'a>, names: [&str; N]) -> [Option<RawJson<'a>>; N] {
+    let mut values = [const { None }; N];
+    for (name, value) in object.members() {
+        let name = name.as_str();
+        if let Some(index) = names.iter().position(|one| name.as_deref() == Some(*one)) {
+            values[index] = Some(value);
+        }
+    }
+    values
 }
 
-/// The id at a pointer.
-pub(super) fn id(json: &RawJson<'_>, pointer: &str) -> Option<Id<'static>> {
-    Some(Id::parse(json.pointer(pointer)?.as_json())?.into_owned())
+/// A value, if it is a string.
+pub(super) fn text<'a>(value: &Option<RawJson<'a>>) -> Option<Cow<'a, str>> {
+    value.as_ref()?.as_str()
+}
+
+/// A value, if it can be an id.
+pub(super) fn id(value: &RawJson<'_>) -> Option<Id<'static>> {
+    Some(Id::parse(value.as_json())?.into_owned())
 }
 
 /// The time from one message to another, if it is known.

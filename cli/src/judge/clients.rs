@@ -4,7 +4,7 @@ use wireline::{Id, Message};
 
 use super::case::{Finding, Place};
 use super::rules::{Dialect, Rule};
-use super::scan::{Scan, is_safe_integer};
+use super::scan::{Scan, is_plain_integer, is_safe_integer};
 use crate::session::{Side, displayed_id};
 use crate::terminal::escape_start;
 use crate::units::Bytes;
@@ -24,8 +24,8 @@ const DETAIL_COLUMNS: usize = 40;
 /// Judges a line that is a valid message.
 pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dialect: Dialect) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut find = |rule, evidence: String, detail: Option<&str>| {
-        let detail = detail.map(|detail| escape_start(detail.as_bytes(), DETAIL_COLUMNS).into_owned());
+    let mut find = |rule, evidence: String, detail: Option<&[u8]>| {
+        let detail = detail.map(|detail| escape_start(detail, DETAIL_COLUMNS).into_owned());
         findings.push(Finding { rule, dialect, sender: Some(place.from), place, evidence, detail });
     };
     if line.len() > MAX_LINE_LEN {
@@ -41,7 +41,7 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
             None,
         );
     }
-    if let Some(id) = id.filter(|id| id.is_number()) {
+    if let Some(id) = id.filter(|id| id.is_number() && !is_plain_integer(id.as_json())) {
         let spelling = id.as_json();
         if !is_safe_integer(spelling) {
             find(Rule::UnsafeId, format!("the id {}", displayed_id(Some(id))), None);
@@ -49,21 +49,22 @@ pub(crate) fn line_findings(line: &[u8], id: Option<&Id<'_>>, place: Place, dial
             find(Rule::IdSpelling, format!("the id {}", displayed_id(Some(id))), None);
         }
     }
-    let Ok(json) = std::str::from_utf8(line) else { return findings };
-    let Scan { lone_surrogate, unsafe_integer, duplicate } = Scan::new(json);
+    let Scan { lone_surrogate, unsafe_integer, duplicate } = Scan::new(line);
     if let Some(at) = lone_surrogate {
         find(
             Rule::LoneSurrogate,
             format!("a surrogate without the other half in byte {}", at + 1),
-            json.get(at..at + 6),
+            line.get(at..at + 6),
         );
     }
     // The id has a rule of its own.
-    if let Some(integer) = unsafe_integer.filter(|integer| id.is_none_or(|id| id.as_json() != &json[integer.clone()])) {
-        find(Rule::UnsafeInteger, format!("an integer in byte {}", integer.start + 1), Some(&json[integer]));
+    if let Some(integer) =
+        unsafe_integer.filter(|integer| id.is_none_or(|id| id.as_json().as_bytes() != &line[integer.clone()]))
+    {
+        find(Rule::UnsafeInteger, format!("an integer in byte {}", integer.start + 1), Some(&line[integer]));
     }
     if let Some(name) = duplicate {
-        find(Rule::DuplicateMember, format!("the second one is in byte {}", name.start + 1), Some(&json[name]));
+        find(Rule::DuplicateMember, format!("the second one is in byte {}", name.start + 1), Some(&line[name]));
     }
     findings
 }

@@ -28,8 +28,8 @@ impl Group for Cursors {
             return;
         }
         let Some(list) = LISTS.iter().position(|method| *method == call.method) else { return };
-        let Some(cursor) = call.text("/cursor") else { return };
-        if !self.given.contains(&(list, cursor)) {
+        let Some(cursor) = text(&call.members.cursor) else { return };
+        if !self.given.contains(&(list, cursor.into_owned())) {
             case.find(Rule::UnknownCursor, call.place, format!("{}: the server hasn't sent this cursor", call.name()));
         }
     }
@@ -38,9 +38,9 @@ impl Group for Cursors {
         let Some(asked) = answer.asked else { return };
         let Some(list) = LISTS.iter().position(|method| **method == *asked.method) else { return };
         let Some(result) = answer.response.result() else { return };
-        let Some(cursor) = text(&result, "/nextCursor") else { return };
+        let Some(cursor) = text(&result.pointer("/nextCursor")) else { return };
         if self.given.len() < MAX_CURSORS && cursor.len() <= MAX_CURSOR_LEN {
-            self.given.insert((list, cursor));
+            self.given.insert((list, cursor.into_owned()));
         } else {
             self.has_forgotten = true;
         }

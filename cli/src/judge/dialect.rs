@@ -28,7 +28,7 @@ pub(super) fn detect_in_call(call: &Call<'_>, case: &mut Case) {
         // An offer of a revision without a handshake, or of an unknown one, is judged as the last one with a handshake.
         let revision = Revision::from_name(&hello.version).filter(|revision| !revision.is_stateless());
         settle(case, hello.protocol, revision.unwrap_or(Revision::LAST_HANDSHAKE));
-    } else if !has_handshake(case) && (call.method == stateless::DISCOVER || stateless::has_version(call)) {
+    } else if !has_handshake(case) && (call.method == stateless::DISCOVER || call.members.version.is_some()) {
         settle(case, "MCP", Revision::V2026_07_28);
     }
 }

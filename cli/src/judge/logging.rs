@@ -1,6 +1,6 @@
 //! Log messages have the levels that the client wants.
 
-use super::case::{Call, Case};
+use super::case::{Call, Case, text};
 use super::rules::Rule;
 use super::{Answer, Group};
 use crate::session::Side;
@@ -10,7 +10,6 @@ const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "criti
 
 const SET_LEVEL: &str = "logging/setLevel";
 const MESSAGE: &str = "notifications/message";
-const META_LEVEL: &str = "/_meta/io.modelcontextprotocol~1logLevel";
 
 #[derive(Default)]
 pub(super) struct Logging {
@@ -20,8 +19,8 @@ pub(super) struct Logging {
 
 /// The level that a request sets, or asks for as long as it is pending.
 pub(super) fn requested_level(call: &Call<'_>) -> Option<usize> {
-    let pointer = if call.method == SET_LEVEL { "/level" } else { META_LEVEL };
-    level(&call.text(pointer)?)
+    let requested = if call.method == SET_LEVEL { &call.members.level } else { &call.members.log_level };
+    level(&text(requested)?)
 }
 
 impl Group for Logging {
@@ -29,11 +28,10 @@ impl Group for Logging {
         if !case.dialect.is_mcp() {
             return;
         }
-        let pointer = match call.method {
-            SET_LEVEL | MESSAGE => "/level",
-            _ => META_LEVEL,
-        };
-        let named = call.text(pointer);
+        let named = text(match call.method {
+            SET_LEVEL | MESSAGE => &call.members.level,
+            _ => &call.members.log_level,
+        });
         if named.as_deref().is_some_and(|name| level(name).is_none()) {
             case.find(Rule::UnknownLogLevel, call.place, format!("{}: the level is none of the eight", call.name()));
             return;

@@ -39,7 +39,7 @@ pub(crate) use rules::{Dialect, Rule, Severity};
 
 use crate::protocol::Protocols;
 use crate::session::{Role, Session};
-use case::{Asked, Call, Case};
+use case::{Asked, Call, Case, Members};
 use clients::line_findings;
 
 /// Judges one session.
@@ -124,7 +124,9 @@ impl Judge {
             Message::Request(_) | Message::Notification(_) => {
                 let method = message.method().unwrap_or_default();
                 let params = message.params();
-                let call = Call { place, id: message.id(), method: &method, params: params.as_ref(), number, role };
+                let members = params.as_ref().map(Members::new).unwrap_or_default();
+                let params = params.as_ref();
+                let call = Call { place, id: message.id(), method: &method, params, members, number, role };
                 dialect::detect_in_call(&call, case);
                 case.note_call(&call);
                 groups.iter_mut().for_each(|group| group.call(&call, case));

@@ -2,7 +2,7 @@
 
 use wireline::RawJson;
 
-use super::case::{Asked, Call, Case, Place, text};
+use super::case::{Asked, Call, Case, Members, Place, select, text};
 use super::lifecycle::is_handshake_method;
 use super::rules::{Revision, Rule};
 use super::{Answer, Group};
@@ -10,9 +10,6 @@ use crate::session::Side;
 use crate::terminal::escape_start;
 
 pub(super) const DISCOVER: &str = "server/discover";
-
-const VERSION: &str = "/_meta/io.modelcontextprotocol~1protocolVersion";
-const CAPABILITIES: &str = "/_meta/io.modelcontextprotocol~1clientCapabilities";
 
 /// The width that a version is cut to.
 pub(super) const VERSION_COLUMNS: usize = 20;
@@ -48,20 +45,10 @@ pub(super) struct Stateless {
     supported: Option<Vec<String>>,
 }
 
-/// Whether a request says which revision it is.
-pub(super) fn has_version(call: &Call<'_>) -> bool {
-    call.params.is_some_and(|params| has_meta(params) && params.pointer(VERSION).is_some())
-}
-
 /// What the client can be asked for while a request is pending, in the order of [`INPUTS`].
 pub(super) fn inputs(call: &Call<'_>) -> [bool; 3] {
-    let Some(params) = call.params.filter(|params| has_meta(params)) else { return [false; 3] };
-    INPUTS.map(|(_, capability)| params.pointer(&format!("{CAPABILITIES}/{capability}")).is_some())
-}
-
-/// Params may be large, so look for the name of the members before looking for the members.
-fn has_meta(params: &RawJson<'_>) -> bool {
-    memchr::memmem::find(params.as_bytes(), b"io.modelcontextprotocol/").is_some()
+    let Some(capabilities) = &call.members.capabilities else { return [false; 3] };
+    select(capabilities, INPUTS.map(|(_, capability)| capability)).map(|capability| capability.is_some())
 }
 
 impl Group for Stateless {
@@ -111,20 +98,19 @@ impl Stateless {
         if !call.is_request() {
             return;
         }
-        let missing: Vec<&str> = [(VERSION, "protocolVersion"), (CAPABILITIES, "clientCapabilities")]
-            .into_iter()
-            .filter(|(pointer, _)| call.params.is_none_or(|params| params.pointer(pointer).is_none()))
-            .map(|(_, name)| name)
-            .collect();
+        let Members { version, capabilities, .. } = &call.members;
+        let needed = [(version, "protocolVersion"), (capabilities, "clientCapabilities")];
+        let missing = needed.into_iter().filter(|(value, _)| value.is_none());
+        let missing: Vec<&str> = missing.map(|(_, name)| name).collect();
         if !missing.is_empty() {
             let what = format!("{}: `_meta` has no {}", call.name(), missing.join(" and no "));
             case.find(Rule::MissingMeta, place, what);
         }
-        let Some(version) = call.text(VERSION) else { return };
+        let Some(version) = text(version) else { return };
         let displayed = escape_start(version.as_bytes(), VERSION_COLUMNS);
         if Revision::from_name(&version).is_none() {
             case.find(Rule::UnknownVersion, place, format!("{}: MCP {displayed} is unknown", call.name()));
-        } else if self.supported.as_ref().is_some_and(|supported| !supported.contains(&version)) {
+        } else if self.supported.as_ref().is_some_and(|supported| !supported.iter().any(|one| *one == version)) {
             let what = format!("{}: the server doesn't support MCP {displayed}", call.name());
             case.find(Rule::UnsupportedVersion, place, what);
         }
@@ -141,7 +127,7 @@ fn judge_code(code: i64, asked: &Asked, place: Place, case: &mut Case) {
 }
 
 fn judge_result(result: &RawJson<'_>, asked: &Asked, place: Place, case: &mut Case) {
-    match text(result, "/resultType").as_deref() {
+    match text(&result.pointer("/resultType")).as_deref() {
         None => case.find(Rule::MissingResultType, place, format!("the result of {} has none", asked.name)),
         Some("complete") => {}
         Some("input_required") => judge_input_required(result, asked, place, case),

@@ -13,7 +13,6 @@ use crate::session::{Side, displayed_id};
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-const SUBSCRIPTION_ID: &str = "/_meta/io.modelcontextprotocol~1subscriptionId";
 
 /// How many subscriptions are known at a time, and the longest id.
 const MAX_SUBSCRIPTIONS: usize = 1024;
@@ -88,7 +87,7 @@ impl Subscriptions {
             return;
         }
         let (place, name) = (call.place, call.method);
-        let Some(id) = call.params.and_then(|params| id(params, SUBSCRIPTION_ID)) else {
+        let Some(id) = call.members.subscription.as_ref().and_then(id) else {
             case.find(Rule::UnknownSubscription, place, format!("{name} has no `subscriptionId`"));
             return;
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use wireline::RawJson;
 
-use super::case::{Asked, Call, Case, Place};
+use super::case::{Asked, Call, Case, Place, select, text};
 use super::rules::Rule;
 use super::schemas::{Mismatch, Schema};
 use super::{Answer, Group};
@@ -123,31 +123,30 @@ impl Tools {
     }
 
     fn judge_call(&self, call: &Call<'_>, case: &mut Case) {
-        let Some(name) = call.text("/name") else { return };
-        let Some(tool) = self.known.get(&name) else {
+        let Some(name) = text(&call.members.name) else { return };
+        let Some(tool) = self.known.get(&*name) else {
             if self.is_complete {
                 case.find(Rule::UnknownTool, call.place, format!("{}: there is no such tool", call.name()));
             }
             return;
         };
         let Some(input) = &tool.input else { return };
-        let arguments = call.params.and_then(|params| params.pointer("/arguments"));
-        if let Some(mismatch) = input.schema.mismatch(arguments.as_ref()) {
+        if let Some(mismatch) = input.schema.mismatch(call.members.arguments.as_ref()) {
             let what = format!("{}: the arguments don't match the `inputSchema`", call.name());
             report(Rule::InvalidArguments, call.place, what, &mismatch, case);
         }
     }
 
     fn judge_result(&self, asked: &Asked, result: &RawJson<'_>, place: Place, case: &mut Case) {
-        let is_true = |pointer| result.pointer(pointer).is_some_and(|value| value.as_json() == "true");
-        let is_interim = result.pointer("/task").is_some()
-            || result.pointer("/resultType").is_some_and(|it| it.as_json() != "\"complete\"");
-        if is_true("/isError") || is_interim {
-            return;
-        }
         let tool = asked.subject.as_deref().and_then(|name| self.known.get(name));
         let Some(output) = tool.and_then(|tool| tool.output.as_ref()) else { return };
-        let Some(content) = result.pointer("/structuredContent") else {
+        let [is_error, task, result_type, content] =
+            select(result, ["isError", "task", "resultType", "structuredContent"]);
+        let is_interim = task.is_some() || result_type.is_some_and(|it| it.as_json() != "\"complete\"");
+        if is_interim || is_error.is_some_and(|it| it.as_json() == "true") {
+            return;
+        }
+        let Some(content) = content else {
             let what = format!("{}: the tool has an `outputSchema`, so `structuredContent` is missing", asked.name);
             case.find(Rule::MissingStructuredContent, place, what);
             return;

@@ -45,7 +45,7 @@ pub(super) const MCP: Protocol = Protocol {
         answer: ("/capabilities", "/serverInfo"),
     }),
     introduction: Some(Introduction {
-        prefix: "io.modelcontextprotocol/",
+        prefix: "io.modelcontextprotocol",
         version: "/_meta/io.modelcontextprotocol~1protocolVersion",
         offer: ("/_meta/io.modelcontextprotocol~1clientCapabilities", "/_meta/io.modelcontextprotocol~1clientInfo"),
         server: "/_meta/io.modelcontextprotocol~1serverInfo",

@@ -8,7 +8,9 @@ mod lsp;
 mod mcp;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 use wireline::{Id, RawJson};
 
@@ -91,7 +93,7 @@ struct Handshake {
 /// How both sides say what they are without a handshake.
 #[derive(Debug)]
 struct Introduction {
-    /// What every such member's name starts with. Params may be large, so it is looked for first.
+    /// What every such member's name starts with, apart from the slash, which some peers escape.
     prefix: &'static str,
     /// In the params of each request.
     version: &'static str,
@@ -130,15 +132,20 @@ pub(crate) struct Hello {
 const MAX_TEXT_LEN: usize = 100;
 const MAX_CAPABILITIES: usize = 32;
 
+impl ProgressPointers {
+    /// The name of the member that asks for progress.
+    fn name(&self) -> &'static str {
+        last_name(self.requested)
+    }
+}
+
 impl FailureMark {
     fn name(&self) -> &'static str {
-        self.pointer.rsplit('/').next().unwrap_or_default()
+        last_name(self.pointer)
     }
 
     fn is_in(&self, result: &RawJson<'_>) -> bool {
-        // Results may be large: search for the member's name before parsing. No known peer escapes letters in it.
-        memchr::memmem::find(result.as_bytes(), self.name().as_bytes()).is_some()
-            && result.pointer(self.pointer).is_some_and(|value| value.as_json() == "true")
+        mentions(result, self.name()) && result.pointer(self.pointer).is_some_and(|value| value.as_json() == "true")
     }
 }
 
@@ -211,10 +218,8 @@ impl Protocols {
     pub(crate) fn progress_token(self, params: Option<&RawJson<'_>>) -> Option<Id<'static>> {
         let params = params?;
         self.0.iter().find_map(|protocol| {
-            let pointer = protocol.progress.as_ref()?.requested;
-            let name = pointer.rsplit('/').next().unwrap_or_default();
-            memchr::memmem::find(params.as_bytes(), name.as_bytes())?;
-            id(params, pointer)
+            let pointers = protocol.progress.as_ref()?;
+            if mentions(params, pointers.name()) { id(params, pointers.requested) } else { None }
         })
     }
 
@@ -258,7 +263,7 @@ impl Protocols {
     pub(crate) fn introduction(self, params: Option<&RawJson<'_>>, known: Option<&str>) -> Option<Hello> {
         let params = params?;
         self.introductions().find_map(|(name, introduction)| {
-            memchr::memmem::find(params.as_bytes(), introduction.prefix.as_bytes())?;
+            let params = Some(params).filter(|params| mentions(params, introduction.prefix))?;
             let version = scalar(params, introduction.version).filter(|version| Some(&**version) != known)?;
             let (capabilities, program) = introduction.offer;
             let capabilities = params.pointer(capabilities).map(|object| names(&object));
@@ -287,8 +292,9 @@ impl Protocols {
                 false if is_known => return None,
                 false => None,
             };
-            memchr::memmem::find(result.as_bytes(), introduction.prefix.as_bytes())
-                .or(capabilities.as_ref().map(|_| 0))?;
+            if capabilities.is_none() && !mentions(result, introduction.prefix) {
+                return None;
+            }
             let supported: Vec<String> =
                 result.pointer(versions).and_then(|it| it.deserialize().ok()).unwrap_or_default();
             let is_supported = supported.is_empty() || supported.contains(&client.version);
@@ -353,6 +359,26 @@ fn scalar(json: &RawJson<'_>, pointer: &str) -> Option<String> {
         b'-' | b'0'..=b'9' => Some(value.as_json().to_owned()),
         _ => None,
     }
+}
+
+/// Whether a text has this name anywhere, which must be one of a table. Texts may be large, and this is faster than to
+/// look for the member. No known peer escapes letters in names.
+fn mentions(json: &RawJson<'_>, name: &'static str) -> bool {
+    /// For every name in question, since to prepare a search takes longer than to search a message.
+    static SEARCHES: LazyLock<Vec<(&str, Finder<'_>)>> = LazyLock::new(|| {
+        let names = Protocols::ANY.0.iter().flat_map(|protocol| {
+            let failure = protocol.failure.iter().map(FailureMark::name);
+            let progress = protocol.progress.iter().map(ProgressPointers::name);
+            failure.chain(progress).chain(protocol.introduction.iter().map(|introduction| introduction.prefix))
+        });
+        names.map(|name| (name, Finder::new(name))).collect()
+    });
+    let search = SEARCHES.iter().find(|(searched, _)| *searched == name);
+    search.is_some_and(|(_, finder)| finder.find(json.as_bytes()).is_some())
+}
+
+fn last_name(pointer: &'static str) -> &'static str {
+    pointer.rsplit('/').next().unwrap_or_default()
 }
 
 /// The id that a pointer leads to.
