@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
+use wireline::RawJson;
 
 use crate::session::Side;
 
@@ -86,13 +87,17 @@ impl<'a> Record<'a> {
         Self { version: Some(VERSION), ..Self::default() }
     }
 
-    /// Parses a line. Returns `None` if it is not a record.
-    fn parse(line: &'a [u8]) -> Option<Self> {
+    /// Checks whether a line is JSON that may be a record. Then parses it: in two steps, this takes a third of the time
+    /// that serde_json takes for strings with many escapes.
+    fn check(line: &[u8]) -> Option<RawJson<'_>> {
         // Rejects a message without parsing all of it.
-        if !line.starts_with(OPENING) && !line.starts_with(HEADER_OPENING) {
-            return None;
-        }
-        let record: Self = serde_json::from_slice(line).ok()?;
+        let may_be_record = line.starts_with(OPENING) || line.starts_with(HEADER_OPENING);
+        may_be_record.then(|| RawJson::parse(line).ok()).flatten()
+    }
+
+    /// Parses what [`check`](Self::check) has accepted. Returns `None` if it is not a record.
+    fn parse(json: &'a RawJson<'_>) -> Option<Self> {
+        let record: Self = json.deserialize().ok()?;
         let texts = usize::from(record.line.is_some()) + usize::from(record.base64.is_some());
         let is_valid = match (record.version, record.from, record.event) {
             (Some(_), None, None) | (None, None, Some(_)) => texts == 0,
@@ -203,6 +208,14 @@ impl<R: BufRead> Reader<R> {
         Self { input, line: Vec::new(), line_number: 0, offset: 0, session_start: None, first_invalid: None }
     }
 
+    /// Like [`next`](Self::next), and tells how many bytes of the file that took.
+    pub(crate) fn next_telling(&mut self, tell: impl FnOnce(u64)) -> io::Result<Option<Entry>> {
+        let before = self.offset;
+        let entry = self.next();
+        tell(self.offset - before);
+        entry
+    }
+
     /// Returns the next record. Lines that are not records are skipped, and reported as an error at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
@@ -218,7 +231,8 @@ impl<R: BufRead> Reader<R> {
                 };
             }
             self.offset += len as u64;
-            if let Some(record) = Record::parse(&self.line) {
+            let json = Record::check(&self.line);
+            if let Some(record) = json.as_ref().and_then(Record::parse) {
                 let (time, version) = (record.time, record.version);
                 if let Some(version) = version.filter(|version| !(1..=VERSION).contains(version)) {
                     return Err(io::Error::other(format!(
@@ -266,7 +280,7 @@ mod tests {
             r#"{"wireline-recording":1,"time":1,"from":"client","line":""}"#,
             r#"{"wireline-recording":1,"time":1,"event":"end"}"#,
         ] {
-            assert_eq!(Record::parse(line.as_bytes()), None, "{line}");
+            assert_eq!(Record::check(line.as_bytes()).as_ref().and_then(Record::parse), None, "{line}");
         }
     }
 

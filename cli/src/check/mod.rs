@@ -223,9 +223,7 @@ impl<'a, R: Report> Checker<'a, R> {
         let mut incomplete: [Option<Decoder>; 2] = [None, None];
         let mut judging = Judging::new(self.args);
         loop {
-            let before = reader.offset;
-            let entry = reader.next();
-            progress.advance(reader.offset - before);
+            let entry = reader.next_telling(|bytes| progress.advance(bytes));
             if let Ok(Some(entry)) = &entry
                 && entry.content != Content::Start
             {

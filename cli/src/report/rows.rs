@@ -142,13 +142,11 @@ impl<W: Write> Rows<W> {
     ) -> io::Result<io::Result<()>> {
         let mut follower = Follower::new(&self.rules);
         let read = loop {
-            let before = reader.offset;
-            let entry = match reader.next() {
+            let entry = match reader.next_telling(&mut on_progress) {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
-            on_progress(reader.offset - before);
             self.add_entry(&mut follower, entry);
             if self.written.is_err() {
                 break Ok(());

@@ -175,13 +175,11 @@ impl Reading {
         let mut reader = Reader::new(input);
         let mut at = Duration::ZERO;
         let read = loop {
-            let before = reader.offset;
-            let entry = match reader.next() {
+            let entry = match reader.next_telling(|bytes| self.progress.advance(bytes)) {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
-            self.progress.advance(reader.offset - before);
             if entry.content == Content::Start {
                 self.end_session(at);
             }
