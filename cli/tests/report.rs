@@ -84,7 +84,7 @@ fn standard_error_is_between_the_messages() {
     let made = run(&["report", path]);
     assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""));
     assert!(!made.stdout.contains("alert(1)</script>"));
-    assert!(made.stdout.contains(r#","half a line","\udcff"]"#), "a byte that isn't UTF-8 keeps its value");
+    assert!(made.stdout.contains(",\n\"half a line\",\n\"\\udcff\"]"), "a byte that isn't UTF-8 keeps its value");
     let is_stderr = |row: &Value| row[1] == json!(6 << 1 | 1);
     let rows = &parts(&made.stdout, "rows")[0];
     let are_stderr: Vec<bool> = rows.as_array().unwrap().iter().map(is_stderr).collect();

@@ -245,7 +245,7 @@ class App {
       if (!(recording.bits[row] & IS_CALL) || recording.status(row) !== "failed") continue;
       const [method, tool] = recording.labels(row);
       const name = [method, tool].filter(Boolean).join(" ");
-      const text = ["Failed", name, recording.reason(row)].filter(Boolean).join(": ");
+      const text = [name, recording.reason(row)].filter(Boolean).join(": ");
       counts.set(text, (counts.get(text) ?? 0) + 1);
     }
     const groups = [...counts].sort(([, a], [, b]) => b - a);
