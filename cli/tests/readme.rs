@@ -36,6 +36,7 @@ fn output(command: &str, directory: &Path) -> String {
 
 /// The words of a text, with `T` for times and rates, and without the rows of histograms, which show times.
 fn timeless<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    const REMARK: &str = "                        ";
     const UNITS: [&str; 7] = ["ns", "µs", "ms", "s", "B/s", "kB/s", "MB/s"];
     let is_number = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_digit())
@@ -56,7 +57,16 @@ fn timeless<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
         }
         kept.join(" ")
     };
-    lines.filter(|line| !line.starts_with("  < ")).map(shorten).collect()
+    let mut kept: Vec<String> = Vec::new();
+    for line in lines.filter(|line| !line.starts_with("  < ")) {
+        let line_words = shorten(line);
+        match kept.last_mut() {
+            // Where a remark below a message is wrapped depends on the times in it.
+            Some(last) if line.starts_with(REMARK) => *last = [last, " ", &line_words].concat(),
+            _ => kept.push(line_words),
+        }
+    }
+    kept
 }
 
 fn check(readme: &str, directory: &Path) {

@@ -53,15 +53,17 @@ impl Outlet {
         Self { state: Mutex::new(state), changed: Condvar::new(), has_work: Condvar::new(), writing: Mutex::new(()) }
     }
 
+    /// Waits while lines have to wait.
+    pub(super) fn wait_while_held(&self) {
+        drop(self.not_held());
+    }
+
     /// Writes whole lines for a reader, and waits until they are written. Fails if it is no longer the reader.
     pub(super) fn write(&self, lines: &[u8], reader: u32) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
-        let mut state = self.lock();
-        while state.is_held {
-            state = self.wait(state);
-        }
+        let state = self.not_held();
         match state.reader == reader {
             true => self.write_locked(state, lines),
             false => Err(ErrorKind::BrokenPipe.into()),
@@ -170,6 +172,14 @@ impl Outlet {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn not_held(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        while state.is_held {
+            state = self.wait(state);
+        }
+        state
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

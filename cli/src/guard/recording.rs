@@ -48,9 +48,13 @@ impl Recording {
         Ok((Self(Some(sender)), Some(thread)))
     }
 
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Records bytes before they are passed on, so that a request comes before its response.
     pub(super) fn bytes(&self, from: impl Into<Stream>, bytes: &[u8]) {
-        if self.0.is_some() {
+        if self.is_on() {
             self.send(EventKind::Bytes(from.into(), bytes.to_vec()));
         }
     }

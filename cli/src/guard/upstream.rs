@@ -57,6 +57,10 @@ impl Upstream {
             let read = decoder.read_with(READ_LEN, |room| {
                 let len = read(input, room)?;
                 is_busy.store(true, Ordering::SeqCst);
+                if link.recording.is_on() {
+                    // What waits for the next server comes after its handshake.
+                    link.to_server.wait_while_held();
+                }
                 link.recording.bytes(Side::Client, &room[..len]);
                 self.note_returns(&room[..len]);
                 Ok(len)
