@@ -171,13 +171,13 @@ impl<'a> Id<'a> {
 
     /// The value, if it is an integer from 0 to below 10¹⁸, however it is spelled. Most ids are, and hash faster as such.
     fn small_integer(&self) -> Option<u64> {
-        const MAX_DIGITS: usize = 18;
+        const BOUND: u64 = 1_000_000_000_000_000_000;
         let digits = self.as_json().as_bytes();
-        if digits.len() <= MAX_DIGITS && digits.iter().all(u8::is_ascii_digit) {
+        if digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit) {
             return Some(digits.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0')));
         }
         let value = self.decimal()?.to_integer()?;
-        u64::try_from(value).ok().filter(|value| *value < 10_u64.pow(MAX_DIGITS as u32))
+        u64::try_from(value).ok().filter(|value| *value < BOUND)
     }
 
     fn decimal(&self) -> Option<Decimal<'_>> {

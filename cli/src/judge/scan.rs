@@ -181,12 +181,14 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// The position of the first quote or backslash, which is often so near that it isn't worth to call `memchr2`.
 fn quote_or_backslash(json: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_le_bytes([1; 8]);
+    const QUOTES: u64 = u64::from_le_bytes([b'"'; 8]);
+    const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
     // The lowest of the bits that are set is that of the first byte that is zero.
-    let zeros = |word: u64| word.wrapping_sub(LOW) & !word & LOW << 7;
+    let zeros = |word: u64| word.wrapping_sub(LOW) & !word & (LOW << 7);
     let (near, _) = json[..json.len().min(NEAR)].as_chunks();
     for (at, eight) in near.iter().enumerate() {
         let word = u64::from_le_bytes(*eight);
-        let found = zeros(word ^ LOW * u64::from(b'"')) | zeros(word ^ LOW * u64::from(b'\\'));
+        let found = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
         if found != 0 {
             return Some(8 * at + found.trailing_zeros() as usize / 8);
         }
