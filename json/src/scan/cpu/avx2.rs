@@ -484,6 +484,31 @@ unsafe fn special(v: __m256i) -> __m256i {
     }
 }
 
+/// Whether any byte of four vectors is [special] or non-ASCII.
+///
+/// # Safety
+///
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn any_special_or_high([a, b, c, d]: [__m256i; 4]) -> bool {
+    // SAFETY: the caller guarantees AVX2.
+    unsafe {
+        let two = _mm256_set1_epi8(2);
+        let backslash = _mm256_set1_epi8(b'\\'.cast_signed());
+        // As in `special`. As signed numbers, non-ASCII bytes are below the control characters.
+        let lowest = _mm256_min_epi8(
+            _mm256_min_epi8(_mm256_xor_si256(a, two), _mm256_xor_si256(b, two)),
+            _mm256_min_epi8(_mm256_xor_si256(c, two), _mm256_xor_si256(d, two)),
+        );
+        let backslashes = _mm256_or_si256(
+            _mm256_or_si256(_mm256_cmpeq_epi8(a, backslash), _mm256_cmpeq_epi8(b, backslash)),
+            _mm256_or_si256(_mm256_cmpeq_epi8(c, backslash), _mm256_cmpeq_epi8(d, backslash)),
+        );
+        let found = _mm256_or_si256(backslashes, _mm256_cmpgt_epi8(_mm256_set1_epi8(0x21), lowest));
+        _mm256_movemask_epi8(found) != 0
+    }
+}
+
 /// [`Masks::skip_plain`], two blocks at a time if possible. All blocks but the first are aligned in memory, because
 /// otherwise half of the loads would span two cache lines.
 ///
@@ -500,6 +525,14 @@ fn skip_plain(text: &[u8], from: usize) -> (usize, bool) {
         }
         let mut all = _mm256_or_si256(low, high);
         let mut at = from + BLOCK - first.as_ptr().addr() % BLOCK;
+        // ASCII, as most long strings are, takes fewer instructions.
+        for [first, second] in text[at..].as_chunks().0.as_chunks().0 {
+            let ((a, b), (c, d)) = (load(first), load(second));
+            if any_special_or_high([a, b, c, d]) {
+                break;
+            }
+            at += 2 * BLOCK;
+        }
         for [first, second] in text[at..].as_chunks().0.as_chunks().0 {
             let ((a, b), (c, d)) = (load(first), load(second));
             let special_two = _mm256_or_si256(special(a), special(b));
