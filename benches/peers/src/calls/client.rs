@@ -53,7 +53,7 @@ pub(super) fn wireline_rmcp((input, output): (Input, Output)) -> BoxFuture<Arc<C
     rmcp_over(LineTransport::new(input, output))
 }
 
-fn rmcp_over<E, A>(transport: impl IntoTransport<RoleClient, E, A> + Send + 'static) -> BoxFuture<Arc<Call>>
+fn rmcp_over<E, A>(transport: impl IntoTransport<RoleClient, E, A> + 'static) -> BoxFuture<Arc<Call>>
 where
     E: std::error::Error + Send + Sync + 'static,
 {

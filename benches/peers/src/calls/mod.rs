@@ -32,7 +32,7 @@ pub(crate) use server::serve;
 const IN_FLIGHT: usize = 16;
 
 /// How many calls a program makes in a round, one after the other, and as many again for each of those in flight.
-const CALLS: usize = 400;
+const CALLS: usize = 100;
 
 /// The minimum number of rounds.
 const FEWEST: u32 = 5;

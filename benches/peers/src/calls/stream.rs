@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+pub(super) type Output = Box<dyn AsyncWrite + Send + Sync + Unpin>;
 
 /// Starts this program as another: see [`serve`](super::serve).
 pub(super) fn start(role: &[&str], over_socket: bool) -> io::Result<(Child, (Input, Output))> {
