@@ -82,15 +82,17 @@ impl<'d> Draft<'d> {
     fn escape_line_separators(&mut self) -> Result<(), EncodeError> {
         const ESCAPES: [&[u8]; 2] = [br"\u2028", br"\u2029"];
 
-        let found = |text: &[u8]| {
-            let is_separator = |&at: &usize| matches!(text.get(at + 2), Some(0xa8 | 0xa9));
-            memchr::memmem::find_iter(text, b"\xe2\x80").filter(is_separator).collect::<Vec<_>>()
-        };
-        let separators = found(&self.out[self.start..]);
+        let text = &self.out[self.start..];
+        // Most messages don't even have a byte that a separator could start with.
+        if memchr::memchr(0xe2, text).is_none() {
+            return Ok(());
+        }
+        let is_separator = |&at: &usize| matches!(text.get(at + 2), Some(0xa8 | 0xa9));
+        let separators: Vec<_> = memchr::memmem::find_iter(text, b"\xe2\x80").filter(is_separator).collect();
         if separators.is_empty() {
             return Ok(());
         }
-        let text = self.out[self.start..].to_vec();
+        let text = text.to_vec();
         let line_feed = usize::from(self.whole);
         self.whole = false;
         self.check_room(separators.len() * 3 - line_feed)?;
