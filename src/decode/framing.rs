@@ -23,8 +23,8 @@ pub enum Framing {
     /// One message on each line, as in NDJSON, MCP over stdio and ACP.
     #[default]
     Lines,
-    /// A header with a `Content-Length` before each message, as in the Language Server Protocol, the Debug Adapter
-    /// Protocol and the Build Server Protocol.
+    /// A header with a `Content-Length` before each message, as in the Language Server Protocol and the Build
+    /// Server Protocol. (The Debug Adapter Protocol has the same headers, but its messages aren't JSON-RPC.)
     ///
     /// A header is lines of `Name: value` up to a blank line. Names are compared without regard to case, and lines may end
     /// with CR LF or LF alone. Unknown fields are ignored, but at the start of a header they must end with CR LF, as a
