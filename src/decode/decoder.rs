@@ -578,7 +578,7 @@ impl LineCursor {
                 let is_kept = range.len() <= rules.limits.max_line_len;
                 self.pass(after, if is_kept { range.clone() } else { 0..0 });
                 let line = &lines[range];
-                if rules.salvage
+                if rules.allows_salvage()
                     && is_kept
                     && let Some(Salvaged { text, envelope, skipped }) = salvage(line, position, rules)
                 {

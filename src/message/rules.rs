@@ -65,7 +65,6 @@ pub struct Rules {
     pub(crate) limits: Limits,
     pub(crate) batches: bool,
     pub(crate) skip_blank_lines: bool,
-    pub(crate) salvage: bool,
     pub(crate) escape_line_separators: bool,
     pub(crate) answer_without_id: AnswerWithoutId,
 }
@@ -228,7 +227,6 @@ impl Rules {
             limits: Limits { max_line_len: 16 << 20, max_id_len: 1024, max_depth: 128, max_batch_len: 1024 },
             batches: dialect.batches,
             skip_blank_lines: true,
-            salvage: false,
             escape_line_separators: false,
             answer_without_id: dialect.answer_without_id,
         }
@@ -429,7 +427,7 @@ impl Rules {
     /// ```
     #[must_use]
     pub fn salvage(mut self, salvage: bool) -> Self {
-        self.salvage = salvage;
+        self.permits = self.permits.with(Permits::SALVAGE, salvage);
         self
     }
 
@@ -531,7 +529,7 @@ impl Rules {
             batches: self.batches,
             max_batch_len: self.limits.max_batch_len,
             skip_blank_lines: self.skip_blank_lines,
-            salvage: self.salvage,
+            salvage: self.allows_salvage(),
             null_params: self.allows_null_params(),
             answer_without_id: self.answer_without_id,
             side: self.side(),
@@ -542,6 +540,10 @@ impl Rules {
 
     pub(crate) fn allows_loose_ids(&self) -> bool {
         self.permits.contains(Permits::LOOSE_IDS)
+    }
+
+    pub(crate) fn allows_salvage(&self) -> bool {
+        self.permits.contains(Permits::SALVAGE)
     }
 
     fn allows_null_params(&self) -> bool {
@@ -615,7 +617,7 @@ impl MessageRules {
     /// Whether every message that passes `other` is sure to pass this too.
     pub(crate) fn covers(self, other: Self) -> bool {
         let [permits, others] = [self.permits, other.permits].map(Permits::of_halves);
-        permits.contains(others) && self.max_depth >= other.max_depth
+        permits.with(Permits::SALVAGE, true).contains(others) && self.max_depth >= other.max_depth
     }
 }
 
