@@ -127,7 +127,7 @@
 //!   Depends on tokio-util, and on tokio without its runtime.
 //! - **`simd-json`**: [`dom`], dynamic payloads as simd-json's tape or value. Depends on simd-json.
 //! - **`testing`**: [`testing`], a scripted peer in memory, for tests of programs that use a connection.
-//! - **`tracing`**: events for faulty lines and refused messages, without any of the peer's bytes.
+//! - **`tracing`**: events for faulty lines, skipped noise and refused messages, without any of the peer's bytes.
 //!
 //! Floats are decoded by serde_json. To read back exactly the value that was written, turn on its feature
 //! `float_roundtrip`.

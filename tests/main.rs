@@ -24,6 +24,7 @@ mod memory;
 mod normalize;
 mod process;
 mod recovery;
+mod salvage;
 mod serve;
 mod shown;
 mod sides;

@@ -78,6 +78,16 @@ fn faults_and_refusals_are_events() {
     );
 }
 
+/// A salvaged message is no fault: a connection emits one event, for the noise.
+#[test]
+fn skipped_noise_is_an_event() {
+    let stream = &b"\nhunter2\r{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n"[..];
+    let events = events_of(|| {
+        wireline::io::serve(stream, std::io::sink(), Rules::json_rpc().salvage(true), |_| Ok(())).unwrap();
+    });
+    assert_eq!(events, ["message=noise before a message skipped=8 line=2 offset=1"]);
+}
+
 /// `serve` reads each entry of a batch once, and so reports it once.
 #[test]
 fn serve_emits_an_event_for_a_faulty_entry() {

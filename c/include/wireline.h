@@ -416,6 +416,8 @@ typedef struct wl_rules {
     bool null_params;
     // Whether blank lines are skipped. The default is true. If false, each blank line is a fault.
     bool skip_blank_lines;
+    // Whether a message behind noise on the same line, such as terminal escapes, is decoded. The default is false.
+    bool salvage;
     // Whether the response to request `7` may have the id `"7"`, and the reverse. The default is false.
     bool loose_ids;
     // Whether U+2028 and U+2029 are escaped in what is sent. The default is false.

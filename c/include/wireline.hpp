@@ -119,6 +119,7 @@ public:
     Rules batches(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.batches = allowed; }); }
     Rules null_params(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.null_params = allowed; }); }
     Rules skip_blank_lines(bool skip) const noexcept { return with([=](wl_rules &rules) { rules.skip_blank_lines = skip; }); }
+    Rules salvage(bool on) const noexcept { return with([=](wl_rules &rules) { rules.salvage = on; }); }
     Rules loose_ids(bool allowed) const noexcept { return with([=](wl_rules &rules) { rules.loose_ids = allowed; }); }
     Rules escape_line_separators(bool escape) const noexcept {
         return with([=](wl_rules &rules) { rules.escape_line_separators = escape; });

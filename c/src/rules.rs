@@ -80,6 +80,8 @@ pub struct wl_rules {
     pub null_params: bool,
     /// Whether blank lines are skipped. The default is true. If false, each blank line is a fault.
     pub skip_blank_lines: bool,
+    /// Whether a message behind noise on the same line, such as terminal escapes, is decoded. The default is false.
+    pub salvage: bool,
     /// Whether the response to request `7` may have the id `"7"`, and the reverse. The default is false.
     pub loose_ids: bool,
     /// Whether U+2028 and U+2029 are escaped in what is sent. The default is false.
@@ -110,6 +112,7 @@ impl wl_rules {
                 .batches(self.batches)
                 .null_params(self.null_params)
                 .skip_blank_lines(self.skip_blank_lines)
+                .salvage(self.salvage)
                 .loose_ids(self.loose_ids)
                 .escape_line_separators(self.escape_line_separators)
                 .answer_without_id(answer),
@@ -165,6 +168,7 @@ pub unsafe extern "C" fn wl_rules_init(rules: *mut wl_rules, dialect: u32) -> wl
             batches: settings.batches,
             null_params: settings.null_params,
             skip_blank_lines: settings.skip_blank_lines,
+            salvage: settings.salvage,
             loose_ids: settings.loose_ids,
             escape_line_separators: settings.escape_line_separators,
         };

@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
     let lines = lines(stream, &settings);
 
     let rules = settings.rules();
-    let expected: Vec<_> = lines.iter().map(|line| Frame::parse(line.text, &rules)).collect();
+    let expected: Vec<_> = lines.iter().map(|line| Frame::parse(line.part(&settings), &rules)).collect();
     let run = |way| {
         let decoder = Decoder::new(rules).keep_capacity(kept);
         Run { way, settings: &settings, decoder, lines: &lines, expected: &expected, next: 0, kept: vec![] }

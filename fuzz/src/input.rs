@@ -48,6 +48,7 @@ pub struct Settings {
     pub dialect: Dialect,
     pub batches: bool,
     pub skip_blank_lines: bool,
+    pub salvage: bool,
     pub null_params: bool,
     pub answer: AnswerWithoutId,
     pub max_line_len: usize,
@@ -66,6 +67,7 @@ impl Settings {
             dialect,
             batches: has_batches != (switches & 1 != 0),
             skip_blank_lines: switches & 2 == 0,
+            salvage: switches & 32 != 0,
             null_params: (dialect == Dialect::Codex) != (switches & 4 != 0),
             answer: match switches >> 3 & 3 {
                 0 if !dialect.answers_without_id() => AnswerWithoutId::Never,
@@ -84,6 +86,7 @@ impl Settings {
             .rules()
             .batches(self.batches)
             .skip_blank_lines(self.skip_blank_lines)
+            .salvage(self.salvage)
             .null_params(self.null_params)
             .answer_without_id(self.answer)
             .max_line_len(self.max_line_len)

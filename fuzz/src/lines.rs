@@ -1,5 +1,7 @@
 //! A naive line splitter to compare the decoder with.
 
+use wireline::Frame;
+
 use super::input::Settings;
 
 /// A line without its line ending.
@@ -8,6 +10,34 @@ pub struct Line<'a> {
     pub number: u64,
     pub offset: u64,
     pub text: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// The part of the line that a decoder reads: what follows noise if that is salvaged, otherwise all of it.
+    pub fn part(&self, settings: &Settings) -> &'a [u8] {
+        let start = self.text.iter().position(|&byte| byte == b'{').unwrap_or(0);
+        let (noise, message) = self.text.split_at(start);
+        let is_salvaged = settings.salvage
+            && self.text.len() <= settings.max_line_len
+            && !noise.contains(&b'"')
+            && !noise.iter().all(|byte| b" \t\r".contains(byte))
+            && !noise_shown(noise).last().is_some_and(|byte| b" \t#$&'()*+,-/:;<=>@[\\]^_`|}~".contains(byte))
+            && Frame::parse(message, &settings.rules()).is_ok();
+        if is_salvaged { message } else { self.text }
+    }
+}
+
+/// Noise without the carriage returns and terminal escapes at its end.
+fn noise_shown(noise: &[u8]) -> &[u8] {
+    let is_escape = |end: &[u8]| match end {
+        [0x1b, b'[', parameters @ .., b'@'..=b'~'] => parameters.iter().all(|byte| (b' '..=b'?').contains(byte)),
+        _ => end == b"\r",
+    };
+    let mut shown = noise;
+    while let Some(start) = (0..shown.len()).find(|&start| is_escape(&shown[start..])) {
+        shown = &shown[..start];
+    }
+    shown
 }
 
 /// The lines for which a decoder must return a frame or a fault.

@@ -58,20 +58,21 @@ pub fn run(data: &[u8]) {
             answers.extend(answer(&entry, line.number, limits));
             alone.extend(answer(&entry, 1, &[wide]));
         };
-        match Frame::parse(line.text, &rules) {
+        let text = line.part(&settings);
+        match Frame::parse(text, &rules) {
             Ok(Frame::Message(message)) => take(Ok(message), &[wide]),
             Err(fault) => take(Err(fault), &[wide]),
             Ok(Frame::Batch(batch)) => {
                 batch.into_iter().for_each(|entry| take(entry, &[inside, wide]));
                 let array = format!("[{}]", alone.join(","));
-                check_text(line.text, &rules, (!alone.is_empty()).then_some(array));
+                check_text(text, &rules, (!alone.is_empty()).then_some(array));
                 if !answers.is_empty() {
                     check_batch(&mut found, &answers, &wide);
                 }
                 continue;
             }
         }
-        check_text(line.text, &rules, alone.pop());
+        check_text(text, &rules, alone.pop());
         for answer in answers {
             let found = found.next();
             assert_eq!(found, Some(Found::One(answer)), "the answer to line {}", line.number);

@@ -39,6 +39,7 @@ use super::fault::Fault;
 use super::framed::Framed;
 use super::framing::{BYTE_ORDER_MARK, Framing};
 use super::parse::Reading;
+use super::salvage::{Salvaged, salvage};
 
 /// Turns a stream of bytes, split anywhere, into frames and faults.
 ///
@@ -429,7 +430,7 @@ impl Decoder {
         if let Ready::Line = ready
             && let Some((position, text, envelope)) = cursor.take_message(lines, rules)
         {
-            return Some(Reading::Message(text, envelope).into_frame(Some(lines), position, rules));
+            return Some(Reading::Message(text, envelope, 0).into_frame(Some(lines), position, rules));
         }
         let (position, reading) = cursor.take_slow(ready, lines, rules, framed);
         Some(reading.into_frame(Some(lines), position, rules))
@@ -576,7 +577,14 @@ impl LineCursor {
                 let FoundLine { range, after, position } = self.find_line(lines);
                 let is_kept = range.len() <= rules.limits.max_line_len;
                 self.pass(after, if is_kept { range.clone() } else { 0..0 });
-                (position, Reading::of(&lines[range], position, rules))
+                let line = &lines[range];
+                if rules.allows_salvage()
+                    && is_kept
+                    && let Some(Salvaged { text, envelope, skipped }) = salvage(line, position, rules)
+                {
+                    return (position, Reading::Message(text, envelope, skipped));
+                }
+                (position, Reading::of(line, position, rules))
             }
         }
     }

@@ -322,7 +322,7 @@ fn read<'l>(bytes: &'l [u8], len: usize, position: Position, rules: &Rules) -> R
     if bytes[..len].first() == Some(&b'{')
         && let Some((text, envelope)) = envelope::read_message(Input::first_bytes_of(bytes, len), rules)
     {
-        return Reading::Message(text, envelope);
+        return Reading::Message(text, envelope, 0);
     }
     Reading::of(&bytes[..len], position, rules)
 }
@@ -331,7 +331,7 @@ fn read<'l>(bytes: &'l [u8], len: usize, position: Position, rules: &Rules) -> R
 #[inline(always)]
 fn lines_in(reading: &Reading<'_>, text: &[u8]) -> u64 {
     match reading {
-        Reading::Message(_, envelope) if envelope.is_one_line => 0,
+        Reading::Message(_, envelope, _) if envelope.is_one_line => 0,
         _ => count_lines(text),
     }
 }

@@ -10,6 +10,7 @@
 //! | `content_length`, `event_stream`, `step` | find messages after LSP's headers, and in server-sent events |
 //! | `diagnose`, `hint`, `fault` | turn a violation into a fault: id, hint, reply |
 //! | `input` | a decoder filled by reads whose size adapts to the stream |
+//! | `salvage` | find a message behind noise on the same line |
 //! | `parse` | parse a single text, and the entries of a batch |
 
 mod buffer;
@@ -25,6 +26,7 @@ pub(crate) mod hint;
 mod input;
 pub(crate) mod parse;
 mod recover;
+mod salvage;
 mod step;
 
 pub(crate) use decoder::{Decoder, Ready};

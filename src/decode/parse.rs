@@ -36,7 +36,7 @@ impl<'a> Frame<'a> {
             && text.first() == Some(&b'{')
             && let Some((text, envelope)) = envelope::read_message(text.into(), rules)
         {
-            return Reading::Message(text, envelope).into_frame(buffer, Position::START, rules);
+            return Reading::Message(text, envelope, 0).into_frame(buffer, Position::START, rules);
         }
         let reading = Reading::of(text, Position::START, rules);
         reading.into_frame(buffer, Position::START, rules)
@@ -67,7 +67,8 @@ impl<'a> Frame<'a> {
 /// the frame to memory, and moving it from there right away stalls the CPU until the write is done: up to 4 ns for each
 /// frame.
 pub(super) enum Reading<'a> {
-    Message(&'a str, Envelope),
+    /// The text of a message, its envelope, and where it starts in the line.
+    Message(&'a str, Envelope, usize),
     /// The text of a batch, and its number of entries.
     Batch(&'a str, usize),
     Faulty(Box<Fault>),
@@ -81,7 +82,7 @@ impl<'a> Reading<'a> {
             diagnose::too_long(Recovery::of(line, rules.longest_id()), line.len() as u64, position, rules)
         } else {
             match envelope::read_line(line, rules) {
-                Ok((text, Contents::Message(envelope))) => return Self::Message(text, envelope),
+                Ok((text, Contents::Message(envelope))) => return Self::Message(text, envelope, 0),
                 Ok((text, Contents::Batch { len })) => return Self::Batch(text, len),
                 Err(violation) => diagnose::line(violation, line, position, rules),
             }
@@ -99,8 +100,8 @@ impl<'a> Reading<'a> {
         rules: &Rules,
     ) -> Result<Frame<'a>, Fault> {
         match self {
-            Self::Message(text, envelope) => {
-                Ok(Frame::Message(Message::new(Text::borrowed(text, buffer), position, 0, envelope)))
+            Self::Message(text, envelope, start) => {
+                Ok(Frame::Message(Message::new(Text::borrowed(text, buffer), position, start, envelope)))
             }
             Self::Batch(text, len) => {
                 Ok(Frame::Batch(Batch { text: Text::borrowed(text, buffer), position, len, rules: *rules }))

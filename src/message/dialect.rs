@@ -297,6 +297,8 @@ impl Permits {
     pub(crate) const UNTYPED_RESULTS: Self = Self(1 << 26);
     /// In no dialect, but on request.
     pub(crate) const LOOSE_IDS: Self = Self(1 << 27);
+    /// In no dialect, but on request. Concerns lines, not messages.
+    pub(crate) const SALVAGE: Self = Self(1 << 28);
     /// Never permitted: marks a response whose id has another type than that of the request.
     pub(crate) const LOOSE_ID: Self = Self(1 << 31);
     pub(crate) const BOTH_SIDES: Self = Self(Self::REQUESTS.0 | Self::RESPONSES.0);

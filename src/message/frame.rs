@@ -35,7 +35,7 @@ impl<'a> Frame<'a> {
         self.position().offset
     }
 
-    /// The line as it was sent, byte for byte, without its line ending.
+    /// The message or batch as it was sent, byte for byte, without its line ending.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match self {

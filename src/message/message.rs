@@ -406,7 +406,7 @@ pub(crate) trait HasEnvelope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ranges {
-    /// The whole message: a line, or an entry of a batch.
+    /// The whole message: a line, an entry of a batch, or what follows noise that was [skipped](crate::Rules::salvage).
     pub message: Range<usize>,
     /// The `id`, as JSON.
     pub id: Option<Range<usize>>,

@@ -93,6 +93,8 @@ pub struct Settings {
     pub max_batch_len: usize,
     /// Whether blank lines are skipped; see [`Rules::skip_blank_lines`].
     pub skip_blank_lines: bool,
+    /// Whether a message behind noise on the same line is decoded; see [`Rules::salvage`].
+    pub salvage: bool,
     /// Whether `"params": null` counts as no params; see [`Rules::null_params`].
     pub null_params: bool,
     /// How a faulty line is answered if its id can't be read; see [`Rules::answer_without_id`].
@@ -400,6 +402,35 @@ impl Rules {
         self
     }
 
+    /// Sets whether a [`Decoder`](crate::Decoder) or a [connection](crate::connection) decodes a message behind noise on
+    /// the same line, such as terminal escapes or a print without a line feed. The default is false: the line is a fault.
+    ///
+    /// This concerns single messages that start at the first `{` of the line and end with it, in
+    /// [`Framing::Lines`](crate::Framing::Lines) only. A message is not decoded if the noise contains a quotation mark, or
+    /// if the last character before the message, apart from terminal escapes, is anything but a letter, a digit, one of
+    /// `.!?%`, a control character or a character outside ASCII. So the message in `DEBUG sending: {...}`, which is
+    /// probably a copy, is not delivered, and neither is an entry of an incomplete batch. Even so, a copy that directly
+    /// follows a word is delivered, so turn this on only for peers that need it.
+    ///
+    /// [`ranges`](crate::Message::ranges) tells where the message starts in its line, and with the feature `tracing`,
+    /// there is an event. The message itself, when forwarded, doesn't include the noise.
+    ///
+    /// ```
+    /// use wireline::{Decoder, Frame, Rules};
+    ///
+    /// let mut decoder = Decoder::new(Rules::mcp().salvage(true));
+    /// decoder.feed(b"\x1b[2K\r{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    /// let Some(Ok(Frame::Message(ping))) = decoder.next_frame() else { panic!() };
+    /// assert_eq!(ping.as_bytes(), br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    /// assert_eq!(ping.ranges().message.start, 5); // how many bytes were skipped
+    /// assert!(decoder.last_line().starts_with(b"\x1b[2K\r{"));
+    /// ```
+    #[must_use]
+    pub fn salvage(mut self, salvage: bool) -> Self {
+        self.permits = self.permits.with(Permits::SALVAGE, salvage);
+        self
+    }
+
     /// Sets whether `"params": null` counts as no params. JSON-RPC 2.0 doesn't permit it, but some peers send it.
     ///
     /// ```
@@ -498,6 +529,7 @@ impl Rules {
             batches: self.batches,
             max_batch_len: self.limits.max_batch_len,
             skip_blank_lines: self.skip_blank_lines,
+            salvage: self.allows_salvage(),
             null_params: self.allows_null_params(),
             answer_without_id: self.answer_without_id,
             side: self.side(),
@@ -508,6 +540,10 @@ impl Rules {
 
     pub(crate) fn allows_loose_ids(&self) -> bool {
         self.permits.contains(Permits::LOOSE_IDS)
+    }
+
+    pub(crate) fn allows_salvage(&self) -> bool {
+        self.permits.contains(Permits::SALVAGE)
     }
 
     fn allows_null_params(&self) -> bool {
@@ -581,7 +617,7 @@ impl MessageRules {
     /// Whether every message that passes `other` is sure to pass this too.
     pub(crate) fn covers(self, other: Self) -> bool {
         let [permits, others] = [self.permits, other.permits].map(Permits::of_halves);
-        permits.contains(others) && self.max_depth >= other.max_depth
+        permits.with(Permits::SALVAGE, true).contains(others) && self.max_depth >= other.max_depth
     }
 }
 
@@ -613,6 +649,7 @@ mod tests {
             assert_eq!(rules.batches(set).settings().batches, set);
             assert_eq!(rules.null_params(set).settings().null_params, set);
             assert_eq!(rules.skip_blank_lines(set).settings().skip_blank_lines, set);
+            assert_eq!(rules.salvage(set).settings().salvage, set);
             assert_eq!(rules.loose_ids(set).settings().loose_ids, set);
             assert_eq!(rules.escape_line_separators(set).settings().escape_line_separators, set);
         }
@@ -717,6 +754,7 @@ mod tests {
             // These settings don't concern a single message.
             (mcp, mcp.batches(true).max_batch_len(5), true),
             (mcp, mcp.max_line_len(10), true),
+            (mcp, mcp.salvage(true), true),
         ] {
             assert_eq!(
                 rules.message_rules().covers(before.message_rules()),

@@ -253,6 +253,7 @@ impl World {
             rules.max_id_len = input.size();
             rules.max_batch_len = input.below(5);
             rules.skip_blank_lines = input.below(2) == 0;
+            rules.salvage = input.below(2) == 0;
             rules.null_params = input.below(2) == 0;
         }
         rules
