@@ -177,6 +177,45 @@ fn noise_and_bad_headers_do_not_hide_the_next_message() {
     }
 }
 
+/// A comment before an event isn't part of it, so it may be longer than an event.
+#[test]
+fn a_long_comment_does_not_hide_the_next_event() {
+    let comment = "c".repeat(10_000);
+    let stream = format!(":{comment}\ndata: {REQUEST}\n\ndata: {REQUEST}\n\n:{comment}\n\n");
+    let found = decode_split(Rules::json_rpc().max_line_len(60), Framing::EventStream, stream.as_bytes());
+    assert_eq!(found.iter().map(|found| &*found.0).collect::<Vec<_>>(), ["request 1 \"m\" -"; 2]);
+}
+
+/// The name of an event is its own, also if the event or the one before it is beyond the limit.
+#[test]
+fn events_beyond_the_limit_have_their_own_names() {
+    let long = "x".repeat(6000);
+    let cases = [
+        (format!("event: a\ndata: {long}\n\ndata: {{}}\n\n"), vec![Some("a"), None]),
+        (format!("event: a\ndata: {{}}\n\ndata: {long}\n\n"), vec![Some("a"), None]),
+        (format!("event: a\ndata: {{}}\n\ndata: {long}"), vec![Some("a"), None]),
+        (format!("data: {long}\nevent: a\r\n\r\ndata: {{}}\n\n"), vec![Some("a"), None]),
+    ];
+    for (stream, expected) in cases {
+        for size in [1, 1000, stream.len()] {
+            let mut decoder = Decoder::new(Rules::mcp().max_line_len(100)).framing(Framing::EventStream);
+            let mut names = Vec::new();
+            let mut take = |decoder: &mut Decoder| {
+                while decoder.next_frame().is_some() {
+                    names.push(decoder.event_name().map(str::to_owned));
+                }
+            };
+            for piece in stream.as_bytes().chunks(size) {
+                decoder.feed(piece);
+                take(&mut decoder);
+            }
+            decoder.finish();
+            take(&mut decoder);
+            assert_eq!(names.iter().map(Option::as_deref).collect::<Vec<_>>(), expected, "{size} bytes at a time");
+        }
+    }
+}
+
 /// The start of a stream of parts, most of which are messages.
 fn random_stream(framing: Framing, random: &mut Random, limit: usize) -> Vec<u8> {
     let pick = |random: &mut Random, from: &[&str]| from[random.below(from.len())].to_owned();

@@ -322,6 +322,7 @@ impl<T> Connection<T> {
             && self.batch.is_none()
             && self.lost.is_empty()
             && self.input.decoder.buffered() == 0
+            && !self.input.decoder.is_discarding()
             && self.shared.calls().as_ref().is_none_or(|calls| calls.in_flight() == 0)
     }
 

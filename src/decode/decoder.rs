@@ -381,6 +381,11 @@ impl Decoder {
         self.lines.len() - self.cursor.next + self.buffer.len()
     }
 
+    /// Whether a text beyond the limit is being discarded, whose fault is still to come.
+    pub(crate) fn is_discarding(&self) -> bool {
+        self.discarding.is_some() || self.framed.as_ref().is_some_and(Framed::is_discarding)
+    }
+
     /// Makes sure that there is a line to [take](Self::take), skipping blank lines and discarding lines beyond the
     /// limit.
     ///
@@ -628,10 +633,7 @@ impl fmt::Debug for Decoder {
             .field("line", &self.cursor.position.line)
             .field("offset", &self.cursor.position.offset)
             .field("buffered", &self.buffered())
-            .field(
-                "discarding",
-                &(self.discarding.is_some() || self.framed.as_ref().is_some_and(Framed::is_discarding)),
-            )
+            .field("discarding", &self.is_discarding())
             .field("finished", &self.is_finished())
             .finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::json;
 use wireline::connection::{Config, Connection, Event, Refusal};
-use wireline::{Frame, Message, RpcError, Rules};
+use wireline::{FaultKind, Frame, Framing, Message, RpcError, Rules};
 
 use super::{Core, Explosive, Wakes, answers, common, json_rpc, lines, output, request, take_all, ticket, with};
 
@@ -234,6 +234,27 @@ fn close_refuses_and_abort_answers() {
     one.respond(&());
     assert_eq!(take_all(&mut connection), ["refused 3 Closed", "refused 1 Closed"]);
     assert_eq!(answers(&mut connection), format!("2 1:9 3:{code} 1:{code}", code = Refusal::Closed.error().code()));
+}
+
+/// The fault of a message beyond the limit comes at its end, although none of its bytes are kept.
+#[test]
+fn not_done_before_the_fault_of_a_discarded_message() {
+    for (framing, stream) in [
+        (Framing::Lines, "x".repeat(100)),
+        (Framing::ContentLength, "Content-Length: 100\r\n\r\n".to_owned()),
+        (Framing::EventStream, format!("data: {}", "x".repeat(5000))),
+    ] {
+        let mut connection = with(Config::new(Rules::json_rpc().max_line_len(10)).framing(framing));
+        connection.feed(stream.as_bytes());
+        assert!(connection.next_event().is_none());
+        connection.finish();
+        assert!(!connection.is_done(), "{framing}");
+        let Some(Event::Fault(fault)) = connection.next_event() else { panic!("no fault") };
+        assert_eq!(fault.kind(), FaultKind::LineTooLong);
+        assert!(connection.next_event().is_none());
+        output(&mut connection);
+        assert!(connection.is_done(), "{framing}");
+    }
 }
 
 #[test]
