@@ -198,7 +198,7 @@ fn good_lines_and_faults_are_the_same() {
     }
 }
 
-/// What a server in a terminal mood may print.
+/// A server that prints escapes, a spinner and logs to stdout.
 #[test]
 fn a_noisy_session() {
     let result = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"text":"[a] {{b}}: c"}}}}"#);
