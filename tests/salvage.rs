@@ -198,6 +198,27 @@ fn good_lines_and_faults_are_the_same() {
     }
 }
 
+/// A server that prints escapes, a spinner and logs to stdout.
+#[test]
+fn a_noisy_session() {
+    let result = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"text":"[a] {{b}}: c"}}}}"#);
+    let stream = [
+        "> my-server@1.0.0 start\n> node server.js\n\n".to_owned(),
+        format!("\x1b[?25l\x1b[2K\x1b[1G{}\n", result(1)),
+        format!("⠋ Loading tools\r⠙ Loading tools\r\x1b[K{}\r\n", result(2)),
+        format!("\x1b[2m12:00:01\x1b[0m \x1b[34mDEBUG\x1b[0m sent \x1b[2m{}\n", result(3)),
+        format!("[12:00:01] sent: {}\n", result(4)),
+        format!("{}\n", result(5)),
+        format!("Done in 0.2s.{}\n", result(6)),
+        format!("Warning: deprecated{}{}\n", result(7), result(8)),
+    ]
+    .concat();
+    let found = decode_everyhow(salvaging(), stream.as_bytes());
+    let results = found.iter().filter_map(|(found, ..)| found.strip_prefix("result ")?.split(' ').next());
+    assert_eq!(results.collect::<Vec<_>>(), ["1", "2", "5", "6"]);
+    assert_eq!(found.len(), 9);
+}
+
 #[test]
 fn only_lines_within_the_limit_and_only_in_lines() {
     let line = format!("\x1b[2K\r{PING}");

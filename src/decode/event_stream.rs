@@ -82,16 +82,18 @@ impl EventStream {
                 return self.unfinished(bytes, is_end, longest, rules);
             };
             let line = self.line..end;
-            if end > longest && !line.is_empty() && !self.in_comment {
+            // One that starts an event is skipped, however long it is.
+            let is_comment = line.start == 0 && (self.in_comment || bytes[0] == b':');
+            if end > longest && !line.is_empty() && !is_comment {
                 return self.discard();
             }
             self.after_return = bytes[end] == b'\r';
             (self.line, self.searched, self.lines) = (end + 1, end + 1, self.lines + 1);
-            if line.is_empty() && !self.in_comment {
-                return self.end(end + 1, None, rules);
-            }
-            if line.start == 0 && (self.in_comment || bytes[0] == b':') {
+            if is_comment {
                 return self.skip(end + 1);
+            }
+            if line.is_empty() {
+                return self.end(end + 1, None, rules);
             }
             self.field(bytes, line);
         }
@@ -151,9 +153,7 @@ impl EventStream {
 
     /// Ends the event before byte `after`.
     fn end(&mut self, after: usize, broken: Option<FaultKind>, rules: &Rules) -> Step {
-        if !std::mem::take(&mut self.has_name) {
-            self.name.clear();
-        }
+        self.end_name();
         let Some(Data { first, line, has_more }) = self.data.take() else { return self.skip(after) };
         // Servers of MCP send such an event first, so that its id is known to a client that has to reconnect.
         if first.is_empty() && !has_more && broken.is_none() && rules.skip_blank_lines {
@@ -162,6 +162,13 @@ impl EventStream {
         let passed = Passed { bytes: after, lines: self.lines };
         let broken = broken.map(|kind| (kind, usize::MAX));
         self.pass(Step::Item(Item { text: first, line, passed, may_have_lines: false, is_in_parts: has_more, broken }))
+    }
+
+    /// An event without a name doesn't keep that of the event before.
+    fn end_name(&mut self) {
+        if !std::mem::take(&mut self.has_name) {
+            self.name.clear();
+        }
     }
 
     /// Skips all bytes up to `after`.
@@ -272,7 +279,12 @@ impl DiscardedEvent {
     ) -> (usize, bool) {
         let mut at = 0;
         loop {
-            let Some(&first) = bytes.get(at) else { return (at, is_end) };
+            let Some(&first) = bytes.get(at) else {
+                if is_end {
+                    stream.end_name();
+                }
+                return (at, is_end);
+            };
             if std::mem::take(&mut self.after_return) && first == b'\n' {
                 at += 1;
                 self.bytes += 1;
@@ -312,6 +324,7 @@ impl DiscardedEvent {
                 self.is_data = None;
                 if is_blank {
                     stream.after_return = self.after_return;
+                    stream.end_name();
                     return (at, true);
                 }
             }
