@@ -469,7 +469,7 @@ fn write_params(writer: &mut Writer<'_>, params: &(impl Serialize + ?Sized), rul
     match writer.since(start) {
         b"null" if rules.dialect.form == Form::Stratum => {
             writer.take_back(b"null".len());
-            writer.put([b"[]"])?;
+            writer.value(&[(); 0])?;
         }
         b"null" => writer.take_back(br#","params":null"#.len()),
         [b'{', ..] => {}

@@ -88,7 +88,7 @@ pub fn content_length(stream: &[u8], max_line_len: usize, skips_blank_lines: boo
                 };
                 push(body, at, what);
             } else if let Some(name) = name.filter(is_name).filter(|name| is_short && !is_print(name)) {
-                let value = String::from_utf8_lossy(&text[colon.unwrap() + 1..]).trim().to_owned();
+                let value = String::from_utf8_lossy(text[colon.unwrap() + 1..].trim_ascii()).into_owned();
                 let mut is_valid = true;
                 if name == "content-length" {
                     let number: Option<u32> = value.parse().ok().filter(|_| !value.starts_with('+'));
@@ -99,7 +99,9 @@ pub fn content_length(stream: &[u8], max_line_len: usize, skips_blank_lines: boo
                     let lower = value.to_lowercase();
                     lower.split(';').skip(1).filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
                         let utf_8 = ["utf-8", "utf8", "\"utf-8\"", "\"utf8\""];
-                        name.trim() == "charset" && !utf_8.contains(&value.trim())
+                        let [name, value] =
+                            [name, value].map(|text| text.trim_matches(|c: char| c.is_ascii_whitespace()));
+                        name == "charset" && !utf_8.contains(&value)
                     })
                 };
                 if line_feed.is_none() {
