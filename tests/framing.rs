@@ -216,6 +216,35 @@ fn events_beyond_the_limit_have_their_own_names() {
     }
 }
 
+/// A client that reconnects with the id of an event that was cut off would never get that event.
+#[test]
+fn the_id_of_an_event_counts_once_it_is_complete() {
+    let long = "x".repeat(6000);
+    for rest in [format!("data: {REQUEST}"), format!("data: {long}"), "retry: 5".to_owned()] {
+        for size in [1, 10_000] {
+            let mut decoder = Decoder::new(Rules::json_rpc().max_line_len(60)).framing(Framing::EventStream);
+            let stream = format!("id: 7\nevent: a\ndata: {REQUEST}\n\nid: 8\nevent: b\n{rest}\nid: 9");
+            let mut names = Vec::new();
+            for piece in stream.as_bytes().chunks(size) {
+                decoder.feed(piece);
+                while decoder.next_frame().is_some() {
+                    names.push(decoder.event_name().map(str::to_owned));
+                }
+            }
+            // What has arrived of the next event makes no difference.
+            assert_eq!((decoder.event_name(), decoder.last_event_id()), (Some("a"), Some("7")), "{rest}");
+            assert_eq!(names, [Some("a".to_owned())]);
+            decoder.feed(b"\n\n");
+            assert_eq!(decoder.next_frame().is_some(), rest.starts_with("data"));
+            assert_eq!((decoder.event_name(), decoder.last_event_id()), (Some("b"), Some("9")), "{rest}");
+            decoder.feed(b"id: 10\ndata: {}");
+            decoder.finish();
+            assert!(decoder.next_frame().unwrap().is_err());
+            assert_eq!((decoder.event_name(), decoder.last_event_id()), (None, Some("9")));
+        }
+    }
+}
+
 /// The start of a stream of parts, most of which are messages.
 fn random_stream(framing: Framing, random: &mut Random, limit: usize) -> Vec<u8> {
     let pick = |random: &mut Random, from: &[&str]| from[random.below(from.len())].to_owned();

@@ -123,6 +123,16 @@ fn the_encoder_sends_only_what_this_side_may_send() {
                 let sent = encoder.error(&id, &RpcError::new(code, "m")).map_err(|error| error.kind());
                 let refused = Err(EncodeErrorKind::Rule(FaultKind::ReservedCode));
                 assert_eq!(sent, if is_reserved { refused } else { Ok(()) }, "{code}");
+                // However it is written, and wherever the code stands in it.
+                let error = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"message":"m", "c\u006fde": {code}}}}}"#);
+                let value: serde_json::Value = serde_json::from_str(&error).unwrap();
+                assert_eq!(encoder.raw(error.as_bytes()).map_err(|error| error.kind()), sent, "{code}");
+                assert_eq!(encoder.message(&value).map_err(|error| error.kind()), sent, "{code}");
+                let batched = encoder.batch(|batch| batch.raw(error.as_bytes()));
+                assert_eq!(batched.map_err(|error| error.kind()), sent, "{code}");
+                // A relay passes on what an older server has sent.
+                let Ok(Frame::Message(message)) = Frame::parse(error.as_bytes(), &Rules::mcp()) else { panic!() };
+                encoder.forward(&message).unwrap();
             }
         }
     }

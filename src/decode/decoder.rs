@@ -360,9 +360,11 @@ impl Decoder {
         self.framed.as_ref()?.event_stream()?.name()
     }
 
-    /// The last `id` field of the events so far, including those without data. For [`Framing::EventStream`] only.
+    /// The last `id` field of the complete events so far, including those without data. For [`Framing::EventStream`]
+    /// only.
     ///
-    /// A client that reconnects sends it as the header `Last-Event-ID`. An id of more than 1024 bytes counts as none.
+    /// A client that reconnects sends it as the header `Last-Event-ID`. An event that was cut off doesn't count, so that
+    /// the server sends it again. An id of more than 1024 bytes counts as none.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.framed.as_ref()?.event_stream()?.id()

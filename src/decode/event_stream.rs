@@ -31,12 +31,19 @@ pub(super) struct EventStream {
     /// Whether the start of the current line, a comment, has been skipped.
     in_comment: bool,
     data: Option<Data>,
-    /// Whether the event has a name, and that or the name of the event before.
-    has_name: bool,
-    name: String,
-    /// The last id, and the last reconnection time in milliseconds.
-    id: String,
+    name: EventField,
+    id: EventField,
+    /// The last reconnection time in milliseconds.
     retry: Option<u64>,
+}
+
+/// A field that takes effect at the end of its event.
+#[derive(Default)]
+struct EventField {
+    value: String,
+    /// The value in the current event, if it has been set there.
+    next: String,
+    is_set: bool,
 }
 
 /// The data of an event.
@@ -48,9 +55,9 @@ struct Data {
 }
 
 impl EventStream {
-    /// The `event` field of the last event, if it has one.
+    /// The `event` field of the event that ended last, if it has one.
     pub(super) fn name(&self) -> Option<&str> {
-        Some(&*self.name).filter(|name| !name.is_empty())
+        Some(&*self.name.value).filter(|name| !name.is_empty())
     }
 
     /// The last `retry` field, in milliseconds.
@@ -58,9 +65,9 @@ impl EventStream {
         self.retry
     }
 
-    /// The last `id` field.
+    /// The last `id` field of a complete event. An event that was cut off has to be sent again.
     pub(super) fn id(&self) -> Option<&str> {
-        Some(&*self.id).filter(|id| !id.is_empty())
+        Some(&*self.id.value).filter(|id| !id.is_empty())
     }
 
     /// Takes the next step, given all bytes from the start of the event on.
@@ -116,11 +123,8 @@ impl EventStream {
     /// Notes a field other than the data.
     fn note(&mut self, field: Field<'_>) {
         match field {
-            Field::Id(id) if !id.contains(&0) => set(&mut self.id, id),
-            Field::Name(name) => {
-                self.has_name = true;
-                set(&mut self.name, name);
-            }
+            Field::Id(id) if !id.contains(&0) => self.id.set(id),
+            Field::Name(name) => self.name.set(name),
             Field::Retry(milliseconds) => self.retry = Some(milliseconds),
             _ => {}
         }
@@ -153,7 +157,7 @@ impl EventStream {
 
     /// Ends the event before byte `after`.
     fn end(&mut self, after: usize, broken: Option<FaultKind>, rules: &Rules) -> Step {
-        self.end_name();
+        self.end_fields(broken.is_none());
         let Some(Data { first, line, has_more }) = self.data.take() else { return self.skip(after) };
         // Servers of MCP send such an event first, so that its id is known to a client that has to reconnect.
         if first.is_empty() && !has_more && broken.is_none() && rules.skip_blank_lines {
@@ -164,11 +168,12 @@ impl EventStream {
         self.pass(Step::Item(Item { text: first, line, passed, may_have_lines: false, is_in_parts: has_more, broken }))
     }
 
-    /// An event without a name doesn't keep that of the event before.
-    fn end_name(&mut self) {
-        if !std::mem::take(&mut self.has_name) {
-            self.name.clear();
+    /// Ends the fields other than the data. An event keeps the id of the event before, but not its name.
+    fn end_fields(&mut self, is_complete: bool) {
+        if !self.name.end(true) {
+            self.name.value.clear();
         }
+        self.id.end(is_complete);
     }
 
     /// Skips all bytes up to `after`.
@@ -180,7 +185,8 @@ impl EventStream {
 
     /// Discards the event, which has to be read again from its start.
     fn discard(&mut self) -> Step {
-        (self.data, self.after_return, self.has_name) = (None, false, false);
+        (self.data, self.after_return) = (None, false);
+        (self.name.is_set, self.id.is_set) = (false, false);
         self.pass(Step::Discard(Passed::default(), Oversized::Event))
     }
 
@@ -222,15 +228,26 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Sets the id or the name of an event.
-fn set(field: &mut String, value: &[u8]) {
-    // The name is mostly the same as before.
-    if field.as_bytes() == value {
-        return;
+impl EventField {
+    fn set(&mut self, value: &[u8]) {
+        self.is_set = true;
+        // A name is mostly the same as before.
+        if self.next.as_bytes() == value {
+            return;
+        }
+        self.next.clear();
+        if value.len() <= MAX_FIELD {
+            self.next.push_str(std::str::from_utf8(value).unwrap_or_default());
+        }
     }
-    field.clear();
-    if value.len() <= MAX_FIELD {
-        field.push_str(std::str::from_utf8(value).unwrap_or_default());
+
+    /// Ends the event, and returns whether the value in it takes effect.
+    fn end(&mut self, is_complete: bool) -> bool {
+        let takes_effect = std::mem::take(&mut self.is_set) && is_complete;
+        if takes_effect {
+            std::mem::swap(&mut self.value, &mut self.next);
+        }
+        takes_effect
     }
 }
 
@@ -281,7 +298,7 @@ impl DiscardedEvent {
         loop {
             let Some(&first) = bytes.get(at) else {
                 if is_end {
-                    stream.end_name();
+                    stream.end_fields(false);
                 }
                 return (at, is_end);
             };
@@ -324,7 +341,7 @@ impl DiscardedEvent {
                 self.is_data = None;
                 if is_blank {
                     stream.after_return = self.after_return;
-                    stream.end_name();
+                    stream.end_fields(true);
                     return (at, true);
                 }
             }

@@ -376,7 +376,7 @@ impl<'d> Draft<'d> {
     /// Checks that the protocol doesn't reserve an error code.
     #[inline]
     fn check_code(&self, code: i64) -> Result<(), EncodeError> {
-        match self.rules.dialect.reserved_codes.iter().any(|&(first, last)| (first..=last).contains(&code)) {
+        match self.rules.dialect.reserves(code) {
             true => Err(EncodeError::rule(FaultKind::ReservedCode, None)),
             false => Ok(()),
         }

@@ -55,6 +55,13 @@ pub(crate) struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
 }
 
+impl Dialect {
+    /// Whether an error with this code must not be sent.
+    pub(crate) fn reserves(&self, code: i64) -> bool {
+        self.reserved_codes.iter().any(|&(first, last)| (first..=last).contains(&code))
+    }
+}
+
 /// How messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {

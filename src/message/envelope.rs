@@ -8,6 +8,7 @@ use wireline_json::{self as json, Accepted, Input, Member, Members, Opening, Roo
 use super::dialect::{MessageKind, Permits};
 use super::error_object::{is_error_object, is_unusual_error};
 use super::fault_kind::FaultKind;
+use super::id::Id;
 use super::id_rules::{has_permitted_type, is_decodable};
 use super::rules::{MessageRules, Rules};
 
@@ -391,6 +392,10 @@ impl Outline {
                 if !is_error_object(json) && !is_unusual_error(json, rules.permits) {
                     return Err(at(FaultKind::InvalidError, Name::Error));
                 }
+                // As for the type of a result, this holds for what is sent.
+                if !rules.permits.contains(Permits::UNTYPED_RESULTS) && has_reserved_code(json, rules) {
+                    return Err(at(FaultKind::ReservedCode, Name::Error));
+                }
                 error
             }
         };
@@ -446,6 +451,13 @@ fn is_from_wrong_side(kind: MessageKind, permits: Permits) -> bool {
 pub(crate) fn has_result_type(json: &str) -> bool {
     let found = walk::members(json).find(|(key, _)| string::decodes_to(key, "resultType"));
     found.is_some_and(|(_, value)| value.starts_with('"'))
+}
+
+/// Whether the protocol reserves the code of an error object.
+#[cold]
+fn has_reserved_code(json: &str, rules: &Rules) -> bool {
+    let code = walk::members(json).find(|(key, _)| string::decodes_to(key, "code"));
+    code.and_then(|(_, code)| Id::parse(code)?.as_i64()).is_some_and(|code| rules.dialect.reserves(code))
 }
 
 /// The first byte of a value, if there is one.

@@ -129,7 +129,8 @@ impl Rules {
     ///   this is.
     /// - A result must have a string `resultType`. Older servers send none, so it may be missing in what is received or
     ///   [forwarded](crate::Encoder::forward).
-    /// - An error must not have a code that the protocol reserves: -32099 to -32023, and -32002.
+    /// - An error must not have a code that the protocol reserves: -32099 to -32023, and -32002. One that is received or
+    ///   forwarded may, because earlier revisions used two of them.
     ///
     /// ```
     /// use serde_json::json;

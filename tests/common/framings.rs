@@ -157,7 +157,7 @@ pub fn event_stream(stream: &[u8], max_line_len: usize, skip_empty: bool) -> (Ve
             let value = value.strip_prefix(b" ").unwrap_or(value);
             match &line_text[..colon] {
                 b"data" => data.push((number, at + line.len() - value.len(), value)),
-                b"id" if !value.contains(&0) => {
+                b"id" if is_complete && !value.contains(&0) => {
                     id = std::str::from_utf8(value).ok().filter(|id| (1..=1024).contains(&id.len())).map(str::to_owned);
                 }
                 _ => {}
