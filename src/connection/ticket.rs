@@ -158,9 +158,15 @@ impl Ticket {
         }
     }
 
-    /// Answers with the response to another request, as a proxy does: only the id is replaced.
+    /// Answers with the response to another request, as a proxy does: only the id is replaced. A response in another
+    /// dialect's form, such as Stratum's, is written anew if this dialect doesn't permit it.
     pub fn relay(self, response: &Response<'_>) {
-        let _ = self.answer(|encoder, id| encoder.forward_with_id(response, id));
+        let _ = self.answer(|encoder, id| {
+            encoder.forward_with_id(response, id).or_else(|_| match response.outcome() {
+                Ok(result) => encoder.response(id, &result),
+                Err(error) => encoder.error(id, &RpcError::from(error)),
+            })
+        });
     }
 
     /// Answers. If encoding fails, answers with an internal error and returns the reason.

@@ -152,6 +152,45 @@ fn every_request_can_be_answered() {
     }
 }
 
+/// A response that isn't valid in the dialect of the request is relayed with the same meaning.
+#[test]
+fn a_response_is_relayed_into_another_dialect() {
+    let (stratum, json_rpc, mcp) = (Rules::stratum(), Rules::json_rpc(), Rules::mcp());
+    for (from, to, response, expected) in [
+        (stratum, json_rpc, r#"{"id":7,"result":[1],"error":null}"#, r#"{"jsonrpc":"2.0","id":1,"result":[1]}"#),
+        (
+            stratum,
+            json_rpc,
+            r#"{"id":7,"result":null,"error":[21,"Job",{"a":1}]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":21,"message":"Job","data":{"a":1}}}"#,
+        ),
+        (
+            Rules::electrum(),
+            mcp,
+            r#"{"id":7,"error":"busy"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"busy"}}"#,
+        ),
+        // What the dialect permits is relayed as it came.
+        (json_rpc, stratum, r#"{"jsonrpc":"2.0","id":7,"result":1}"#, r#"{"jsonrpc":"2.0","id":1,"result":1}"#),
+        // What it can't express is an internal error.
+        (
+            json_rpc,
+            mcp,
+            r#"{"jsonrpc":"2.0","id":7,"result":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}}"#,
+        ),
+    ] {
+        let mut connection: Core = Connection::new(to);
+        connection.feed(&lines(&[r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#]));
+        let ticket = super::ticket(&mut connection);
+        let Ok(Frame::Message(Message::Response(response))) = Frame::parse(response.as_bytes(), &from) else {
+            panic!("no response")
+        };
+        ticket.relay(&response);
+        assert_eq!(output(&mut connection), format!("{expected}\n"));
+    }
+}
+
 /// With a null id, a request of one dialect is a notification of another, so it isn't passed on as such.
 #[test]
 fn forwarding_never_turns_a_notification_into_a_request() {
