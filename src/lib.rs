@@ -1,10 +1,9 @@
-//! A zero-copy streaming codec for JSON-RPC 2.0 over newline-delimited JSON.
+//! A zero-copy streaming codec for JSON-RPC 2.0 over newline-delimited JSON, `Content-Length` headers or event streams.
 //!
-//! This crate is the layer between a byte stream and a program that speaks JSON-RPC, one message per line: an MCP
-//! server or client on stdio, an ACP agent, a proxy. Messages with `Content-Length` headers, as in the Language Server
-//! Protocol, and event streams work too. Bytes go in, split anywhere; requests, notifications, responses,
-//! batches and faults come out, borrowed from the buffer. In the other direction, each message becomes one whole line,
-//! or nothing. The core does no I/O, and a bad line never ends the stream.
+//! This crate is the layer between a byte stream and a program that speaks JSON-RPC: an MCP server or client on stdio, an
+//! ACP agent, a language server, a proxy. Messages are lines, unless you choose another [`Framing`]. Bytes go in, split
+//! anywhere; requests, notifications, responses, batches and faults come out, borrowed from the buffer. In the other
+//! direction, each message becomes one whole line, or nothing. The core does no I/O, and a bad line never ends the stream.
 //!
 //! # Examples
 //!
