@@ -1,7 +1,8 @@
-//! A guide in eight chapters, each with a problem, a program that solves it, and common mistakes.
+//! A guide in nine chapters, each with a problem, a program that solves it, and common mistakes.
 //!
 //! - [Writing a server](writing_a_server): answer requests, one at a time or many.
 //! - [Writing a client](writing_a_client): make calls, with time limits.
+//! - [Writing a language server](writing_a_language_server): `Content-Length` headers, the order of changes, `exit`.
 //! - [Both sides ask](both_sides_ask): call the peer while serving it.
 //! - [Writing a proxy](writing_a_proxy): share one server between clients, changing nothing but ids.
 //! - [Surviving a noisy stdout](surviving_a_noisy_stdout): keep stray prints out of the protocol.
@@ -32,6 +33,10 @@ pub mod writing_a_server {}
 #[cfg(all(feature = "process", feature = "testing", feature = "tokio"))]
 #[doc = include_str!("../docs/writing-a-client.md")]
 pub mod writing_a_client {}
+
+#[cfg(all(feature = "stdio", feature = "tokio"))]
+#[doc = include_str!("../docs/writing-a-language-server.md")]
+pub mod writing_a_language_server {}
 
 #[cfg(feature = "tokio")]
 #[doc = include_str!("../docs/both-sides-ask.md")]

@@ -1,9 +1,9 @@
-//! A zero-copy streaming codec for JSON-RPC 2.0 over newline-delimited JSON.
+//! A zero-copy streaming codec for JSON-RPC 2.0 over newline-delimited JSON, `Content-Length` headers or event streams.
 //!
-//! This crate is the layer between a byte stream and a program that speaks JSON-RPC, one message per line: an MCP
-//! server or client on stdio, an ACP agent, a proxy. Bytes go in, split anywhere; requests, notifications, responses,
-//! batches and faults come out, borrowed from the buffer. In the other direction, each message becomes one whole line,
-//! or nothing. The core does no I/O, and a bad line never ends the stream.
+//! This crate is the layer between a byte stream and a program that speaks JSON-RPC: an MCP server or client on stdio, an
+//! ACP agent, a language server, a proxy. Messages are lines, unless you choose another [`Framing`]. Bytes go in, split
+//! anywhere; requests, notifications, responses, batches and faults come out, borrowed from the buffer. In the other
+//! direction, each message becomes one whole line, or nothing. The core does no I/O, and a bad line never ends the stream.
 //!
 //! # Examples
 //!
@@ -82,16 +82,17 @@
 //! | handle a line | a [`Frame`], which is one [`Message`] or a [`Batch`]; or a [`Fault`] |
 //! | handle a message | [`Id`], which keeps its spelling, and [`RawJson`], which is decoded on demand |
 //! | encode messages | [`Encoder`], and [`to_line`] for a single [`Line`] |
-//! | choose the dialect and limits | [`Rules`]: JSON-RPC 2.0, MCP or ACP |
+//! | choose the dialect and limits | [`Rules`]: JSON-RPC 2.0, MCP, ACP, OpenAI Codex, Electrum or Stratum |
+//! | choose how messages are delimited | [`Framing`]: lines, `Content-Length` headers or an event stream |
 //! | serve requests, make calls | [`io`] for threads, [`aio`] for asynchronous I/O on any runtime |
 //! | do that in your own event loop | [`connection`]: bytes in, events out, bytes out |
 //! | use tokio's `Framed` | [`codec`] |
 //! | keep stray prints off stdout | [`stdio`] |
 //! | start a server, and end it | [`process`] |
 //!
-//! The [`guide`] has eight chapters: [writing a server](guide::writing_a_server),
-//! [writing a client](guide::writing_a_client), [both sides ask](guide::both_sides_ask),
-//! [writing a proxy](guide::writing_a_proxy), [surviving a noisy stdout](guide::surviving_a_noisy_stdout),
+//! The [`guide`] has nine chapters: [writing a server](guide::writing_a_server),
+//! [writing a client](guide::writing_a_client), [writing a language server](guide::writing_a_language_server),
+//! [both sides ask](guide::both_sides_ask), [writing a proxy](guide::writing_a_proxy), [surviving a noisy stdout](guide::surviving_a_noisy_stdout),
 //! [framing a stream](guide::framing_a_stream), [answering faults](guide::answering_faults), and
 //! [from C and C++](guide::from_c_and_cpp). The [`design`] page explains why it is built this way.
 //!

@@ -81,6 +81,12 @@ fn encoders() {
         })
         .unwrap();
 
+    let error = Encoder::new(Rules::mcp()).request(&Id::from(1), SECRET, &(SECRET,)).unwrap_err();
+    check(&error.to_string(), r#""params" must be an object under MCP rules (at byte "#);
+    let answer = RpcError::from(error);
+    assert_eq!(answer.code(), RpcError::INTERNAL_ERROR);
+    check(answer.message(), r#""params" must be an object under MCP rules"#);
+
     // Only the error's source has the payload's own words.
     struct Fails;
     impl serde::Serialize for Fails {

@@ -72,6 +72,23 @@ fn check_finds_out_the_framing() {
     }
 }
 
+/// `check` compares a file with standard input, whose first bytes are read on their own.
+#[test]
+fn an_event_stream_may_start_with_an_event_that_is_no_message() {
+    let endpoint = "event: endpoint\ndata: /m\n\n";
+    let large = event(INITIALIZED).repeat(40_000);
+    for (messages, frames) in [("", 1), (&event(INITIALIZED), 2), (&large, 40_001)] {
+        for end in ["\n", "\r\n"] {
+            let stream = (endpoint.to_owned() + messages).replace('\n', end);
+            for options in [&[][..], &["-j", "2"]] {
+                let objects = check(options, &stream).objects();
+                let faults = objects.iter().filter(|object| object["kind"] == "fault").count();
+                assert_eq!((objects.len(), faults, &objects[0]["frame"]), (frames, 1, &json!(1)), "{end:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_header_among_lines_is_a_fault_of_its_line() {
     let stream = format!("starting\n{INITIALIZE}\n{}\n", with_header(RESULT));

@@ -35,7 +35,8 @@ pub enum Incident<'a> {
 }
 
 impl Incident<'_> {
-    /// Writes a line to stderr, or emits an event if the feature `tracing` is on. This is what servers do by default.
+    /// Writes a line to stderr, with the [hint](Fault::hint) of a fault, or emits an event if the feature `tracing` is on.
+    /// This is what servers do by default.
     pub fn log(&self) {
         #[cfg(feature = "tracing")]
         match self {
@@ -45,7 +46,23 @@ impl Incident<'_> {
         }
         // If stderr is closed, there is nowhere to report to.
         #[cfg(not(feature = "tracing"))]
-        let _ = writeln!(io::stderr().lock(), "wireline: {self}");
+        let _ = writeln!(io::stderr().lock(), "wireline: {}", Logged(self));
+    }
+}
+
+/// An incident, and the [hint](Fault::hint) of a fault.
+#[cfg(any(test, not(feature = "tracing")))]
+struct Logged<'a>(&'a Incident<'a>);
+
+#[cfg(any(test, not(feature = "tracing")))]
+impl fmt::Display for Logged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.0, f)?;
+        let hint = match self.0 {
+            Incident::Fault(fault) => fault.hint(),
+            _ => None,
+        };
+        hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
     }
 }
 
@@ -57,5 +74,25 @@ impl fmt::Display for Incident<'_> {
             Self::Panic { message: None, .. } => f.write_str("handler panicked"),
             Self::Replaced { error, .. } => write!(f, "answered with an internal error: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Frame, Rules};
+
+    #[test]
+    fn hints_are_logged() {
+        let logged = |line: &[u8]| {
+            let fault = Frame::parse(line, &Rules::mcp()).unwrap_err();
+            Logged(&Incident::Fault(&fault)).to_string()
+        };
+        assert_eq!(
+            logged(b"Content-Length: 42"),
+            "line 1, column 1: not JSON: expected an object; this looks like a Content-Length header: the peer uses LSP framing"
+        );
+        assert_eq!(logged(b"[]"), "line 1, column 1: batches are not allowed under MCP rules");
+        assert_eq!(Logged(&Incident::Panic { id: None, message: None }).to_string(), "handler panicked");
     }
 }

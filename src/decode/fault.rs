@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::message::dialect::IdTypes;
-use crate::message::{FaultKind, Id, Permits, Rules};
+use crate::message::{Expectation, FaultKind, Id, Rules};
 
 use super::hint::Hint;
 
@@ -218,7 +218,7 @@ struct Reason<'a>(&'a Fault);
 impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fault = self.0;
-        let Rules { dialect, limits, permits, .. } = &fault.rules;
+        let Rules { dialect, limits, .. } = &fault.rules;
         let dialect = dialect.name;
         match (fault.kind, fault.detail) {
             (_, Detail::NotJson) => f.write_str(match fault.rules.batches {
@@ -230,33 +230,13 @@ impl fmt::Display for Reason<'_> {
             (FaultKind::InvalidId, Detail::Id(types)) => {
                 write!(f, r#""id" must be {} under {dialect} rules"#, types.describe())
             }
-            (FaultKind::InvalidVersion, _) if permits.contains(Permits::VERSION_1) => {
-                f.write_str(r#""jsonrpc" must be the string "2.0" or "1.0""#)
-            }
-            (FaultKind::InvalidError, _) if permits.contains(Permits::TEXT_ERRORS) => {
-                let array = match permits.contains(Permits::ARRAY_ERRORS) {
-                    true => "an array of an integer and a string, ",
-                    false => "",
-                };
-                let object = r#"an object with an integer "code" and a string "message""#;
-                write!(f, r#""error" must be {array}a string, or {object}"#)
-            }
-            (FaultKind::InvalidParams, _) if permits.contains(Permits::SCALAR_PARAMS) => {
-                f.write_str(r#""params" must not be null"#)
-            }
-            (FaultKind::InvalidParams, _) => {
-                let array = if permits.contains(Permits::ARRAY_PARAMS) { " or an array" } else { "" };
-                write!(f, r#""params" must be an object{array} under {dialect} rules"#)
-            }
-            (FaultKind::InvalidResult, _) => write!(f, r#""result" must be an object under {dialect} rules"#),
-            (FaultKind::BatchNotAllowed, _) => write!(f, "batches are not allowed under {dialect} rules"),
             (FaultKind::BatchTooLong, _) => write!(f, "batch has more than {} entries", limits.max_batch_len),
             (FaultKind::TooDeep, _) => write!(f, "brackets are nested deeper than {}", limits.max_depth),
             (FaultKind::LineTooLong, _) => {
                 write!(f, "line of {} bytes exceeds the limit of {}", fault.line_len, limits.max_line_len)
             }
             (FaultKind::IdTooLong, _) => write!(f, r#""id" exceeds the limit of {} bytes"#, fault.rules.longest_id()),
-            (kind, _) => fmt::Display::fmt(&kind, f),
+            (kind, _) => fmt::Display::fmt(&Expectation::new(kind, &fault.rules), f),
         }
     }
 }

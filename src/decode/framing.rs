@@ -88,7 +88,7 @@ impl Framing {
 /// Whether a line continues with an object, or with nothing. A line that isn't complete doesn't.
 fn starts_object_or_ends(rest: &[u8]) -> bool {
     match rest.trim_ascii_start() {
-        [] => !rest.is_empty(),
+        [] => is_whole(rest),
         [first, ..] => matches!(first, b'{' | b'[' | b']'),
     }
 }
@@ -139,6 +139,7 @@ mod tests {
             ("[ [", lines),
             ("[\n", lines),
             ("[", None),
+            ("[ ", None),
             ("[info] started\n", None),
             ("[info] started\n{\"jsonrpc\"", lines),
             ("{}\nContent-Length: 5\r\n", lines),
@@ -153,6 +154,7 @@ mod tests {
             ("data:[{", event_stream),
             ("data:\n", event_stream),
             ("data:", None),
+            ("data: ", None),
             ("data: loaded\n", None),
             ("event: message\n", event_stream),
             ("event:message\rdata:", event_stream),

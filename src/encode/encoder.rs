@@ -474,7 +474,7 @@ impl Encoder<'_> {
             None => Draft::line(self.out.buffer(), &self.rules),
             Some(batch) => Draft::entry(self.out.buffer(), &self.rules, batch.line, batch.len)?,
         };
-        let appended = write(&mut draft).and_then(|()| draft.complete());
+        let appended = write(&mut draft).and_then(|()| draft.complete()).map_err(|error| error.under(&self.rules));
         match (&mut self.batch, &appended) {
             (Some(batch), Ok(())) => batch.len += 1,
             // The closure that fills the batch decides whether to continue without this entry.
@@ -492,7 +492,7 @@ impl Encoder<'_> {
         let out = self.out.buffer();
         let start = out.len();
         let mut draft = Draft::line(out, &self.rules);
-        let appended = write(&mut draft).and_then(|()| draft.complete());
+        let appended = write(&mut draft).and_then(|()| draft.complete()).map_err(|error| error.under(&self.rules));
         drop(draft);
         match &appended {
             Ok(()) => framed::wrap(out, start, self.framing),

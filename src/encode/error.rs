@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::message::FaultKind;
+use crate::message::{Expectation, FaultKind, Rules};
 
 /// Why a message wasn't encoded. Its text contains none of the message's contents.
 ///
@@ -20,6 +20,8 @@ pub struct EncodeError {
     kind: EncodeErrorKind,
     offset: Option<usize>,
     source: Option<serde_json::Error>,
+    /// What the rules expect, once they are known.
+    expectation: Option<Expectation>,
 }
 
 impl EncodeError {
@@ -36,32 +38,41 @@ impl EncodeError {
     }
 
     pub(crate) fn rule(kind: FaultKind, offset: impl Into<Option<usize>>) -> Self {
-        Self { kind: EncodeErrorKind::Rule(kind), offset: offset.into(), source: None }
+        Self { kind: EncodeErrorKind::Rule(kind), offset: offset.into(), source: None, expectation: None }
     }
 
     pub(crate) fn line_break(offset: usize) -> Self {
-        Self { kind: EncodeErrorKind::LineBreak, offset: Some(offset), source: None }
+        Self { kind: EncodeErrorKind::LineBreak, offset: Some(offset), source: None, expectation: None }
     }
 
     pub(crate) fn not_one_line() -> Self {
-        Self { kind: EncodeErrorKind::NotOneLine, offset: None, source: None }
+        Self { kind: EncodeErrorKind::NotOneLine, offset: None, source: None, expectation: None }
     }
 
     pub(crate) fn no_id() -> Self {
-        Self { kind: EncodeErrorKind::NoId, offset: None, source: None }
+        Self { kind: EncodeErrorKind::NoId, offset: None, source: None, expectation: None }
     }
 
     pub(crate) fn event() -> Self {
-        Self { kind: EncodeErrorKind::Event, offset: None, source: None }
+        Self { kind: EncodeErrorKind::Event, offset: None, source: None, expectation: None }
     }
 
     pub(crate) fn pointer() -> Self {
-        Self { kind: EncodeErrorKind::Pointer, offset: None, source: None }
+        Self { kind: EncodeErrorKind::Pointer, offset: None, source: None, expectation: None }
     }
 
     /// `kind` is [`Serialize`](EncodeErrorKind::Serialize) or [`NonFiniteFloat`](EncodeErrorKind::NonFiniteFloat).
     pub(crate) fn serialize(kind: EncodeErrorKind, offset: usize, source: serde_json::Error) -> Self {
-        Self { kind, offset: Some(offset), source: Some(source) }
+        Self { kind, offset: Some(offset), source: Some(source), expectation: None }
+    }
+
+    /// Says what these rules expect, if the message breaks one.
+    #[cold]
+    pub(crate) fn under(mut self, rules: &Rules) -> Self {
+        if let EncodeErrorKind::Rule(kind) = self.kind {
+            self.expectation = Some(Expectation::new(kind, rules));
+        }
+        self
     }
 
     /// Emits the error as a `tracing` event, if that feature is on.
@@ -75,7 +86,10 @@ impl EncodeError {
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.kind, f)?;
+        match &self.expectation {
+            Some(expectation) => fmt::Display::fmt(expectation, f)?,
+            None => fmt::Display::fmt(&self.kind, f)?,
+        }
         match self.offset {
             Some(offset) => write!(f, " (at byte {offset})"),
             None => Ok(()),

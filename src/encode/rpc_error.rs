@@ -134,6 +134,23 @@ impl From<ErrorObject<'_>> for RpcError {
     }
 }
 
+/// Lets a handler use `?` when it [adds data](RpcError::with_data): the answer is an internal error that says why.
+///
+/// ```
+/// use wireline::RpcError;
+///
+/// fn find(name: &str) -> Result<u64, RpcError> {
+///     Err(RpcError::new(404, "no such file").with_data(&[name])?)
+/// }
+///
+/// assert_eq!(find("a.txt").unwrap_err().code(), 404);
+/// ```
+impl From<EncodeError> for RpcError {
+    fn from(error: EncodeError) -> Self {
+        Self::new(Self::INTERNAL_ERROR, error.to_string())
+    }
+}
+
 /// Shows the message and the code, but only the code of an error that a peer sent, whose message is the peer's text.
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

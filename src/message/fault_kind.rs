@@ -106,7 +106,9 @@ fault_kinds! {
     InvalidParams, "invalid-params", INVALID_REQUEST, r#"invalid "params""#;
     /// A `result` of a type that the rules don't allow.
     InvalidResult, "invalid-result", INVALID_REQUEST, r#""result" must be an object"#;
-    /// An `error` that isn't an object with an integer `code` and a string `message`, each once.
+    /// An `error` that isn't an object with an integer `code` and a string `message`, each once. Some dialects also permit
+    /// a string ([`Rules::electrum`](crate::Rules::electrum)), or an array too
+    /// ([`Rules::stratum`](crate::Rules::stratum)).
     InvalidError, "invalid-error", INVALID_REQUEST, r#""error" must be an object with an integer "code" and a string "message""#;
     /// A request from a side that sends none, or a response; see [`Rules::client`](crate::Rules::client).
     WrongSide, "wrong-side", INVALID_REQUEST, "only the other side sends messages of this kind";

@@ -6,7 +6,7 @@
 //! | `rules` | a dialect and its limits, each adjustable |
 //! | `envelope` | turns members into a message or a violation |
 //! | `id_rules`, `error_object` | which values may be an id or an error |
-//! | `fault_kind`, `code` | the rules that a line can break; JSON-RPC's error codes |
+//! | `fault_kind`, `expectation`, `code` | the rules that a line can break, and what a dialect expects; JSON-RPC's error codes |
 //! | `message`, `frame` | messages and batches that passed the rules |
 //! | `id`, `raw` | the parts of messages |
 //! | `serialize`, `deserialize` | `Serialize` and `Deserialize` for ids and raw JSON |
@@ -17,6 +17,7 @@ mod deserialize;
 pub(crate) mod dialect;
 pub(crate) mod envelope;
 mod error_object;
+mod expectation;
 pub(crate) mod fault_kind;
 pub(crate) mod frame;
 pub(crate) mod id;
@@ -30,6 +31,7 @@ mod typed;
 
 pub(crate) use dialect::{AnswerWithoutId, Form, MessageKind, Permits};
 pub(crate) use envelope::{Contents, Envelope, Violation};
+pub(crate) use expectation::Expectation;
 pub(crate) use fault_kind::FaultKind;
 pub(crate) use frame::{Batch, Frame};
 pub(crate) use id::Id;

@@ -5,6 +5,8 @@ mod dynamic;
 mod ends;
 #[cfg(all(target_os = "linux", feature = "stdio", feature = "tokio"))]
 mod gateway;
+#[cfg(all(feature = "stdio", feature = "tokio"))]
+mod language_server;
 mod pools;
 #[cfg(feature = "tokio")]
 mod proxy;

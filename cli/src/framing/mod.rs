@@ -11,6 +11,9 @@ pub(crate) use frames::{Frames, InFrame, Mistake, described};
 const MAX_HELD: usize = 4 << 10;
 const MAX_LOOK: usize = 64 << 10;
 
+/// What a line with the data of an event starts with.
+const DATA: &[u8] = b"data:";
+
 /// How many bytes [`detect`] needs of a file.
 pub(crate) const DETECTION_LEN: usize = MAX_LOOK + 2 * MAX_HELD;
 
@@ -158,13 +161,18 @@ enum Look {
 
 /// Looks at bytes from the start of a line on.
 fn look(bytes: &[u8]) -> Look {
-    let mut len = 0;
+    // Whether the lines before name an event, whose data may be no message, as that of MCP's `endpoint`.
+    let (mut len, mut is_named) = (0, false);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         match Framing::detect(&line[..line.len().min(MAX_HELD)]) {
             // A line of a log may look like the name of an event. Its data decides.
-            Some(Framing::EventStream) if starts_with(line, b"event:") && !has_data(line) => {}
+            Some(Framing::EventStream) if starts_with(line, b"event:") && !has_data(line) => is_named = true,
+            None if is_named && line.starts_with(DATA) && len + DATA.len() <= MAX_HELD => {
+                return Look::Framed(Framing::EventStream);
+            }
             Some(framing) => return Look::Framed(framing),
             None if len + line.len() > MAX_HELD => {}
+            None if is_blank(line) => is_named &= !line.ends_with(b"\n"),
             None if may_be_first(line) || !line.ends_with(b"\n") => {}
             None => return Look::Unknown(len + line.len()),
         }
@@ -178,13 +186,16 @@ fn look(bytes: &[u8]) -> Look {
 
 /// Whether a header or an event may start with this line, although it doesn't tell.
 fn may_be_first(line: &[u8]) -> bool {
+    [&b":"[..], b"id:", b"retry:", b"content-type:"].iter().any(|name| starts_with(line, name))
+}
+
+fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
-        || [&b":"[..], b"id:", b"retry:", b"content-type:"].iter().any(|name| starts_with(line, name))
 }
 
 /// Whether there is data after lines that end in carriage returns.
 fn has_data(line: &[u8]) -> bool {
-    line.split(|byte| *byte == b'\r').any(|line| line.starts_with(b"data:"))
+    line.split(|byte| *byte == b'\r').any(|line| line.starts_with(DATA))
 }
 
 fn starts_with(line: &[u8], name: &[u8]) -> bool {
@@ -228,7 +239,11 @@ mod tests {
             ("", "event: message\rdata: {}\r\r\n", Framing::EventStream),
             ("", ": ping\n\nid: 1\nretry: 5\ndata: \n\n", Framing::EventStream),
             ("", &format!(": ping\n\ndata: {{{long}}}\n"), Framing::EventStream),
+            ("", "event: endpoint\ndata: /m\n\n", Framing::EventStream),
+            ("", "event: endpoint\r\nid: 1\r\ndata: /m\r\n\r\n", Framing::EventStream),
+            ("", ": ping\n\nevent: endpoint\n: ping\ndata:/m", Framing::EventStream),
             ("", "event: started\n{}\n", Framing::Lines),
+            ("event: started\n\ndata: loaded\ndata: \tloaded\n", "{}\n", Framing::Lines),
             ("event: started\nlistening\n", "Content-Length: 5\n", Framing::ContentLength),
             ("", &format!("{long} Content-Length: 5\n"), Framing::Lines),
             ("\n", &format!("{long}\nContent-Length: 5\n"), Framing::Lines),

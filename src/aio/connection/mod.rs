@@ -267,6 +267,9 @@ impl<R: Source, W: Target, T> Connection<R, W, T> {
 
     /// How many handlers [`serve`](Self::serve) runs at a time. Further requests wait, and can still be cancelled. By
     /// default, all requests [in flight](Config::in_flight) run at once.
+    ///
+    /// Handlers, also those of notifications, start in the order of arrival, and each runs to the first `.await` that has
+    /// to wait before the next one starts. With a concurrency of 1, each ends before the next one starts.
     #[must_use]
     pub fn concurrency(mut self, handlers: usize) -> Self {
         self.concurrency = handlers.max(1);
