@@ -26,7 +26,7 @@ use wireline::{Framing, RpcError, Rules};
 /// How long a hover takes, in place of some real work.
 const HOVER: Duration = Duration::from_millis(200);
 /// How long requests may run when the editor is gone.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(5);
 /// How long the editor may read nothing.
 const STALLED: Duration = Duration::from_secs(10);
 
