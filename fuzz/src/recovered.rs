@@ -13,7 +13,9 @@ pub fn is_in_place(text: &[u8], id: &str) -> bool {
     if text.len() > LONGEST {
         return true;
     }
-    let mut text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).to_vec();
+    // A byte order mark before the message hides nothing.
+    let blanks = text.iter().take_while(|byte| b" \t\r\n".contains(byte)).count();
+    let mut text = text[blanks..].strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).to_vec();
     let end = repair(&mut text);
     // The text up to a comma or a bracket, closed there, is an object if these belong to the outermost one.
     let is_object_with_id = |at: usize| {
