@@ -162,7 +162,11 @@ fn answer(entry: &Result<Message<'_>, Fault>, line: u64, limits: &[Rules]) -> Op
             // It was parsed on its own, as line 1.
             let reply = fault.reply()?.to_string().replacen("\"line\":1,", &format!("\"line\":{line},"), 1);
             // The position is left out if there is no room for it.
-            let short = reply.split(",\"data\"").next().map(|reply| format!("{reply}}}}}"));
+            let short = match reply.split_once(",{\"fault\"") {
+                // As in Stratum, where it is the last element of an array.
+                Some((start, _)) => Some(format!("{start},null]}}")),
+                None => reply.split(",\"data\"").next().map(|start| format!("{start}}}}}")),
+            };
             limits.iter().find_map(|rules| {
                 encode_under(rules, &|encoder| encoder.raw(reply.as_bytes())).or_else(|| {
                     encode_under(rules, &|encoder| encoder.raw(short.as_deref().unwrap_or_default().as_bytes()))
