@@ -350,7 +350,7 @@ impl Outline {
                 }
                 (kind, id) = (MessageKind::Notification, Span::default());
             }
-            if rules.is_id_too_long(json.len()) {
+            if kind != MessageKind::Notification && rules.is_id_too_long(json.len()) {
                 return Err(at(FaultKind::IdTooLong, Name::Id));
             }
         } else if matches!(kind, MessageKind::Result)

@@ -152,6 +152,15 @@ fn every_request_can_be_answered() {
     }
 }
 
+/// The null id of Stratum's notifications counts as absent, so the limit on ids doesn't concern it.
+#[test]
+fn a_notification_passes_any_limit_on_ids() {
+    let rules = Rules::stratum().max_id_len(0);
+    let line = to_line(&rules, |encoder| encoder.notification("m", &())).unwrap();
+    assert_eq!(line, "{\"id\":null,\"method\":\"m\",\"params\":[]}\n");
+    assert!(matches!(Frame::parse(line.text().as_bytes(), &rules), Ok(Frame::Message(Message::Notification(_)))));
+}
+
 /// A response that isn't valid in the dialect of the request is relayed with the same meaning.
 #[test]
 fn a_response_is_relayed_into_another_dialect() {
